@@ -1,0 +1,116 @@
+//! When to try again: the schedule of an acquisition that did not succeed at once.
+
+use crate::options::Wait;
+use std::time::Duration;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(80);
+/// With less time than this left, another round is not worth its commands.
+const LAST_MOMENT: Duration = Duration::from_millis(2);
+
+/// Why a round did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Somebody else holds the lock.
+    Contended,
+    /// Too few nodes answered in time.
+    Silent,
+}
+
+#[derive(Debug)]
+pub(super) struct Retry {
+    /// `None` waits for ever.
+    limit: Option<Duration>,
+    patience: Duration,
+    /// How far the patience may grow when the nodes turn out to be slow rather than dead.
+    most_patience: Duration,
+    pause: Duration,
+}
+
+impl Retry {
+    pub(super) fn new(wait: Wait, ttl: Duration, node_timeout: Duration) -> Self {
+        let limit = match wait {
+            Wait::None => Some(Duration::ZERO),
+            Wait::For(limit) => Some(limit),
+            Wait::Forever => None,
+        };
+        Self { limit, patience: node_timeout, most_patience: node_timeout.max(ttl / 10), pause: FIRST_PAUSE }
+    }
+
+    /// How long the next round may take.
+    pub(super) fn patience(&self, elapsed: Duration) -> Duration {
+        let left = self.limit.map(|limit| limit.saturating_sub(elapsed));
+        // One round is always granted: a caller who does not wait for holders still waits for answers.
+        left.filter(|left| !left.is_zero()).map_or(self.patience, |left| self.patience.min(left))
+    }
+
+    /// How long to sleep before the next round; `None` when the wait is over. `random` is in `0.0..1.0`.
+    ///
+    /// There is always a round after the last sleep, and it ends within the wait.
+    pub(super) fn pause(&mut self, outcome: Outcome, elapsed: Duration, random: f64) -> Option<Duration> {
+        if outcome == Outcome::Silent {
+            self.patience = (self.patience * 2).min(self.most_patience);
+        }
+        let pause = self.pause.mul_f64(0.5 + random);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        let Some(limit) = self.limit else { return Some(pause) };
+        let left = limit.saturating_sub(elapsed);
+        (left >= LAST_MOMENT).then(|| pause.min(left / 2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(30);
+    const NODE_TIMEOUT: Duration = Duration::from_millis(50);
+
+    fn retry(wait: Wait) -> Retry {
+        Retry::new(wait, TTL, NODE_TIMEOUT)
+    }
+
+    #[test]
+    fn no_wait_is_one_round() {
+        let mut retry = retry(Wait::None);
+        assert_eq!(retry.patience(Duration::ZERO), NODE_TIMEOUT);
+        assert_eq!(retry.pause(Outcome::Contended, Duration::ZERO, 0.5), None);
+    }
+
+    #[test]
+    fn the_last_sleep_is_followed_by_a_round_within_the_wait() {
+        for random in [0.0, 0.5, 0.999] {
+            let limit = Duration::from_secs(1);
+            let mut retry = retry(Wait::For(limit));
+            let (mut elapsed, mut rounds) = (Duration::ZERO, 0);
+            while let Some(pause) = retry.pause(Outcome::Contended, elapsed, random) {
+                elapsed += pause;
+                rounds += 1;
+                assert!(elapsed + retry.patience(elapsed) <= limit, "at {elapsed:?}");
+            }
+            assert!(limit - elapsed < LAST_MOMENT, "gives up at {elapsed:?}");
+            assert!((8..60).contains(&rounds), "{rounds} rounds");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_and_are_spread() {
+        let mut retry = retry(Wait::Forever);
+        let pauses: Vec<_> = (0..8).filter_map(|_| retry.pause(Outcome::Contended, TTL, 0.5)).collect();
+        assert_eq!(pauses.first(), Some(&FIRST_PAUSE));
+        assert_eq!(pauses.last(), Some(&LONGEST_PAUSE));
+        let spread = [0.0, 0.999].map(|random| retry.pause(Outcome::Contended, TTL, random).unwrap());
+        assert!(spread[1] > 2 * spread[0], "{spread:?}");
+    }
+
+    #[test]
+    fn patience_grows_with_silence_only_and_within_bounds() {
+        let mut retry = retry(Wait::Forever);
+        retry.pause(Outcome::Contended, Duration::ZERO, 0.5);
+        assert_eq!(retry.patience(Duration::ZERO), NODE_TIMEOUT);
+        for _ in 0..20 {
+            retry.pause(Outcome::Silent, Duration::ZERO, 0.5);
+        }
+        assert_eq!(retry.patience(Duration::ZERO), TTL / 10);
+    }
+}

@@ -1,0 +1,107 @@
+//! Time as leases see it: monotonic, and running on while the machine is suspended.
+
+use std::time::Duration;
+
+/// A point in time, measured from an origin that only its [`Clock`] knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Instant(Duration);
+
+impl Instant {
+    pub(crate) const fn from_origin(elapsed: Duration) -> Self {
+        Self(elapsed)
+    }
+
+    /// The time from `earlier` to `self`, zero when `earlier` is later.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The point `duration` later; stays at the end of time when that is out of range.
+    pub(crate) fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration))
+    }
+}
+
+/// Where a manager reads the time from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Clock {
+    /// The boot-time clock. A lease runs out on the server while this machine sleeps, so a clock
+    /// that stops during a suspend would prove a lease that is long gone.
+    Boot,
+    /// The tokio clock, which stands still under `tokio::time::pause` and jumps with `advance`:
+    /// the clock of the embedded memory node, so that tests run in virtual time.
+    Tokio,
+}
+
+impl Clock {
+    pub(crate) fn now(self) -> Instant {
+        match self {
+            Self::Boot => Instant(boot::now()),
+            Self::Tokio => Instant(virtual_time::now()),
+        }
+    }
+}
+
+#[cfg(unix)]
+mod boot {
+    use rustix::time::{ClockId, clock_gettime};
+    use std::time::Duration;
+
+    // Elsewhere on Unix `CLOCK_MONOTONIC` either counts suspended time (macOS) or is the best there is.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+
+    pub(super) fn now() -> Duration {
+        Duration::try_from(clock_gettime(CLOCK)).unwrap_or_default()
+    }
+}
+
+#[cfg(not(unix))]
+mod boot {
+    use std::sync::OnceLock;
+    use std::time::{Duration, Instant};
+
+    pub(super) fn now() -> Duration {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        ORIGIN.get_or_init(Instant::now).elapsed()
+    }
+}
+
+mod virtual_time {
+    use std::sync::OnceLock;
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    pub(super) fn now() -> Duration {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        Instant::now().saturating_duration_since(*ORIGIN.get_or_init(Instant::now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_boot_clock_moves_forward() {
+        let start = Clock::Boot.now();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(Clock::Boot.now().since(start) >= Duration::from_millis(2));
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let late = Instant::from_origin(Duration::MAX);
+        assert_eq!(late.after(Duration::from_secs(1)), late);
+        assert_eq!(Instant::from_origin(Duration::ZERO).since(late), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_tokio_clock_follows_virtual_time() {
+        let start = Clock::Tokio.now();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(Clock::Tokio.now().since(start), Duration::from_secs(3600));
+    }
+}

@@ -1,0 +1,96 @@
+//! What all acquisitions of one manager share.
+
+use crate::changes;
+use crate::clock::Clock;
+use crate::error::{LockError, NodeFailure};
+use crate::key::LockKey;
+use crate::node::Status;
+use crate::options::{Policy, Wait};
+use crate::quorum::quorum;
+use crate::reclaim::Reclaim;
+use crate::token::ManagerId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) id: ManagerId,
+    pub(crate) clock: Clock,
+    pub(crate) policy: Policy,
+    /// Empty, or the namespace with its separator.
+    pub(crate) namespace: Box<str>,
+    pub(crate) nodes: Box<[Reclaim]>,
+    /// Notified when the status of any node changes.
+    pub(crate) changed: Arc<Notify>,
+    /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
+    started: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn new(
+        id: ManagerId,
+        clock: Clock,
+        policy: Policy,
+        namespace: Box<str>,
+        nodes: Box<[Reclaim]>,
+        changed: Arc<Notify>,
+    ) -> Self {
+        let (started, closed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { id, clock, policy, namespace, nodes, changed, started, closed }
+    }
+
+    pub(crate) fn quorum(&self) -> usize {
+        quorum(self.nodes.len())
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn count(&self, wanted: impl Fn(&Status) -> bool) -> usize {
+        self.nodes.iter().filter(|node| wanted(&node.status())).count()
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.count(|status| *status == Status::Up) >= self.quorum()
+    }
+
+    /// Waits until a majority is connected or every first connection has ended one way or the other, no longer than
+    /// `wait`.
+    ///
+    /// Without this the first calls after the start would fail only because they came too early.
+    pub(crate) async fn started(&self, wait: Wait) {
+        if self.started.load(Ordering::Relaxed) {
+            return;
+        }
+        match wait {
+            // Who does not wait for holders still waits for the connection, which has its own limit.
+            Wait::None | Wait::Forever => self.first_connections().await,
+            Wait::For(limit) => {
+                // Late is not an error here: the round says which node is missing.
+                let _ = tokio::time::timeout(limit, self.first_connections()).await;
+            }
+        }
+    }
+
+    async fn first_connections(&self) {
+        changes::until(&self.changed, || self.is_up() || self.count(|status| *status == Status::Starting) == 0).await;
+        self.started.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until a majority is connected.
+    pub(crate) async fn up(&self) {
+        changes::until(&self.changed, || self.is_up()).await;
+    }
+
+    /// The error for an operation that too few nodes answered.
+    pub(crate) fn no_quorum(&self, key: Option<&LockKey>, causes: Box<[NodeFailure]>) -> LockError {
+        LockError::NoQuorum { key: key.cloned(), needed: self.quorum(), nodes: self.nodes.len(), causes }
+    }
+}

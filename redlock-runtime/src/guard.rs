@@ -1,0 +1,102 @@
+//! A held lock.
+
+use crate::error::LockError;
+use crate::key::LockKey;
+use crate::ownership::Ownership;
+use crate::token::OwnerToken;
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+/// A held lock. Dropping it gives the lock back.
+///
+/// The release is sent before `drop` returns, in the order of the connection, and its answer is seen to in the
+/// background: so a drop works anywhere, also while panicking and outside of the runtime.
+///
+/// A guard says nothing about exclusion by merely existing: the lease runs out at the nodes whatever this process does.
+/// Ask [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute stop the body
+/// in time.
+#[must_use = "the lock is given back when the guard is dropped"]
+pub struct LockGuard {
+    ownership: Box<Ownership>,
+}
+
+impl LockGuard {
+    pub(crate) const fn new(ownership: Box<Ownership>) -> Self {
+        Self { ownership }
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub const fn key(&self) -> &LockKey {
+        self.ownership.key()
+    }
+
+    /// Who holds it: the value under the key at every node.
+    #[must_use]
+    pub const fn token(&self) -> &OwnerToken {
+        self.ownership.token()
+    }
+
+    /// The lifetime of the lock at the nodes, from the acquisition or the last extension.
+    #[must_use]
+    pub const fn ttl(&self) -> Duration {
+        self.ownership.ttl()
+    }
+
+    /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
+    /// nodes, counted from when they were asked. Zero when the lease has run out.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.ownership.validity()
+    }
+
+    /// Whether the lock is provably held now. It sends nothing; a key that was deleted by hand goes unnoticed.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// Starts the lease anew: another `ttl`, counted from now.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when a majority of the nodes says that the lock is not held any more, and
+    /// [`LockError::NoQuorum`] when too few answered within the node timeout. After that one, the lock is still held
+    /// for [`remaining`](Self::remaining), and extending may be tried again.
+    ///
+    /// # Cancel safety
+    /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
+    pub async fn extend(&self) -> Result<(), LockError> {
+        self.ownership.extend().await
+    }
+
+    /// Gives the lock back and waits until a majority of the nodes has confirmed it.
+    ///
+    /// The release is sent by the call itself, before the future is polled. Dropping the guard is enough in most
+    /// places; wait when the caller must know.
+    ///
+    /// # Errors
+    /// The lock is gone in every case. [`LockError::Lost`] says that it was gone before, so that another owner may have
+    /// been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout.
+    ///
+    /// # Cancel safety
+    /// The lock is given back whether or not the future is polled to its end.
+    pub fn release(self) -> impl Future<Output = Result<(), LockError>> + Send {
+        let leaving = self.ownership.leave();
+        leaving.confirmed(self.ownership.node_timeout())
+    }
+
+    pub(crate) fn lost(&self) -> LockError {
+        self.ownership.lost()
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockGuard")
+            .field("key", self.key())
+            .field("token", self.token())
+            .field("remaining", &self.remaining())
+            .finish()
+    }
+}

@@ -1,0 +1,67 @@
+//! Runs a body while its lock is held, and not longer.
+
+use crate::error::LockError;
+use crate::guard::LockGuard;
+use pin_project_lite::pin_project;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::time::{Instant, Sleep, sleep};
+
+pin_project! {
+    /// The future of [`hold`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Hold<'g, F> {
+        // Before the guard: fields drop in this order, and the body must be gone before the lock is.
+        #[pin]
+        body: Option<F>,
+        guard: &'g LockGuard,
+        // Made at the first wait: a body that never waits costs no timer.
+        expiry: Option<Pin<Box<Sleep>>>,
+    }
+}
+
+/// Runs `body` as long as `guard` provably holds its lock.
+///
+/// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
+/// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
+pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
+    Hold { body: Some(body), guard, expiry: None }
+}
+
+impl<F: Future> Future for Hold<'_, F> {
+    type Output = Result<F::Output, LockError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        // At every poll, because the timer sleeps while the machine is suspended and the lease does not.
+        if !this.guard.is_held() {
+            this.body.set(None);
+            return Poll::Ready(Err(this.guard.lost()));
+        }
+        if let Some(body) = this.body.as_mut().as_pin_mut()
+            && let Poll::Ready(output) = body.poll(cx)
+        {
+            return Poll::Ready(Ok(output));
+        }
+        loop {
+            let expiry = this.expiry.get_or_insert_with(|| Box::pin(sleep(this.guard.remaining())));
+            if expiry.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            let remaining = this.guard.remaining();
+            if remaining.is_zero() {
+                this.body.set(None);
+                return Poll::Ready(Err(this.guard.lost()));
+            }
+            // A late answer or an extension has moved the deadline.
+            expiry.as_mut().reset(Instant::now() + remaining);
+        }
+    }
+}
+
+impl<F> std::fmt::Debug for Hold<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hold").field("guard", self.guard).finish_non_exhaustive()
+    }
+}

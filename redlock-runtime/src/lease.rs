@@ -1,0 +1,121 @@
+//! Lease arithmetic: until when a node's answer proves that the lock is ours.
+//!
+//! Source: "Distributed Locks with Redis", the Redis documentation. Where that text subtracts the elapsed time and
+//! the drift once for the whole round, each node has its own lease end here, so that a late or lost answer changes
+//! only what that node proves.
+
+use crate::clock::Instant;
+use crate::quorum::quorum;
+use std::time::Duration;
+
+/// Redis expires keys to the millisecond, on both sides of the measurement.
+const EXPIRY_PRECISION: Duration = Duration::from_millis(2);
+
+/// The longest `ttl`: what is abandoned for longer than this needs a person, not a lease.
+pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How far a server's clock may run ahead of ours during a lease of length `ttl`.
+pub(crate) fn drift(ttl: Duration, factor: f64) -> Duration {
+    ttl.mul_f64(factor) + EXPIRY_PRECISION
+}
+
+/// The time for which a lease is provable when the answer costs nothing, counted from the send: the server starts
+/// its clock after that.
+pub(crate) fn provable(ttl: Duration, drift_factor: f64) -> Duration {
+    ttl.saturating_sub(drift(ttl, drift_factor))
+}
+
+/// A lock with less validity than this left is not worth entering the body for.
+pub(crate) fn least_useful(ttl: Duration) -> Duration {
+    ttl / 20
+}
+
+/// How long to wait for a node when the user set no `node_timeout`: long enough for a healthy network, short enough
+/// that a dead majority is noticed long before a lease runs out.
+pub(crate) fn node_timeout(ttl: Duration) -> Duration {
+    (ttl / 50).clamp(Duration::from_millis(10), Duration::from_millis(50))
+}
+
+/// The provable lease end at every node.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseEnds(Box<[Option<Instant>]>);
+
+impl LeaseEnds {
+    pub(crate) fn none(nodes: usize) -> Self {
+        Self(vec![None; nodes].into())
+    }
+
+    /// The node confirmed the lock: its lease lasts until `end`, or longer if it said so before.
+    pub(crate) fn confirm(&mut self, node: usize, end: Instant) {
+        if let Some(known) = self.0.get_mut(node) {
+            *known = (*known).max(Some(end));
+        }
+    }
+
+    /// The node said that the lock is not ours.
+    pub(crate) fn deny(&mut self, node: usize) {
+        if let Some(known) = self.0.get_mut(node) {
+            *known = None;
+        }
+    }
+
+    /// The moment until which a majority provably holds the lock for us: the q-th largest lease end.
+    pub(crate) fn valid_until(&self) -> Option<Instant> {
+        let needed = quorum(self.0.len());
+        let reached = |end: &Instant| self.0.iter().flatten().filter(|other| *other >= end).count() >= needed;
+        self.0.iter().flatten().copied().filter(|end| reached(end)).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn validity_is_the_qth_largest_lease_end() {
+        let table: [(&[Option<u64>], Option<u64>); 9] = [
+            (&[None], None),
+            (&[Some(5)], Some(5)),
+            (&[Some(5), None], None),
+            (&[Some(5), Some(7)], Some(5)),
+            (&[Some(9), None, Some(7)], Some(7)),
+            (&[Some(9), Some(8), Some(7)], Some(8)),
+            (&[Some(4), Some(4), Some(4)], Some(4)),
+            (&[Some(1), Some(5), Some(3), Some(4), Some(2)], Some(3)),
+            (&[Some(1), Some(5), None, None, None], None),
+        ];
+        for (ends, expected) in table {
+            let ends = LeaseEnds(ends.iter().map(|end| end.map(at)).collect());
+            assert_eq!(ends.valid_until(), expected.map(at), "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn a_confirmation_never_shortens_and_a_denial_removes() {
+        let mut ends = LeaseEnds::none(1);
+        ends.confirm(0, at(10));
+        ends.confirm(0, at(4));
+        assert_eq!(ends.valid_until(), Some(at(10)));
+        ends.deny(0);
+        assert_eq!(ends.valid_until(), None);
+    }
+
+    #[test]
+    fn a_ttl_below_the_drift_proves_nothing() {
+        // A peer wraps around to 1.8e19 milliseconds here.
+        assert_eq!(provable(Duration::from_millis(1), 0.01), Duration::ZERO);
+        assert_eq!(provable(Duration::from_millis(1000), 0.01), Duration::from_millis(988));
+    }
+
+    #[test]
+    fn node_timeouts_follow_the_ttl_within_bounds() {
+        let table = [(100, 10), (500, 10), (1000, 20), (2500, 50), (30_000, 50)];
+        for (ttl, expected) in table {
+            assert_eq!(node_timeout(Duration::from_millis(ttl)), Duration::from_millis(expected));
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Describing a manager.
+
+use super::LockManager;
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::error::LockError;
+use crate::node::Node;
+use crate::node::memory::MemoryNode;
+use crate::node::redis::RedisNode;
+use crate::node::redis::endpoint::Endpoint;
+use crate::options::{Policy, Wait};
+use crate::reclaim::Reclaim;
+use crate::token::ManagerId;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+const NODES_VARIABLE: &str = "REDLOCK_NODES";
+
+/// Describes a [`LockManager`]: its nodes, and what a request that says nothing else gets.
+///
+/// ```
+/// # use redlock_runtime::{LockError, LockManager};
+/// # use std::time::Duration;
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::builder()
+///     .nodes(["redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"])
+///     .namespace("shop")
+///     .default_ttl(Duration::from_secs(10))
+///     .build()?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct LockManagerBuilder {
+    urls: Vec<String>,
+    namespace: String,
+    policy: Policy,
+}
+
+impl LockManagerBuilder {
+    /// Adds a node: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, `unix:///path?db=0` for a
+    /// socket. `valkey://` and `valkeys://` are the same as the first two.
+    ///
+    /// Several nodes must be *independent* masters: a lock is held when a majority of them says so. Three or five are
+    /// useful; an even number survives no more failures than the odd one below it.
+    pub fn node(mut self, url: impl Into<String>) -> Self {
+        self.urls.push(url.into());
+        self
+    }
+
+    /// Adds several nodes; see [`node`](Self::node).
+    pub fn nodes<U: Into<String>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
+        self.urls.extend(urls.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when the variable is not set, is empty or is not text.
+    pub fn nodes_from_env(self) -> Result<Self, LockError> {
+        let value = std::env::var(NODES_VARIABLE).unwrap_or_default();
+        let urls: Vec<_> = value.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+        if urls.is_empty() {
+            return Err(LockError::configuration(format!(
+                "{NODES_VARIABLE} is not set: write {NODES_VARIABLE}=redis://host:6379, or several URLs separated by \
+                 commas"
+            )));
+        }
+        Ok(self.nodes(urls))
+    }
+
+    /// How long to wait for the answers of the nodes in one round.
+    /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms.
+    ///
+    /// Slow nodes cost nothing while a majority is fast. Raise it when the nodes are further away than that.
+    pub fn node_timeout(mut self, timeout: Duration) -> Self {
+        self.policy.node_timeout = Some(timeout);
+        self
+    }
+
+    /// The `ttl` of a request that says none. Default: 30 s.
+    pub fn default_ttl(mut self, ttl: Duration) -> Self {
+        self.policy.default_ttl = ttl;
+        self
+    }
+
+    /// The `wait` of a request that says none. A zero duration is [`Wait::None`]. Default: 10 s.
+    pub fn default_wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.policy.default_wait = wait.into();
+        self
+    }
+
+    /// Puts every key below `namespace` and a colon, so that several applications can share a server.
+    /// Default: none; the key is the name in Redis.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// How much faster than ours a server's clock may run, as a fraction of the `ttl`: 0.0 to 0.5.
+    /// The validity of a lock is shortened by that much and by 2 ms. Default: 0.01.
+    pub fn drift_factor(mut self, factor: f64) -> Self {
+        self.policy.drift_factor = factor;
+        self
+    }
+
+    /// Makes the manager and starts to connect in the background, on the current tokio runtime.
+    ///
+    /// A node that cannot be reached is no error here: it is tried again for ever, and calls report it. See
+    /// [`LockManager::ready`] to wait for the nodes.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when a URL is wrong, no node or the same server twice is given, a default is out of
+    /// range, or there is no tokio runtime.
+    pub fn build(self) -> Result<LockManager, LockError> {
+        self.check()?;
+        let endpoints = self.endpoints()?;
+        let runtime = Handle::try_current().map_err(|_| {
+            LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
+        })?;
+        let (id, clock, changed) = (ManagerId::random(), Clock::Boot, Arc::new(Notify::new()));
+        let nodes = endpoints.into_iter().map(|endpoint| {
+            let node = RedisNode::start(endpoint, format!("redlock-{id}"), Arc::clone(&changed), &runtime);
+            Reclaim::in_background(Node::Redis(node), clock, &runtime)
+        });
+        let nodes = nodes.collect();
+        Ok(self.finish(id, clock, nodes, changed))
+    }
+
+    /// Makes a manager whose only node is in this process; see [`LockManager::in_memory`].
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
+    pub fn in_memory(self) -> Result<LockManager, LockError> {
+        self.check()?;
+        if !self.urls.is_empty() {
+            return Err(LockError::configuration(
+                "a manager in memory has no other nodes: leave out `node` and `nodes`",
+            ));
+        }
+        Ok(self.build_in_memory())
+    }
+
+    pub(super) fn build_in_memory(self) -> LockManager {
+        let clock = Clock::Tokio;
+        let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
+        self.finish(ManagerId::random(), clock, Box::new([Reclaim::at_once(node, clock)]), Arc::default())
+    }
+
+    fn finish(self, id: ManagerId, clock: Clock, nodes: Box<[Reclaim]>, changed: Arc<Notify>) -> LockManager {
+        let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
+        LockManager { core: Arc::new(Core::new(id, clock, self.policy, namespace.into(), nodes, changed)) }
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        let Policy { node_timeout, drift_factor, default_ttl, .. } = self.policy;
+        if node_timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(LockError::configuration("a node timeout of zero lets no node answer"));
+        }
+        if !(0.0..=0.5).contains(&drift_factor) {
+            return Err(LockError::configuration(format!(
+                "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
+            )));
+        }
+        self.policy.checked_ttl(default_ttl)?;
+        Ok(())
+    }
+
+    fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
+        if self.urls.is_empty() {
+            return Err(LockError::configuration(
+                "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
+            ));
+        }
+        let numbered = (1..).zip(&self.urls);
+        let endpoints = numbered.map(|(i, url)| Endpoint::parse(url, i)).collect::<Result<Vec<_>, _>>()?;
+        let mut seen = HashSet::new();
+        match endpoints.iter().find(|endpoint| !seen.insert(endpoint.label())) {
+            Some(twice) => Err(LockError::configuration(format!(
+                "{} is given twice: each node must be an independent server, or its vote counts double",
+                twice.label()
+            ))),
+            None => Ok(endpoints),
+        }
+    }
+}
+
+impl fmt::Debug for LockManagerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // URLs may hold passwords.
+        f.debug_struct("LockManagerBuilder")
+            .field("nodes", &self.urls.len())
+            .field("namespace", &self.namespace)
+            .field("policy", &self.policy)
+            .finish()
+    }
+}

@@ -1,0 +1,245 @@
+//! The lock manager: what users hold.
+
+mod builder;
+pub(crate) mod installed;
+
+pub use self::builder::LockManagerBuilder;
+use crate::acquire::acquire;
+use crate::core::Core;
+use crate::error::{LockError, NodeError, NodeFailure};
+use crate::guard::LockGuard;
+use crate::hold::hold;
+use crate::node::Status;
+use crate::options::{LockRequest, Wait};
+use crate::private::FromLockError;
+use crate::reclaim::Reclaim;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Takes locks on one Redis server, or on a majority of several independent ones.
+///
+/// A clone is a handle to the same manager. One manager per process is the rule: it owns one connection per node, which
+/// all locks share.
+///
+/// ```
+/// # use redlock_runtime::{LockError, LockManager};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::in_memory();
+/// let guard = manager.acquire("order:7").await?;
+/// assert!(manager.try_acquire("order:7").await.is_err_and(|error| error.is_contended()));
+/// guard.release().await?;
+/// # Ok(()) }
+/// ```
+///
+/// # When not to use it
+/// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
+/// writes: where that must never happen, let the written resource check a number that grows with each owner.
+#[derive(Clone, Debug)]
+pub struct LockManager {
+    core: Arc<Core>,
+}
+
+/// What became of the releases of a manager, counted per node and summed since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReleaseStats {
+    /// The lock was not ours any more: its lease had run out, or somebody deleted the key.
+    pub not_owner: u64,
+    /// Sent again, because the connection broke before the answer.
+    pub sent_again: u64,
+    /// Given up, because the key had expired by itself before the node could be reached, or the node refused.
+    pub abandoned: u64,
+}
+
+impl LockManager {
+    /// Starts to describe a manager.
+    pub fn builder() -> LockManagerBuilder {
+        LockManagerBuilder::default()
+    }
+
+    /// A manager for the nodes in the environment variable `REDLOCK_NODES`: Redis URLs, separated by commas.
+    ///
+    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when the variable is not set or does not hold Redis URLs. There is no fall-back to
+    /// memory, which would exclude nobody.
+    pub fn from_env() -> Result<Self, LockError> {
+        Self::builder().nodes_from_env()?.build()
+    }
+
+    /// A manager whose only node is in this process: for tests and first steps. It excludes nobody else.
+    ///
+    /// It follows tokio's clock, so leases run out in virtual time under `tokio::time::pause`.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::builder().build_in_memory()
+    }
+
+    /// Takes the lock, waiting for it if need be.
+    ///
+    /// A bare key uses the manager's `ttl` and `wait`; a [`LockRequest`] says its own.
+    ///
+    /// # Errors
+    /// [`LockError::TimedOut`] when another owner held the lock during the whole wait, [`LockError::Contended`] when
+    /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered,
+    /// [`LockError::Configuration`] for an unusable key or `ttl`, [`LockError::Closed`] after
+    /// [`shutdown`](Self::shutdown).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
+    /// have taken the lock.
+    pub async fn acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
+        acquire(&self.core, request.into()).await.map(LockGuard::new)
+    }
+
+    /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
+    ///
+    /// # Errors
+    /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// As for [`acquire`](Self::acquire).
+    pub async fn try_acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
+        self.acquire(request.into().wait(Wait::None)).await
+    }
+
+    /// Runs `body` while it holds the lock: the closure form of the attribute.
+    ///
+    /// The body is dropped when the lease runs out before it is done. The lock is given back on every way out: return,
+    /// `?`, panic, cancellation. The answer to the release is not waited for.
+    ///
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// # let manager = LockManager::in_memory();
+    /// let total = manager
+    ///     .with_lock("cart:7", async |guard| {
+    ///         assert!(guard.is_held());
+    ///         Ok::<_, LockError>(42)
+    ///     })
+    ///     .await?;
+    /// # assert_eq!(total, 42); Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
+    /// body's own error type.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled, and when the body panics.
+    ///
+    /// # Cancel safety
+    /// The body is dropped, then the lock is given back.
+    pub async fn with_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> R
+    where
+        F: AsyncFnOnce(&LockGuard) -> R,
+        R: FromLockError,
+    {
+        match self.acquire(request).await {
+            Ok(guard) => hold(&guard, body(&guard)).await.unwrap_or_else(R::from_lock_error),
+            Err(error) => R::from_lock_error(error),
+        }
+    }
+
+    /// Makes this the manager of every annotated function that names none.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).
+    pub fn install(self) -> Result<(), LockError> {
+        installed::install(self)
+    }
+
+    /// Runs `future` with this manager in place of the installed one.
+    ///
+    /// It holds for the task that polls `future`, not for tasks that it spawns.
+    ///
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// LockManager::in_memory()
+    ///     .scope(async {
+    ///         let guard = LockManager::current()?.acquire("order:7").await?;
+    ///         guard.release().await
+    ///     })
+    ///     .await
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        installed::scope(self.clone(), future)
+    }
+
+    /// The manager that annotated functions use here: that of the [`scope`](Self::scope), or the installed one.
+    ///
+    /// # Errors
+    /// [`LockError::NotInstalled`] when there is neither.
+    pub fn current() -> Result<Self, LockError> {
+        installed::current()
+    }
+
+    /// Waits until a majority of the nodes is connected, for two seconds at most.
+    ///
+    /// Calls work without it. It is for a service that wants to know at the start whether its Redis is there.
+    ///
+    /// # Errors
+    /// [`LockError::NoQuorum`] with one cause per node that is not connected.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    pub async fn ready(&self) -> Result<(), LockError> {
+        const LIMIT: Duration = Duration::from_secs(2);
+        tokio::time::timeout(LIMIT, self.core.up()).await.map_err(|_| {
+            let failures = self.core.nodes.iter().filter_map(|node| {
+                let error = match node.status() {
+                    Status::Up => return None,
+                    Status::Starting => NodeError::TimedOut(LIMIT),
+                    Status::Down(error) => error,
+                };
+                Some(NodeFailure { node: node.label().into(), error })
+            });
+            self.core.no_quorum(None, failures.collect())
+        })
+    }
+
+    /// Ends new acquisitions with [`LockError::Closed`], then waits until every release that was sent is answered.
+    ///
+    /// Call it before the runtime ends, so that the last releases are not lost with it. Guards that are still held stay
+    /// valid and give their locks back as usual.
+    ///
+    /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds
+    /// the wait by the longest `ttl` in use.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// The manager stays closed; the releases go on in the background.
+    pub async fn shutdown(&self) -> bool {
+        self.core.close();
+        let mut all = true;
+        for node in &self.core.nodes {
+            all &= node.ledger().drained(self.core.clock).await;
+        }
+        all
+    }
+
+    /// What became of the releases so far.
+    #[must_use]
+    pub fn release_stats(&self) -> ReleaseStats {
+        let mut stats = ReleaseStats::default();
+        for ledger in self.core.nodes.iter().map(Reclaim::ledger) {
+            stats.not_owner += ledger.not_owner.load(Ordering::Relaxed);
+            stats.sent_again += ledger.sent_again.load(Ordering::Relaxed);
+            stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);
+        }
+        stats
+    }
+}

@@ -1,0 +1,150 @@
+//! Where a node is and how to log in: a URL taken apart.
+
+use crate::error::LockError;
+use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
+use std::fmt;
+
+/// One server and the login for it. `Debug` shows the address alone.
+pub(crate) struct Endpoint {
+    address: Address,
+    login: RedisConnectionInfo,
+    label: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    #[cfg(feature = "tls")]
+    Tls {
+        host: String,
+        port: u16,
+    },
+    #[cfg(unix)]
+    Unix(std::path::PathBuf),
+}
+
+impl Endpoint {
+    /// Takes a URL apart. No message repeats the URL, because it may hold a password.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
+    pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
+        let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
+        let Some(mut url) = redis::parse_redis_url(url) else {
+            return Err(wrong(
+                "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS or \
+                 unix:///path for a socket",
+            ));
+        };
+        let tls = matches!(url.scheme(), "rediss" | "valkeys");
+        if tls {
+            if cfg!(not(feature = "tls")) {
+                return Err(wrong("asks for TLS: enable the feature `tls` of redlock-runtime"));
+            }
+            if url.fragment() == Some("insecure") {
+                return Err(wrong(
+                    "asks for TLS without verification: trust the server's CA instead, as in SSL_CERT_FILE",
+                ));
+            }
+            // The client crate parses only the schemes it can connect to itself; the TLS stream is ours.
+            if url.set_scheme("redis").is_err() {
+                return Err(wrong("cannot be read"));
+            }
+        }
+        let info = url.into_connection_info().map_err(|error| wrong(&format!("is wrong: {error}")))?;
+        let address = address(info.addr(), tls).ok_or_else(|| wrong("names an address this platform cannot reach"))?;
+        Ok(Self { label: address.to_string(), login: info.redis_settings().clone(), address })
+    }
+
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    pub(super) const fn login(&self) -> &RedisConnectionInfo {
+        &self.login
+    }
+
+    /// The address as text, without user and password. Two nodes with equal labels are one server.
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+fn address(parsed: &ConnectionAddr, tls: bool) -> Option<Address> {
+    match parsed {
+        #[cfg(feature = "tls")]
+        ConnectionAddr::Tcp(host, port) if tls => Some(Address::Tls { host: host.clone(), port: *port }),
+        ConnectionAddr::Tcp(host, port) if !tls => Some(Address::Tcp { host: host.clone(), port: *port }),
+        #[cfg(unix)]
+        ConnectionAddr::Unix(path) => Some(Address::Unix(path.clone())),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            #[cfg(feature = "tls")]
+            Self::Tls { host, port } => write!(f, "{host}:{port}"),
+            #[cfg(unix)]
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({})", self.label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let table = [
+            ("redis://localhost", "localhost:6379", 0),
+            ("redis://user:pa%40ss@10.0.0.1:7000/3", "10.0.0.1:7000", 3),
+            ("valkey://[::1]:7000", "::1:7000", 0),
+            ("unix:///run/redis.sock?db=2", "/run/redis.sock", 2),
+        ];
+        for (url, label, database) in table {
+            let endpoint = Endpoint::parse(url, 1).expect(url);
+            assert_eq!((endpoint.label(), endpoint.login().db()), (label, database), "{url}");
+        }
+        let endpoint = Endpoint::parse("redis://user:pa%40ss@host", 1).unwrap();
+        assert_eq!((endpoint.login().username(), endpoint.login().password()), (Some("user"), Some("pa@ss")));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn tls_urls() {
+        let endpoint = Endpoint::parse("rediss://:secret@host:6380/1", 1).unwrap();
+        assert_eq!(endpoint.address, Address::Tls { host: "host".into(), port: 6380 });
+        assert_eq!((endpoint.login().db(), endpoint.login().password()), (1, Some("secret")));
+    }
+
+    #[test]
+    fn wrong_urls_are_explained_without_their_secrets() {
+        let table = [
+            ("", "is not a Redis URL"),
+            ("localhost:6379", "is not a Redis URL"),
+            ("http://:hunter2@host", "is not a Redis URL"),
+            ("redis://:hunter2@host/sales", "is wrong"),
+            ("rediss://:hunter2@host/#insecure", "without verification"),
+        ];
+        for (url, expected) in table {
+            let message = Endpoint::parse(url, 2).unwrap_err().to_string();
+            assert!(message.starts_with("the URL of node 2 ") && message.contains(expected), "{url}: {message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+        let endpoint = Endpoint::parse("redis://user:hunter2@host", 1).unwrap();
+        assert_eq!(format!("{endpoint:?}"), "Endpoint(host:6379)");
+    }
+}

@@ -1,0 +1,46 @@
+//! Keeps one connection up: connects, waits until it breaks, connects again.
+
+use super::endpoint::Endpoint;
+use super::{Shared, State, connect};
+use crate::error::NodeError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// The longest that making a connection may take, from the name look-up to the loaded scripts.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Runs until it is aborted.
+pub(super) async fn supervise(endpoint: Endpoint, client_name: String, shared: Arc<Shared>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &client_name)).await {
+            Ok(Ok((link, driver))) => {
+                tracing::debug!(node = endpoint.label(), capabilities = ?link.capabilities, "connected");
+                shared.set(State::Up(Arc::new(link)));
+                pause = FIRST_PAUSE;
+                driver.await;
+                tracing::warn!(node = endpoint.label(), "the connection broke");
+                shared.set(State::Down(NodeError::Unreachable("the connection broke".into())));
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(node = endpoint.label(), %error, "cannot connect");
+                shared.set(State::Down(error));
+            }
+            Err(_) => {
+                tracing::warn!(node = endpoint.label(), "cannot connect: no answer");
+                let reason = format!("no connection within {CONNECT_TIMEOUT:?}");
+                shared.set(State::Down(NodeError::Unreachable(reason.into())));
+            }
+        }
+        sleep(jittered(pause)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Between half of `pause` and all of it, so that a restarted server does not meet all its clients at once.
+fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(0.5 + 0.5 * fastrand::f64())
+}

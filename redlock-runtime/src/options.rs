@@ -1,0 +1,157 @@
+//! What a caller asks for: the key, how long the lease is, how long to wait.
+
+use crate::error::LockError;
+use crate::key::LockKey;
+use crate::lease::{self, MAX_TTL};
+use std::time::Duration;
+
+/// How long a call waits for a lock that somebody else holds.
+///
+/// Everything counts: waiting for the holder, talking to the nodes, connecting at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// One try. A held key is [`LockError::Contended`] at once.
+    None,
+    /// Until the lock is obtained or this time is over; [`LockError::TimedOut`] then.
+    For(Duration),
+    /// Until the lock is obtained.
+    Forever,
+}
+
+impl From<Duration> for Wait {
+    fn from(wait: Duration) -> Self {
+        if wait.is_zero() { Self::None } else { Self::For(wait) }
+    }
+}
+
+/// A key together with the `ttl` and the `wait` for this acquisition.
+///
+/// Whatever takes a request takes a bare key, too, and then uses the manager's defaults.
+///
+/// ```
+/// # use redlock_runtime::{LockError, LockManager, LockRequest};
+/// # use std::time::Duration;
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::in_memory();
+/// let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(10))).await?;
+/// # guard.release().await?; manager.acquire("order:7").await?; Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until a manager acquires it"]
+pub struct LockRequest {
+    pub(crate) key: LockKey,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) wait: Option<Wait>,
+}
+
+impl LockRequest {
+    /// A request for `key` with the manager's defaults.
+    pub fn new(key: impl Into<LockKey>) -> Self {
+        Self { key: key.into(), ttl: None, wait: None }
+    }
+
+    /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
+    ///
+    /// Whole milliseconds, what is smaller is cut off. At most 30 days; at least the node timeout, the clock drift and
+    /// 2 ms together, because anything shorter could run out before the answer arrives.
+    /// Default: the manager's [`default_ttl`](crate::LockManagerBuilder::default_ttl).
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// How long to wait while another owner holds the key. A zero duration is [`Wait::None`].
+    /// Default: the manager's [`default_wait`](crate::LockManagerBuilder::default_wait).
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.wait = Some(wait.into());
+        self
+    }
+}
+
+impl<K: Into<LockKey>> From<K> for LockRequest {
+    fn from(key: K) -> Self {
+        Self::new(key)
+    }
+}
+
+/// The policy of a manager: what a request leaves open.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) default_ttl: Duration,
+    pub(crate) default_wait: Wait,
+    pub(crate) node_timeout: Option<Duration>,
+    pub(crate) drift_factor: f64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            default_ttl: Duration::from_secs(30),
+            default_wait: Wait::For(Duration::from_secs(10)),
+            node_timeout: None,
+            drift_factor: 0.01,
+        }
+    }
+}
+
+impl Policy {
+    pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
+        self.node_timeout.unwrap_or_else(|| lease::node_timeout(ttl))
+    }
+
+    /// `ttl` as Redis counts it, in whole milliseconds.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when no lease of that length can be proven, or when it is out of range.
+    pub(crate) fn checked_ttl(&self, ttl: Duration) -> Result<Duration, LockError> {
+        if ttl > MAX_TTL {
+            return Err(LockError::configuration(format!("a ttl of {ttl:?} is too long: at most 30 days are allowed")));
+        }
+        let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let shortest = self.node_timeout(ttl) + lease::drift(ttl, self.drift_factor);
+        if ttl <= shortest {
+            return Err(LockError::configuration(format!(
+                "a ttl of {ttl:?} is too short: it must exceed {shortest:?}, which is the node timeout of {:?} with \
+                 the clock drift",
+                self.node_timeout(ttl)
+            )));
+        }
+        Ok(ttl)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_that_proves_nothing_is_refused() {
+        let policy = Policy::default();
+        // 1 ms and u64::MAX ms make a peer loop or wrap around.
+        for millis in [0, 1, 2, 5, 11, 12, u64::MAX] {
+            let ttl = Duration::from_millis(millis);
+            let error = policy.checked_ttl(ttl).expect_err(&format!("{ttl:?}"));
+            assert!(matches!(error, LockError::Configuration { .. }), "{error}");
+        }
+        for millis in [13, 50, 30_000] {
+            policy.checked_ttl(Duration::from_millis(millis)).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_own_node_timeout_needs_a_longer_ttl() {
+        let policy = Policy { node_timeout: Some(Duration::from_secs(2)), ..Policy::default() };
+        let error = policy.checked_ttl(Duration::from_secs(2)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a ttl of 2s is too short: it must exceed 2.022s, which is the node timeout of 2s with the clock drift"
+        );
+        policy.checked_ttl(Duration::from_secs(3)).unwrap();
+    }
+
+    #[test]
+    fn a_ttl_is_cut_to_milliseconds() {
+        let ttl = Duration::from_micros(40_999);
+        assert_eq!(Policy::default().checked_ttl(ttl).unwrap(), Duration::from_millis(40));
+    }
+}

@@ -1,0 +1,94 @@
+//! Giving a lock back at every node that may hold it.
+
+use crate::core::Core;
+use crate::error::{LockError, NodeError, NodeFailure};
+use crate::key::LockKey;
+use crate::node::{Answer, Pending, Reply};
+use crate::quorum::{Tally, Verdict};
+use crate::reclaim::Unanswered;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Releases on their way. Dropped, they are seen through in the background.
+#[must_use]
+pub(crate) struct Leaving {
+    pub(super) core: Arc<Core>,
+    pub(super) key: LockKey,
+    pub(super) held_for: Duration,
+    pub(super) releases: Vec<Release>,
+}
+
+pub(super) struct Release {
+    pub(super) node: usize,
+    pub(super) sent: Unanswered,
+    pub(super) answer: Option<Answer>,
+}
+
+impl Leaving {
+    /// Waits until a majority has confirmed the release.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when too many nodes did not hold the lock any more, [`LockError::NoQuorum`] when too few
+    /// answered within `patience`.
+    pub(crate) async fn confirmed(mut self, patience: Duration) -> Result<(), LockError> {
+        let answers = poll_fn(|cx| {
+            for release in self.releases.iter_mut().filter(|release| release.answer.is_none()) {
+                if let Poll::Ready(answer) = release.sent.answer.poll_answer(cx) {
+                    release.answer = Some(answer);
+                }
+            }
+            match self.tally().verdict() {
+                Verdict::Open => Poll::Pending,
+                verdict => Poll::Ready(verdict),
+            }
+        });
+        match tokio::time::timeout(patience, answers).await {
+            Ok(Verdict::Reached) => Ok(()),
+            Ok(Verdict::Contended) => Err(LockError::Lost { key: self.key.clone(), held_for: self.held_for }),
+            _ => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
+        }
+    }
+
+    fn tally(&self) -> Tally {
+        // A node that was not asked has nothing to give back and confirms nothing.
+        let mut tally = Tally { failed: self.core.nodes.len() - self.releases.len(), ..Tally::default() };
+        for release in &self.releases {
+            match &release.answer {
+                None => tally.open += 1,
+                Some(Ok(Reply::Released)) => tally.granted += 1,
+                Some(Ok(_)) => tally.held += 1,
+                Some(Err(_)) => tally.failed += 1,
+            }
+        }
+        tally
+    }
+
+    fn unconfirmed(&self, silence: &NodeError) -> LockError {
+        let failures = self.releases.iter().filter_map(|release| {
+            let error = match &release.answer {
+                None => silence.clone(),
+                Some(Ok(Reply::Released)) => return None,
+                Some(Ok(_)) => NodeError::Held,
+                Some(Err(error)) => error.clone(),
+            };
+            let node = self.core.nodes.get(release.node)?.label().into();
+            Some(NodeFailure { node, error })
+        });
+        self.core.no_quorum(Some(&self.key), failures.collect())
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        for Release { node, mut sent, answer } in self.releases.drain(..) {
+            if let Some(answer) = answer {
+                sent.answer = Pending::answered(answer);
+            }
+            if let Some(reclaim) = self.core.nodes.get(node) {
+                reclaim.see_through(sent);
+            }
+        }
+    }
+}

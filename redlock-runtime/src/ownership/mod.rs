@@ -1,0 +1,192 @@
+//! One token's standing at every node, from the first command to the release.
+//!
+//! Whoever drops an [`Ownership`], at whatever point, has sent the release: that is all of cancel safety.
+
+mod leaving;
+mod standing;
+
+pub(crate) use self::leaving::Leaving;
+use self::leaving::Release;
+use self::standing::{InFlight, Standing, Vote};
+use crate::clock::Instant;
+use crate::core::Core;
+use crate::error::{LockError, NodeError, NodeFailure};
+use crate::key::LockKey;
+use crate::lease;
+use crate::node::{Command, Verb};
+use crate::quorum::Verdict;
+use crate::token::OwnerToken;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+pub(crate) struct Ownership {
+    core: Arc<Core>,
+    key: LockKey,
+    token: OwnerToken,
+    ttl: Duration,
+    begun: Instant,
+    standing: Mutex<Standing>,
+}
+
+impl Ownership {
+    /// Asks every node for the lock with a new token.
+    pub(crate) fn claim(core: &Arc<Core>, key: &LockKey, ttl: Duration) -> Box<Self> {
+        let ownership = Box::new(Self {
+            core: Arc::clone(core),
+            key: key.clone(),
+            token: OwnerToken::new(&core.id),
+            ttl,
+            begun: core.clock.now(),
+            standing: Mutex::new(Standing::new(core.nodes.len())),
+        });
+        ownership.ask(Verb::SetNx { ttl });
+        ownership
+    }
+
+    pub(crate) const fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    pub(crate) const fn token(&self) -> &OwnerToken {
+        &self.token
+    }
+
+    pub(crate) const fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    pub(crate) fn node_timeout(&self) -> Duration {
+        self.core.policy.node_timeout(self.ttl)
+    }
+
+    /// How long ago the lock was asked for.
+    pub(crate) fn age(&self) -> Duration {
+        self.core.clock.now().since(self.begun)
+    }
+
+    /// How much longer the lock is provably ours.
+    pub(crate) fn validity(&self) -> Duration {
+        let mut standing = self.standing();
+        standing.settle();
+        // Read after the answers: it may only err towards a shorter validity.
+        standing.ends.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+    }
+
+    /// Sends `verb` to every node at once. Returns the lease end that a positive answer proves: it counts from before
+    /// the first send.
+    fn ask(&self, verb: Verb) -> Instant {
+        let mut standing = self.standing();
+        standing.settle();
+        let end = self.core.clock.now().after(lease::provable(self.ttl, self.core.policy.drift_factor));
+        for (node, reclaim) in self.core.nodes.iter().enumerate() {
+            let answer = reclaim.ask(Command { verb, key: self.key.clone(), token: self.token.clone() });
+            standing.in_flight.push(InFlight { node, end, answer });
+        }
+        end
+    }
+
+    /// Waits for the votes, no longer than `patience`, and not for a node that cannot change the outcome.
+    pub(crate) async fn decided(&mut self, patience: Duration) -> Verdict {
+        let votes = poll_fn(|cx| {
+            let standing = self.standing.get_mut().unwrap_or_else(PoisonError::into_inner);
+            standing.poll(cx);
+            match standing.tally().verdict() {
+                Verdict::Open => Poll::Pending,
+                verdict => Poll::Ready(verdict),
+            }
+        });
+        match tokio::time::timeout(patience, votes).await {
+            Ok(Verdict::Reached) if self.validity() < lease::least_useful(self.ttl) => self.standing().too_late(),
+            Ok(verdict) => verdict,
+            Err(_) => self.standing().give_up(&NodeError::TimedOut(patience)),
+        }
+    }
+
+    /// Starts the lease anew at every node, counted from now.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when too many nodes say that the lock is not ours, [`LockError::NoQuorum`] when too few
+    /// answer in time. Neither takes away what was proven before.
+    pub(crate) async fn extend(&self) -> Result<(), LockError> {
+        let wanted = self.ask(Verb::Extend { ttl: self.ttl });
+        let answers = poll_fn(|cx| {
+            let mut standing = self.standing();
+            standing.poll(cx);
+            let extended = standing.ends.valid_until().is_some_and(|end| end >= wanted);
+            if extended {
+                return Poll::Ready(Ok(()));
+            }
+            match standing.tally().verdict() {
+                Verdict::Contended => Poll::Ready(Err(self.lost())),
+                _ if standing.in_flight.is_empty() => Poll::Ready(Err(self.no_quorum(&standing, None))),
+                _ => Poll::Pending,
+            }
+        });
+        let patience = self.node_timeout();
+        match tokio::time::timeout(patience, answers).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.no_quorum(&self.standing(), Some(&NodeError::TimedOut(patience)))),
+        }
+    }
+
+    pub(crate) fn lost(&self) -> LockError {
+        LockError::Lost { key: self.key.clone(), held_for: self.age() }
+    }
+
+    /// The error for a round that too few nodes answered.
+    pub(crate) fn failure(&self) -> LockError {
+        self.no_quorum(&self.standing(), None)
+    }
+
+    fn no_quorum(&self, standing: &Standing, silence: Option<&NodeError>) -> LockError {
+        let failures =
+            self.core.nodes.iter().zip(&standing.nodes).enumerate().filter_map(|(index, (reclaim, node))| {
+                let silent = silence.filter(|_| standing.awaits(index));
+                let error = silent.cloned().or_else(|| node.reason())?;
+                Some(NodeFailure { node: reclaim.label().into(), error })
+            });
+        self.core.no_quorum(Some(&self.key), failures.collect())
+    }
+
+    /// Sends the release to every node that may hold the lock for this token. Later calls send nothing.
+    pub(crate) fn leave(&self) -> Leaving {
+        let mut standing = self.standing();
+        standing.settle();
+        let mut releases = Vec::new();
+        if !std::mem::replace(&mut standing.released, true) {
+            for (index, (reclaim, node)) in self.core.nodes.iter().zip(&standing.nodes).enumerate() {
+                if node.may_hold() {
+                    let expected = node.vote == Vote::Granted;
+                    let release = reclaim.release(self.key.clone(), self.token.clone(), self.ttl, expected);
+                    releases.push(Release { node: index, sent: release, answer: None });
+                }
+            }
+        }
+        standing.in_flight.clear();
+        Leaving { core: Arc::clone(&self.core), key: self.key.clone(), held_for: self.age(), releases }
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        // A panic under this mutex leaves no half-made change that matters: every field is valid by itself.
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ownership {
+    fn drop(&mut self) {
+        drop(self.leave());
+    }
+}
+
+impl fmt::Debug for Ownership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ownership")
+            .field("key", &self.key)
+            .field("token", &self.token)
+            .field("nodes", &self.standing().nodes)
+            .finish_non_exhaustive()
+    }
+}

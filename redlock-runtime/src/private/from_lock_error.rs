@@ -1,0 +1,31 @@
+//! How a lock error becomes the return value of an annotated function.
+
+use crate::LockError;
+
+/// A return type that can carry a [`LockError`].
+///
+/// Every `Result<T, E>` with `E: From<LockError>` is one. Implement it for your own return type when it can express
+/// that the lock was not obtained; there is deliberately no implementation for `()`, `bool` or `Option`, because a
+/// caller could not tell "not locked" from "done".
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot carry a `LockError`",
+    label = "this return type has no place for a lock error",
+    note = "return `Result<_, E>` where `E: From<LockError>`, or say what to return with `on_error = |error| ..`"
+)]
+pub trait FromLockError {
+    /// The value that says that the lock was not obtained, or was lost.
+    fn from_lock_error(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E: From<LockError>> FromLockError for Result<T, E> {
+    fn from_lock_error(error: LockError) -> Self {
+        Err(error.into())
+    }
+}
+
+/// The default for `on_error`.
+#[must_use]
+pub fn from_lock_error<R: FromLockError>(error: LockError) -> R {
+    R::from_lock_error(error)
+}

@@ -1,0 +1,211 @@
+//! Releases in the background: every release is kept until its node has answered.
+//!
+//! `Drop` can send a release but cannot wait for the answer. The answer still matters: a server may have lost its
+//! scripts, and a connection may break with the release on it. So each node has a task that takes the unanswered
+//! releases in the order in which they were sent, and sends again what a broken connection swallowed.
+
+use crate::changes;
+use crate::clock::{Clock, Instant};
+use crate::error::NodeError;
+use crate::key::LockKey;
+use crate::node::{Answer, Command, Node, Pending, Reply, Status, Verb};
+use crate::token::OwnerToken;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+
+/// A node that leaves a release unanswered for this long is asked nothing more until it answers.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
+/// More unanswered releases than this, and the node is asked nothing more until it answers: bounds the memory that a
+/// frozen node can cost before `STALLED_AFTER` is over.
+const MOST_UNANSWERED: usize = 50_000;
+
+/// A node together with the releases that it has not answered.
+pub(crate) struct Reclaim {
+    node: Node,
+    clock: Clock,
+    ledger: Arc<Ledger>,
+    queue: Option<mpsc::UnboundedSender<Unanswered>>,
+}
+
+/// What became of the releases sent to one node.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    unanswered: AtomicUsize,
+    /// Since when the oldest release has been waiting, in milliseconds of the clock; 0 when none is.
+    waiting_since: AtomicU64,
+    /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
+    matters_until: AtomicU64,
+    answered: Notify,
+    pub(crate) not_owner: AtomicU64,
+    pub(crate) sent_again: AtomicU64,
+    pub(crate) abandoned: AtomicU64,
+}
+
+/// A release that was sent.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    command: Command,
+    pub(crate) answer: Pending,
+    /// The key has expired by then, so that the release has nothing left to do.
+    matters_until: Instant,
+    /// Whether the node had confirmed that it held the lock for us.
+    expected: bool,
+}
+
+impl Reclaim {
+    /// For a node that answers later: `runtime` runs the task that takes the answers.
+    pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
+        let ledger = Arc::new(Ledger::default());
+        let (queue, unanswered) = mpsc::unbounded_channel();
+        runtime.spawn(collect(node.clone(), clock, Arc::clone(&ledger), unanswered));
+        Self { node, clock, ledger, queue: Some(queue) }
+    }
+
+    /// For a node that answers at once.
+    pub(crate) fn at_once(node: Node, clock: Clock) -> Self {
+        Self { node, clock, ledger: Arc::default(), queue: None }
+    }
+
+    pub(crate) const fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.node.status()
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        self.node.label()
+    }
+
+    /// Sends `command` unless the node owes too many answers.
+    pub(crate) fn ask(&self, command: Command) -> Pending {
+        match self.ledger.refusal(self.clock) {
+            Some(refusal) => Pending::answered(Err(refusal)),
+            None => self.node.send(command),
+        }
+    }
+
+    /// Sends the release, whatever the node owes.
+    pub(crate) fn release(&self, key: LockKey, token: OwnerToken, ttl: Duration, expected: bool) -> Unanswered {
+        let command = Command { verb: Verb::Release, key, token };
+        let answer = self.node.send(command.clone());
+        Unanswered { command, answer, matters_until: self.clock.now().after(ttl), expected }
+    }
+
+    /// Sees to it that `release` is answered.
+    pub(crate) fn see_through(&self, mut release: Unanswered) {
+        let settled = match release.answer.try_answer() {
+            Some(answer) if settles(&answer) => Some(answer),
+            // The command did not get through; the task sends it again.
+            Some(answer) => {
+                release.answer = Pending::answered(answer);
+                None
+            }
+            None => None,
+        };
+        match (settled, &self.queue) {
+            (Some(answer), _) => self.ledger.settle(&release, &answer, self.node.label()),
+            (None, Some(queue)) => self.ledger.keep(queue, release),
+            (None, None) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Reclaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reclaim").field("node", &self.node).field("ledger", &self.ledger).finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// Why nothing more is asked of the node, if so.
+    fn refusal(&self, clock: Clock) -> Option<NodeError> {
+        let since = match self.waiting_since.load(Ordering::Relaxed) {
+            0 => return None,
+            since => clock.now().since(Instant::from_origin(Duration::from_millis(since))),
+        };
+        let overdue = since >= STALLED_AFTER || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
+        overdue.then_some(NodeError::Stalled(since))
+    }
+
+    fn keep(&self, queue: &mpsc::UnboundedSender<Unanswered>, release: Unanswered) {
+        self.matters_until.fetch_max(millis(release.matters_until), Ordering::Relaxed);
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        if let Err(gone) = queue.send(release) {
+            // The runtime has ended, and the connections with it: the key expires.
+            self.abandon(&gone.0, "the runtime has ended");
+            self.done();
+        }
+    }
+
+    fn settle(&self, release: &Unanswered, answer: &Answer, node: &str) {
+        match answer {
+            Ok(Reply::NotOwner) if release.expected => {
+                self.not_owner.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(node, key = %release.command.key, "the lock was not ours any more at its release");
+            }
+            Ok(_) => {}
+            Err(error) => self.abandon(release, &error.to_string()),
+        }
+    }
+
+    fn abandon(&self, release: &Unanswered, reason: &str) {
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(key = %release.command.key, reason, "a release was not confirmed; the key expires by itself");
+    }
+
+    fn done(&self) {
+        if self.unanswered.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.answered.notify_waiters();
+        }
+    }
+
+    /// Waits until every release is answered. `false` when some were not before they ceased to matter.
+    pub(crate) async fn drained(&self, clock: Clock) -> bool {
+        let limit = Instant::from_origin(Duration::from_millis(self.matters_until.load(Ordering::Relaxed)));
+        let all = changes::until(&self.answered, || self.unanswered.load(Ordering::Acquire) == 0);
+        tokio::time::timeout(limit.since(clock.now()), all).await.is_ok()
+    }
+}
+
+/// A broken connection leaves open whether the release was executed. Any answer from the server settles it.
+const fn settles(answer: &Answer) -> bool {
+    matches!(answer, Ok(_) | Err(NodeError::Refused(_)))
+}
+
+/// Takes the answers in the order of the sends, which is the order in which one connection gives them: so one wake-up
+/// serves a whole batch.
+async fn collect(node: Node, clock: Clock, ledger: Arc<Ledger>, mut unanswered: mpsc::UnboundedReceiver<Unanswered>) {
+    while let Some(mut release) = unanswered.recv().await {
+        ledger.waiting_since.store(millis(clock.now()).max(1), Ordering::Relaxed);
+        let answer = see_through(&node, clock, &ledger, &mut release).await;
+        ledger.waiting_since.store(0, Ordering::Relaxed);
+        ledger.settle(&release, &answer, node.label());
+        ledger.done();
+    }
+}
+
+/// Sends `release` again until it is answered or the key has expired.
+async fn see_through(node: &Node, clock: Clock, ledger: &Ledger, release: &mut Unanswered) -> Answer {
+    loop {
+        let answer = (&mut release.answer).await;
+        let left = release.matters_until.since(clock.now());
+        if settles(&answer) || left.is_zero() {
+            return answer;
+        }
+        if tokio::time::timeout(left, node.up()).await.is_err() {
+            return answer;
+        }
+        ledger.sent_again.fetch_add(1, Ordering::Relaxed);
+        release.answer = node.send(release.command.clone());
+    }
+}
+
+fn millis(at: Instant) -> u64 {
+    u64::try_from(at.since(Instant::from_origin(Duration::ZERO)).as_millis()).unwrap_or(u64::MAX)
+}
