@@ -1,0 +1,3 @@
+//! The harness does what it says: otherwise every test built on it would be worth nothing.
+
+mod server;
