@@ -15,6 +15,7 @@ mod external;
 mod inspector;
 mod port;
 mod private_dir;
+mod proxy;
 mod server;
 
 use std::time::Duration;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub use cli::redis_cli;
 pub use eventually::{eventually, eventually_eq};
 pub use inspector::Inspector;
+pub use proxy::{Direction, Flow, Proxy, Traffic};
 pub use server::{Builder, RedisServer};
 
 /// How long the harness waits for something that should happen at once: 20 s, enough for a loaded machine.

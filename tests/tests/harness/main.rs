@@ -1,3 +1,4 @@
 //! The harness does what it says: otherwise every test built on it would be worth nothing.
 
+mod proxy;
 mod server;
