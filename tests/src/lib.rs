@@ -1,5 +1,21 @@
 //! Harness: real `redis-server` processes on loopback, and a network that fails on demand.
 //!
+//! ```no_run
+//! # async fn example() {
+//! use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer};
+//!
+//! let nodes = Nodes::start(3).await; // three independent masters
+//! nodes[2].freeze(); // alive, but answers nobody
+//! let slow = Proxy::to(&nodes[0]).await; // give the client `slow.url()` instead of `nodes[0].url()`
+//! slow.drop_replies();
+//! nodes[2].thaw();
+//! nodes.assert_empty(PATIENCE).await;
+//!
+//! let guarded = RedisServer::builder().password("secret").start().await;
+//! assert!(guarded.inspect().keys().await.is_empty());
+//! # }
+//! ```
+//!
 //! Every helper panics with what it saw instead of returning an error, and every wait is bounded. Nothing here may
 //! depend on `redlock-runtime`: its own tests and benchmarks use this crate.
 #![allow(
@@ -13,6 +29,7 @@ mod cli;
 mod eventually;
 mod external;
 mod inspector;
+mod nodes;
 mod port;
 mod private_dir;
 mod proxy;
@@ -23,6 +40,7 @@ use std::time::Duration;
 pub use cli::redis_cli;
 pub use eventually::{eventually, eventually_eq};
 pub use inspector::Inspector;
+pub use nodes::Nodes;
 pub use proxy::{Direction, Flow, Proxy, Traffic};
 pub use server::{Builder, RedisServer};
 
