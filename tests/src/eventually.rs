@@ -8,7 +8,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Asks `probe` until it answers `Ok`, and returns that value.
 ///
-/// `Err` carries the state seen, for the message. The probe is usually an `async ||` closure. Not for use under a paused tokio clock, which would skip to the deadline.
+/// `Err` carries the state seen, for the message. The probe is usually an `async ||` closure.
 ///
 /// # Panics
 /// After `deadline`, naming `what` and the last state; also when one probe alone outlasts the deadline.

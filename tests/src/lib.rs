@@ -16,8 +16,9 @@
 //! # }
 //! ```
 //!
-//! Every helper panics with what it saw instead of returning an error, and every wait is bounded. Nothing here may
-//! depend on `redlock-runtime`: its own tests and benchmarks use this crate.
+//! Every helper panics with what it saw instead of returning an error, and every wait is bounded by tokio's clock: a
+//! test that pauses it must start its servers before. Nothing here may depend on `redlock-runtime`: its own tests and
+//! benchmarks use this crate.
 #![allow(
     clippy::expect_used,
     clippy::panic,
