@@ -1,0 +1,47 @@
+//! The programs of the operating system that the harness runs, and what to do when one is missing.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+
+/// One external program, replaceable through an environment variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct External {
+    name: &'static str,
+    variable: &'static str,
+    debian_package: &'static str,
+}
+
+pub(crate) const REDIS_SERVER: External =
+    External { name: "redis-server", variable: "REDIS_SERVER", debian_package: "redis-server" };
+pub(crate) const REDIS_CLI: External =
+    External { name: "redis-cli", variable: "REDIS_CLI", debian_package: "redis-tools" };
+pub(crate) const OPENSSL: External = External { name: "openssl", variable: "OPENSSL", debian_package: "openssl" };
+
+impl External {
+    /// The path to run: the environment variable if set, else the plain name.
+    pub(crate) fn path(self) -> OsString {
+        env::var_os(self.variable).unwrap_or_else(|| self.name.into())
+    }
+
+    /// Fails the test with the remedy: a test that is skipped for want of a server would look like one that passed.
+    pub(crate) fn cannot_run(self, error: &io::Error) -> ! {
+        let Self { name, variable, debian_package } = self;
+        panic!(
+            "cannot run {}: {error}; install it with `apt-get install {debian_package}` \
+             or set {variable} to the path of a {name} binary",
+            self.path().display(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "install it with `apt-get install redis-server`")]
+    fn a_missing_program_fails_with_the_install_command() {
+        REDIS_SERVER.cannot_run(&io::ErrorKind::NotFound.into());
+    }
+}

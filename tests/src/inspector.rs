@@ -1,0 +1,190 @@
+//! Looking into a server from outside, over a connection of its own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, IntoConnectionInfo, RedisConnectionInfo, RedisResult};
+use redis::{ConnectionAddr, ConnectionInfo, Value};
+use tokio::sync::Mutex;
+
+use crate::{PATIENCE, eventually};
+
+/// A frozen server is a mistake in the test: say so soon.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection for tests to look at what the code under test has left in Redis.
+///
+/// Connects at first use and again after a restart of the server, or when the runtime it was made on has ended.
+#[derive(Debug)]
+pub struct Inspector {
+    client: Client,
+    connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+impl Inspector {
+    pub(crate) fn new(port: u16, password: Option<&str>, database: i64) -> Self {
+        let address = ConnectionAddr::Tcp("127.0.0.1".to_owned(), port);
+        let info = address.into_connection_info().expect("an address is a connection");
+        let client = Client::open(with_settings(info, password, database)).expect("a loopback address");
+        Self { client, connection: Mutex::default() }
+    }
+
+    /// Sends any command and returns the reply as `T`.
+    ///
+    /// # Panics
+    /// On an error reply, a reply that is no `T`, or no answer within 5 s.
+    pub async fn command<T: FromRedisValue>(&self, parts: &[&str]) -> T {
+        self.try_command(parts).await.unwrap_or_else(|error| panic!("{parts:?}: {error}"))
+    }
+
+    /// Sends any command.
+    ///
+    /// # Errors
+    /// The server's error reply, a reply that is no `T`, or a failed connection.
+    pub async fn try_command<T: FromRedisValue>(&self, parts: &[&str]) -> RedisResult<T> {
+        let mut command = Cmd::new();
+        command.arg(parts);
+        let mut connection = self.connection.lock().await;
+        if let Some(connected) = connection.as_mut() {
+            match command.query_async(connected).await {
+                Err(error) if error.is_connection_dropped() => {}
+                answer => return answer,
+            }
+        }
+        command.query_async(connection.insert(self.connect().await?)).await
+    }
+
+    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(ANSWER_TIMEOUT))
+            .set_response_timeout(Some(ANSWER_TIMEOUT));
+        self.client.get_multiplexed_async_connection_with_config(&config).await
+    }
+
+    /// All key names, sorted.
+    pub async fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.command(&["KEYS", "*"]).await;
+        keys.sort();
+        keys
+    }
+
+    /// The string at `key`; `None` if there is none.
+    pub async fn get(&self, key: &str) -> Option<String> {
+        self.command(&["GET", key]).await
+    }
+
+    /// What is left of the key's lifetime in milliseconds; -1 if it has no end, -2 if there is no such key.
+    pub async fn pttl(&self, key: &str) -> i64 {
+        self.command(&["PTTL", key]).await
+    }
+
+    /// Every key with its content, whatever its type, readable enough for a message.
+    pub async fn contents(&self) -> BTreeMap<String, String> {
+        let mut contents = BTreeMap::new();
+        for key in self.keys().await {
+            // A key that expired between the two commands has type `none`.
+            if let Some(content) = self.content(&key).await {
+                contents.insert(key, content);
+            }
+        }
+        contents
+    }
+
+    async fn content(&self, key: &str) -> Option<String> {
+        let kind: String = self.command(&["TYPE", key]).await;
+        let items: Value = match kind.as_str() {
+            "none" => return None,
+            "string" => return self.get(key).await,
+            "hash" => self.command(&["HGETALL", key]).await,
+            "list" => self.command(&["LRANGE", key, "0", "-1"]).await,
+            "set" => self.command(&["SMEMBERS", key]).await,
+            "zset" => self.command(&["ZRANGE", key, "0", "-1", "WITHSCORES"]).await,
+            _ => self.command(&["DUMP", key]).await,
+        };
+        Some(format!("{kind} {items:?}"))
+    }
+
+    /// The keys whose name or content holds `needle`, with their contents: what is left of an owner token.
+    pub async fn mentions(&self, needle: &str) -> BTreeMap<String, String> {
+        let mut contents = self.contents().await;
+        contents.retain(|key, content| key.contains(needle) || content.contains(needle));
+        contents
+    }
+
+    /// Waits until the database is empty.
+    ///
+    /// # Panics
+    /// After `deadline`, with what is still there.
+    pub async fn assert_empty(&self, deadline: Duration) {
+        eventually(deadline, "no key is left", async || {
+            let contents = self.contents().await;
+            if contents.is_empty() { Ok(()) } else { Err(contents) }
+        })
+        .await;
+    }
+
+    /// One field of `INFO section`; `None` if the server does not report it.
+    pub async fn info(&self, section: &str, field: &str) -> Option<String> {
+        let text: String = self.command(&["INFO", section]).await;
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.map(str::to_owned)
+    }
+
+    /// Commands executed since the start, those inside scripts and the inspector's own included; reading it adds one.
+    pub async fn commands_processed(&self) -> u64 {
+        let field = self.info("stats", "total_commands_processed").await;
+        field.and_then(|count| count.parse().ok()).expect("total_commands_processed")
+    }
+
+    /// How often one command (lower case, `client|setname` for a subcommand) was executed, also inside scripts.
+    pub async fn calls(&self, command: &str) -> u64 {
+        let statistics = self.info("commandstats", &format!("cmdstat_{command}")).await;
+        let calls = statistics.as_deref().and_then(|text| text.strip_prefix("calls=")?.split(',').next());
+        calls.map_or(0, |calls| calls.parse().expect("a number of calls"))
+    }
+
+    /// Connections of clients, one line of `CLIENT LIST` each, without the inspector's.
+    pub async fn clients(&self) -> Vec<String> {
+        let own: i64 = self.command(&["CLIENT", "ID"]).await;
+        let list: String = self.command(&["CLIENT", "LIST"]).await;
+        let own = format!("id={own} ");
+        list.lines().filter(|line| !line.starts_with(&own)).map(str::to_owned).collect()
+    }
+
+    /// Closes the connections of all clients but the inspector's own; returns how many.
+    pub async fn kill_clients(&self) -> u64 {
+        let killed: [u64; 2] = [
+            self.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await,
+            self.command(&["CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes"]).await,
+        ];
+        killed.iter().sum()
+    }
+
+    /// Forgets all loaded scripts, as a restart would: callers then meet `NOSCRIPT`.
+    pub async fn flush_scripts(&self) {
+        self.command::<()>(&["SCRIPT", "FLUSH"]).await;
+    }
+
+    /// Deletes every key of every database.
+    pub async fn flush_all(&self) {
+        self.command::<()>(&["FLUSHALL"]).await;
+    }
+
+    /// Waits until the server can be asked.
+    ///
+    /// # Panics
+    /// After [`PATIENCE`].
+    pub async fn wait_until_reachable(&self) {
+        eventually(PATIENCE, "the server answers PING", async || self.try_command::<()>(&["PING"]).await).await;
+    }
+}
+
+fn with_settings(info: ConnectionInfo, password: Option<&str>, database: i64) -> ConnectionInfo {
+    // Without CLIENT SETINFO the command counts hold what the test did, and servers that lack it are no matter.
+    let mut settings = RedisConnectionInfo::default().set_db(database).set_skip_set_lib_name();
+    if let Some(password) = password {
+        settings = settings.set_password(password);
+    }
+    info.set_redis_settings(settings)
+}

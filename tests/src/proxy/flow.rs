@@ -1,0 +1,94 @@
+//! One direction of one connection: from one socket to the other, as told.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::traffic::Meter;
+
+/// What happens to the bytes of one direction.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Flow {
+    /// Deliver at once.
+    #[default]
+    Pass,
+    /// Deliver each byte this long after it came in.
+    Delay(Duration),
+    /// Throw away, the end of the stream included: the other side notices nothing.
+    Drop,
+    /// Keep until another order comes.
+    Hold,
+}
+
+impl Flow {
+    fn latency(self) -> Duration {
+        match self {
+            Self::Delay(latency) => latency,
+            Self::Pass | Self::Drop | Self::Hold => Duration::ZERO,
+        }
+    }
+}
+
+/// Bytes that came in together; none at the end of the stream.
+struct Chunk {
+    due: Instant,
+    bytes: Vec<u8>,
+}
+
+/// Moves bytes until `from` has ended and all is dealt with.
+///
+/// Reading goes on whatever the order, so that a delay is latency and does not slow the stream down.
+pub(super) async fn relay(
+    from: ReadHalf<'_>,
+    to: WriteHalf<'_>,
+    orders: watch::Receiver<Flow>,
+    meter: Meter<'_>,
+) -> std::io::Result<()> {
+    let (queue, pending) = mpsc::unbounded_channel();
+    tokio::try_join!(receive(from, queue, orders.clone(), meter), deliver(pending, to, orders, meter))?;
+    Ok(())
+}
+
+async fn receive(
+    mut from: ReadHalf<'_>,
+    queue: mpsc::UnboundedSender<Chunk>,
+    orders: watch::Receiver<Flow>,
+    meter: Meter<'_>,
+) -> std::io::Result<()> {
+    loop {
+        let mut bytes = Vec::with_capacity(16 * 1024);
+        let count = from.read_buf(&mut bytes).await?;
+        let due = Instant::now() + orders.borrow().latency();
+        meter.received(count);
+        if queue.send(Chunk { due, bytes }).is_err() || count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn deliver(
+    mut pending: mpsc::UnboundedReceiver<Chunk>,
+    mut to: WriteHalf<'_>,
+    mut orders: watch::Receiver<Flow>,
+    meter: Meter<'_>,
+) -> std::io::Result<()> {
+    while let Some(Chunk { due, bytes }) = pending.recv().await {
+        sleep_until(due).await;
+        // Cannot fail: every connection keeps the sender of its orders alive.
+        let Ok(flow) = orders.wait_for(|flow| *flow != Flow::Hold).await.map(|flow| *flow) else {
+            return Ok(());
+        };
+        if flow == Flow::Drop {
+            meter.dropped(bytes.len());
+        } else if bytes.is_empty() {
+            to.shutdown().await?;
+        } else {
+            to.write_all(&bytes).await?;
+            meter.forwarded(bytes.len());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! One `redis-server` process: its addresses and its life.
+
+mod builder;
+mod certificates;
+mod process;
+mod spawner;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::inspector::Inspector;
+use crate::private_dir::PrivateDir;
+
+pub use builder::Builder;
+use builder::Settings;
+use process::{PortTaken, Process};
+
+/// A real `redis-server` on a loopback port, without persistence, in a private temporary directory.
+///
+/// Dropping it kills the process it started and removes the directory. Should the test process die without dropping,
+/// the servers follow it on Linux (`setpriv` of util-linux); elsewhere they stay until killed by hand.
+#[derive(Debug)]
+pub struct RedisServer {
+    // Before `dir`: the process must be gone when its directory is removed.
+    process: Mutex<Process>,
+    inspector: Inspector,
+    settings: Settings,
+    port: u16,
+    tls_port: Option<u16>,
+    dir: PrivateDir,
+}
+
+impl RedisServer {
+    /// Starts a plain server: no password, no TLS, no unix socket.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// Starts with the settings of a plain server, to be changed before [`Builder::start`].
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// `redis://127.0.0.1:port/`, with the user and password a client needs.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://{}127.0.0.1:{}/", self.settings.credentials(), self.port)
+    }
+
+    /// `rediss://127.0.0.1:port/`, with credentials; the client must trust [`ca_file`](Self::ca_file).
+    ///
+    /// # Panics
+    /// Unless the server was built with [`Builder::tls`].
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        let port = self.tls_port.expect("RedisServer::builder().tls()");
+        format!("rediss://{}127.0.0.1:{port}/", self.settings.credentials())
+    }
+
+    /// `redis+unix:///path`, with credentials as query parameters.
+    ///
+    /// # Panics
+    /// Unless the server was built with [`Builder::unix_socket`].
+    #[must_use]
+    pub fn unix_url(&self) -> String {
+        let path = self.settings.socket_file(&self.dir).expect("RedisServer::builder().unix_socket()");
+        format!("redis+unix://{}{}", path.display(), self.settings.credentials_query())
+    }
+
+    /// PEM file of the authority that signed the TLS certificate.
+    #[must_use]
+    pub fn ca_file(&self) -> PathBuf {
+        certificates::ca_file(&self.dir)
+    }
+
+    /// The plain TCP port; the same over restarts.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process id of the current process: another one after a restart.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process().id()
+    }
+
+    /// The password of the default user, if the server was built with one.
+    #[must_use]
+    pub fn password(&self) -> Option<&str> {
+        self.settings.password.as_deref()
+    }
+
+    /// The private directory of this server.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Looks into database 0, past everything under test: as the default user, straight to the port.
+    #[must_use]
+    pub fn inspect(&self) -> &Inspector {
+        &self.inspector
+    }
+
+    /// Looks into database `number`.
+    #[must_use]
+    pub fn inspect_database(&self, number: i64) -> Inspector {
+        Inspector::new(self.port, self.password(), number)
+    }
+
+    /// What the server has logged since it was last started.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.process().log()
+    }
+
+    /// Whether the process exists; a frozen one does.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.process().is_running()
+    }
+
+    /// Stops the process in its tracks (SIGSTOP). Connections stay open, the kernel goes on accepting new ones, and
+    /// nobody is answered. On return not one more command will run.
+    pub fn freeze(&self) {
+        self.process().freeze();
+    }
+
+    /// Lets a frozen server go on (SIGCONT): it then executes what has piled up in its sockets.
+    pub fn thaw(&self) {
+        self.process().thaw();
+    }
+
+    /// Ends the process at once (SIGKILL), as a crash would, also while frozen. Clients see their connections reset.
+    pub fn kill(&self) {
+        self.process().kill();
+    }
+
+    /// Ends the process in good order (SIGTERM), thawing it first.
+    pub async fn stop(&self) {
+        let ended = {
+            let process = self.process();
+            process.terminate();
+            process.ended()
+        };
+        ended.await;
+        self.process().kill();
+    }
+
+    /// Starts again on the same ports with the same settings and no data, killing the process if it still runs.
+    pub async fn restart_empty(&self) {
+        self.kill();
+        let started = Process::start(&Settings::file(&self.dir)).await;
+        let process = started.unwrap_or_else(|PortTaken(log)| panic!("port {} was taken meanwhile:\n{log}", self.port));
+        *self.process() = process;
+        self.settings.wait_until_usable(&self.inspector).await;
+    }
+
+    pub(crate) fn credentials(&self) -> String {
+        self.settings.credentials()
+    }
+
+    fn process(&self) -> MutexGuard<'_, Process> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

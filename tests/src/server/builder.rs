@@ -1,0 +1,217 @@
+//! Settings of one server, and its configuration file.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use super::process::{PortTaken, Process};
+use super::{RedisServer, certificates};
+use crate::inspector::Inspector;
+use crate::private_dir::PrivateDir;
+use crate::{PATIENCE, eventually_eq, port};
+
+/// Ports tried before giving up; each try fails only if another process was faster.
+const TRIES: usize = 10;
+
+/// Settings of a [`RedisServer`] to be started.
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing runs before `start`"]
+pub struct Builder {
+    settings: Settings,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) password: Option<String>,
+    user: Option<(String, String)>,
+    unix_socket: bool,
+    tls: bool,
+    is_replica: bool,
+    directives: Vec<String>,
+}
+
+impl Builder {
+    /// Password of the default user (`requirepass`). Default: none.
+    pub fn password(mut self, password: &str) -> Self {
+        self.settings.password = Some(password.to_owned());
+        self.config("requirepass", &[password])
+    }
+
+    /// Adds an ACL user (Redis 6) with the given rules, such as `~* &* +@all`; the URLs then carry this user.
+    ///
+    /// The default user stays as it is: set [`password`](Self::password) too when clients without credentials must fail.
+    pub fn user(mut self, name: &str, password: &str, rules: &str) -> Self {
+        self.settings.user = Some((name.to_owned(), password.to_owned()));
+        let secret = format!(">{password}");
+        let values: Vec<&str> = [name, "on", &secret].into_iter().chain(rules.split_whitespace()).collect();
+        self.config("user", &values)
+    }
+
+    /// Also listens on a unix socket in the private directory; see [`RedisServer::unix_url`]. Default: off.
+    pub fn unix_socket(mut self) -> Self {
+        self.settings.unix_socket = true;
+        self
+    }
+
+    /// Also listens on a TLS port, with a certificate for `127.0.0.1` and `localhost` made now by `openssl`; see
+    /// [`RedisServer::tls_url`]. Default: off.
+    pub fn tls(mut self) -> Self {
+        self.settings.tls = true;
+        self
+    }
+
+    /// Starts as a read-only replica of `master`; [`start`](Self::start) returns once the first synchronisation is done.
+    pub fn replica_of(mut self, master: &RedisServer) -> Self {
+        self.settings.is_replica = true;
+        if let Some(password) = master.password() {
+            self = self.config("masterauth", &[password]);
+        }
+        self.config("replicaof", &["127.0.0.1", &master.port().to_string()])
+    }
+
+    /// Makes the server answer `unknown command` to `command`, as an older one would: `HELLO` for Redis 5.
+    pub fn without_command(self, command: &str) -> Self {
+        self.config("rename-command", &[command, ""])
+    }
+
+    /// Any other directive of the configuration file, with its values; they are quoted here.
+    pub fn config(mut self, directive: &str, values: &[&str]) -> Self {
+        self.settings.directives.push(line(directive, values));
+        self
+    }
+
+    /// Starts the process and returns once it accepts connections.
+    ///
+    /// # Panics
+    /// When `redis-server` is missing, refuses a setting (the message holds its log) or is not ready within
+    /// [`PATIENCE`]. The environment variable `REDIS_SERVER` names another binary.
+    pub async fn start(self) -> RedisServer {
+        let dir = PrivateDir::create();
+        if self.settings.tls {
+            certificates::generate(&dir).await;
+        }
+        let (process, port, tls_port) = self.settings.launch(&dir).await;
+        let inspector = Inspector::new(port, self.settings.password.as_deref(), 0);
+        self.settings.wait_until_usable(&inspector).await;
+        RedisServer { process: Mutex::new(process), inspector, settings: self.settings, port, tls_port, dir }
+    }
+}
+
+impl Settings {
+    pub(super) fn file(dir: &PrivateDir) -> PathBuf {
+        dir.join("redis.conf")
+    }
+
+    pub(super) fn socket_file(&self, dir: &PrivateDir) -> Option<PathBuf> {
+        self.unix_socket.then(|| dir.join("redis.sock"))
+    }
+
+    /// `user:password@` as a URL wants it, or nothing.
+    pub(super) fn credentials(&self) -> String {
+        match (&self.user, &self.password) {
+            (Some((name, password)), _) => {
+                format!("{}:{}@", percent_encoded(name), percent_encoded(password))
+            }
+            (None, Some(password)) => format!(":{}@", percent_encoded(password)),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// `?user=..&pass=..`, the form of `redis+unix` URLs, or nothing.
+    pub(super) fn credentials_query(&self) -> String {
+        match (&self.user, &self.password) {
+            (Some((name, password)), _) => {
+                format!("?user={}&pass={}", percent_encoded(name), percent_encoded(password))
+            }
+            (None, Some(password)) => format!("?pass={}", percent_encoded(password)),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The process is ready; a replica is usable only when it has its master's data.
+    pub(super) async fn wait_until_usable(&self, inspector: &Inspector) {
+        if self.is_replica {
+            let up = Some("up".to_owned());
+            eventually_eq(PATIENCE, "the replica is in sync", up, async || {
+                inspector.info("replication", "master_link_status").await
+            })
+            .await;
+        }
+    }
+
+    async fn launch(&self, dir: &PrivateDir) -> (Process, u16, Option<u16>) {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            let port = port::free();
+            let tls_port = self.tls.then(port::free);
+            fs::write(Self::file(dir), self.text(dir, port, tls_port)).expect("redis.conf is written");
+            match Process::start(&Self::file(dir)).await {
+                Ok(process) => return (process, port, tls_port),
+                Err(PortTaken(log)) => last = log,
+            }
+        }
+        panic!("{TRIES} free ports in a row were taken by others:\n{last}")
+    }
+
+    fn text(&self, dir: &PrivateDir, port: u16, tls_port: Option<u16>) -> String {
+        let mut text = String::new();
+        let mut add = |directive: &str, value: &str| text.push_str(&line(directive, &[value]));
+        add("bind", "127.0.0.1");
+        add("port", &port.to_string());
+        add("dir", &dir.path().to_string_lossy());
+        add("save", "");
+        add("appendonly", "no");
+        add("daemonize", "no");
+        // The log is how readiness is noticed: to stdout, and with the line that says so.
+        add("logfile", "");
+        add("loglevel", "notice");
+        // A replica of ours must not wait five seconds for other replicas to join.
+        add("repl-diskless-sync", "yes");
+        add("repl-diskless-sync-delay", "0");
+        if let Some(socket) = self.socket_file(dir) {
+            add("unixsocket", &socket.to_string_lossy());
+        }
+        if let Some(tls_port) = tls_port {
+            add("tls-port", &tls_port.to_string());
+            certificates::directives(dir).for_each(|(directive, file)| add(directive, &file.to_string_lossy()));
+            add("tls-auth-clients", "no");
+        }
+        text + &self.directives.concat()
+    }
+}
+
+/// One line of the configuration file; in its quoted form only quotes and backslashes are special.
+fn line(directive: &str, values: &[&str]) -> String {
+    let mut line = directive.to_owned();
+    for value in values {
+        let _ = write!(line, " \"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
+    }
+    line + "\n"
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        let _ = if byte.is_ascii_alphanumeric() {
+            write!(encoded, "{}", char::from(byte))
+        } else {
+            write!(encoded, "%{byte:02X}")
+        };
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_and_credentials_encoded() {
+        assert_eq!(line("rename-command", &["HELLO", ""]), "rename-command \"HELLO\" \"\"\n");
+        assert_eq!(line("requirepass", &["a \"b\\"]), "requirepass \"a \\\"b\\\\\"\n");
+        assert_eq!(RedisServer::builder().password("p@s:s").settings.credentials(), ":p%40s%3As@");
+        let builder = RedisServer::builder().password("x").user("me", "pw", "+@all");
+        assert_eq!(builder.settings.credentials(), "me:pw@");
+        assert_eq!(builder.settings.credentials_query(), "?user=me&pass=pw");
+    }
+}

@@ -1,0 +1,5 @@
+//! The harness does what it says: otherwise every test built on it would be worth nothing.
+
+mod nodes;
+mod proxy;
+mod server;
