@@ -1,0 +1,157 @@
+//! The ways to take and give back a lock that are compared.
+
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Cmd, Value, cmd};
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+use redlock_tests::Nodes;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+pub(crate) type Pair<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+const TTL: Duration = Duration::from_secs(30);
+
+/// Takes the lock on a key and gives it back.
+pub(crate) trait Contestant: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn pair<'a>(&'a self, key: &'a str) -> Pair<'a>;
+}
+
+/// `SET NX PX` and a compare-and-delete on redis-rs, the way one writes them by hand; the delete is awaited.
+pub(crate) struct RawAwaited(Raw);
+/// The same, with the delete left to a task.
+pub(crate) struct RawUnawaited(Raw);
+/// `#[distributed_lock]`.
+pub(crate) struct Ours(LockManager);
+/// rslock, with its own connections.
+pub(crate) struct Rslock(rslock::LockManager);
+
+const COMPARE_AND_DELETE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
+
+#[derive(Clone)]
+struct Raw {
+    connections: Vec<MultiplexedConnection>,
+    digest: String,
+}
+
+impl Raw {
+    async fn connect(nodes: &Nodes) -> Self {
+        let (mut connections, mut digest) = (Vec::new(), String::new());
+        for url in nodes.urls() {
+            let client = Client::open(url).expect("the harness gives valid URLs");
+            let mut connection = client.get_multiplexed_async_connection().await.expect("connects");
+            let load = cmd("SCRIPT").arg("LOAD").arg(COMPARE_AND_DELETE).to_owned();
+            digest = load.query_async(&mut connection).await.expect("loads the script");
+            connections.push(connection);
+        }
+        Self { connections, digest }
+    }
+
+    /// One command on every node at once, all answers awaited.
+    async fn everywhere(&self, command: &Cmd) -> Vec<Value> {
+        let calls = self.connections.iter().map(|connection| {
+            let mut connection = connection.clone();
+            async move { connection.send_packed_command(command).await.expect("answers") }
+        });
+        futures_util::future::join_all(calls).await
+    }
+
+    async fn acquire(&self, key: &str) -> String {
+        let token = uuid::Uuid::now_v7().to_string();
+        let set = cmd("SET").arg(key).arg(&token).arg("NX").arg("PX").arg(30_000).to_owned();
+        let answers = self.everywhere(&set).await;
+        assert!(answers.iter().all(|answer| *answer == Value::Okay), "nobody else wants {key}");
+        token
+    }
+
+    async fn release(&self, key: &str, token: &str) {
+        let release = cmd("EVALSHA").arg(&self.digest).arg(1).arg(key).arg(token).to_owned();
+        self.everywhere(&release).await;
+    }
+}
+
+impl RawAwaited {
+    pub(crate) async fn connect(nodes: &Nodes) -> Self {
+        Self(Raw::connect(nodes).await)
+    }
+}
+
+impl Contestant for RawAwaited {
+    fn name(&self) -> &'static str {
+        "raw pair, release awaited"
+    }
+
+    fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
+        Box::pin(async move {
+            let token = self.0.acquire(key).await;
+            self.0.release(key, &token).await;
+        })
+    }
+}
+
+impl RawUnawaited {
+    pub(crate) async fn connect(nodes: &Nodes) -> Self {
+        Self(Raw::connect(nodes).await)
+    }
+}
+
+impl Contestant for RawUnawaited {
+    fn name(&self) -> &'static str {
+        "raw pair, release not awaited"
+    }
+
+    fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
+        Box::pin(async move {
+            let token = self.0.acquire(key).await;
+            // A fresh key for each pair, as nothing orders this release before the next acquisition.
+            let (raw, key) = (self.0.clone(), key.to_owned());
+            tokio::spawn(async move { raw.release(&key, &token).await });
+        })
+    }
+}
+
+impl Ours {
+    pub(crate) async fn connect(nodes: &Nodes) -> Self {
+        let manager = LockManager::builder().nodes(nodes.urls()).build().expect("the harness gives valid URLs");
+        manager.ready().await.expect("the nodes are up");
+        Self(manager)
+    }
+}
+
+async fn locked(manager: &LockManager, key: &str) -> Result<(), LockError> {
+    use redlock_runtime::__private as p;
+    let acquire = p::acquire(Some(manager), format_args!("{}", p::part(key, &[])), p::Settings{ ttl: Some(TTL), wait: None});
+    let guard = match acquire.await { Ok(g) => g, Err(e) => return p::from_lock_error(e) };
+    match p::hold(&guard, async move { Ok(()) }).await { Ok(v) => v, Err(e) => p::from_lock_error(e) }
+}
+
+impl Contestant for Ours {
+    fn name(&self) -> &'static str {
+        "ours, through the attribute"
+    }
+
+    fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
+        Box::pin(async move { locked(&self.0, key).await.expect("nobody else wants the key") })
+    }
+}
+
+impl Rslock {
+    pub(crate) fn connect(nodes: &Nodes) -> Self {
+        Self(rslock::LockManager::new(nodes.urls()))
+    }
+}
+
+impl Contestant for Rslock {
+    fn name(&self) -> &'static str {
+        "rslock"
+    }
+
+    fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
+        Box::pin(async move {
+            let lock = self.0.lock(key, TTL).await.expect("nobody else wants the key");
+            self.0.unlock(&lock).await;
+        })
+    }
+}

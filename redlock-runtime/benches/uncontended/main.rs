@@ -1,0 +1,58 @@
+//! What a lock costs when nobody else wants it: ours through the attribute, beside a raw redis-rs pair and rslock.
+//!
+//! `cargo bench -p redlock-runtime` prints the table and writes it to `benches/uncontended.md`.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+mod contestants;
+mod measure;
+mod report;
+
+use contestants::{Contestant, Ours, RawAwaited, RawUnawaited, Rslock};
+use measure::{Figures, Plan, measure};
+use redlock_tests::Nodes;
+use report::{Report, Scene};
+use std::sync::Arc;
+
+#[tokio::main]
+async fn main() {
+    let plan = Plan::from_arguments();
+    let mut report = Report::default();
+
+    let one = Nodes::start(1).await;
+    let contestants: Vec<Arc<dyn Contestant>> = vec![
+        Arc::new(RawAwaited::connect(&one).await),
+        Arc::new(RawUnawaited::connect(&one).await),
+        Arc::new(Ours::connect(&one).await),
+        Arc::new(Rslock::connect(&one)),
+    ];
+    report.add(Scene::OneNode, run(&plan, &contestants).await);
+
+    let five = Nodes::start(5).await;
+    let ours: Arc<dyn Contestant> = Arc::new(Ours::connect(&five).await);
+    let contestants: Vec<Arc<dyn Contestant>> =
+        vec![Arc::new(RawAwaited::connect(&five).await), Arc::clone(&ours), Arc::new(Rslock::connect(&five))];
+    report.add(Scene::FiveNodes, run(&plan, &contestants).await);
+
+    // The frozen node must be noticed once before its price can be the lasting one.
+    five[0].freeze();
+    let frozen = run(&plan, &[ours]).await;
+    let frozen_rslock = measure(&plan.brief(), &(Arc::new(Rslock::connect(&five)) as Arc<dyn Contestant>)).await;
+    five[0].thaw();
+    report.add(Scene::FiveNodesOneFrozen, frozen.into_iter().chain([frozen_rslock]).collect());
+
+    print!("{report}");
+    if plan.is_complete() {
+        report.write();
+    }
+}
+
+/// Takes turns, so that a change of the machine's speed meets every contestant alike.
+async fn run(plan: &Plan, contestants: &[Arc<dyn Contestant>]) -> Vec<Figures> {
+    let mut figures: Vec<Figures> = contestants.iter().map(|contestant| Figures::new(contestant.name())).collect();
+    for _ in 0..plan.turns {
+        for (contestant, figures) in contestants.iter().zip(&mut figures) {
+            figures.merge(measure(plan, contestant).await);
+        }
+    }
+    figures
+}

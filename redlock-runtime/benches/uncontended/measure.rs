@@ -1,0 +1,110 @@
+//! Closed loops: each task takes and gives back locks on keys of its own, one after the other.
+
+use crate::contestants::Contestant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const TASKS: [usize; 3] = [1, 64, 512];
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) turns: usize,
+    pub(crate) per_loop: Duration,
+    complete: bool,
+}
+
+impl Plan {
+    /// `--quick` is for a look; only the whole plan rewrites the table.
+    pub(crate) fn from_arguments() -> Self {
+        let quick = std::env::args().any(|argument| argument == "--quick");
+        let turns = if quick { 2 } else { 8 };
+        Self { turns, per_loop: Duration::from_millis(500), complete: !quick }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// For what is known to be slow.
+    pub(crate) fn brief(&self) -> Self {
+        Self { turns: 1, ..self.clone() }
+    }
+}
+
+/// What one contestant did.
+pub(crate) struct Figures {
+    pub(crate) name: &'static str,
+    pub(crate) loops: [Loop; TASKS.len()],
+}
+
+/// All pairs at one number of tasks.
+#[derive(Default)]
+pub(crate) struct Loop {
+    latencies: Vec<Duration>,
+    elapsed: Duration,
+}
+
+impl Figures {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, loops: Default::default() }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.loops.iter_mut().zip(other.loops) {
+            mine.latencies.extend(theirs.latencies);
+            mine.elapsed += theirs.elapsed;
+        }
+    }
+}
+
+impl Loop {
+    pub(crate) fn percentile(&self, percent: usize) -> Duration {
+        let mut sorted = self.latencies.clone();
+        sorted.sort_unstable();
+        sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn per_second(&self) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "far fewer pairs than 2^52")]
+        let pairs = self.latencies.len() as f64;
+        pairs / self.elapsed.as_secs_f64()
+    }
+}
+
+pub(crate) async fn measure(plan: &Plan, contestant: &Arc<dyn Contestant>) -> Figures {
+    let mut figures = Figures::new(contestant.name());
+    for (tasks, result) in TASKS.into_iter().zip(&mut figures.loops) {
+        closed_loop(plan.per_loop / 10, contestant, tasks).await;
+        *result = closed_loop(plan.per_loop, contestant, tasks).await;
+    }
+    figures
+}
+
+async fn closed_loop(length: Duration, contestant: &Arc<dyn Contestant>, tasks: usize) -> Loop {
+    let begun = Instant::now();
+    let workers: Vec<_> = (0..tasks)
+        .map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length)))
+        .collect();
+    let mut result = Loop::default();
+    for worker in workers {
+        result.latencies.extend(worker.await.expect("a worker panicked"));
+    }
+    result.elapsed = begun.elapsed();
+    result
+}
+
+async fn worker(contestant: Arc<dyn Contestant>, task: usize, end: Instant) -> Vec<Duration> {
+    let mut latencies = Vec::with_capacity(4096);
+    let mut turn = 0_u64;
+    loop {
+        let begun = Instant::now();
+        if begun >= end {
+            return latencies;
+        }
+        let key = format!("bench:{task}:{turn}");
+        contestant.pair(&key).await;
+        latencies.push(begun.elapsed());
+        turn += 1;
+    }
+}

@@ -1,0 +1,143 @@
+//! The table, and the ratios it is for.
+
+use crate::measure::{Figures, TASKS};
+use std::fmt;
+use std::path::Path;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scene {
+    OneNode,
+    FiveNodes,
+    FiveNodesOneFrozen,
+}
+
+#[derive(Default)]
+pub(crate) struct Report {
+    scenes: Vec<(Scene, Vec<Figures>)>,
+}
+
+/// A ratio that is asked for.
+struct Goal {
+    what: &'static str,
+    ratio: f64,
+    limit: f64,
+    at_most: bool,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, scene: Scene, figures: Vec<Figures>) {
+        self.scenes.push((scene, figures));
+    }
+
+    pub(crate) fn write(&self) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/uncontended.md");
+        let text = format!("# Uncontended locks\n\nWritten by `cargo bench -p redlock-runtime --bench uncontended`.\n\n{self}");
+        std::fs::write(path, text).expect("the table can be written");
+    }
+
+    fn figures(&self, scene: Scene, name: &str) -> &Figures {
+        let of_scene = self.scenes.iter().find(|(other, _)| *other == scene);
+        let figures = of_scene.and_then(|(_, figures)| figures.iter().find(|figures| figures.name.starts_with(name)));
+        figures.unwrap_or_else(|| panic!("{name} was not measured"))
+    }
+
+    fn p50(&self, scene: Scene, name: &str) -> f64 {
+        self.figures(scene, name).loops[0].percentile(50).as_secs_f64()
+    }
+
+    fn busy(&self, scene: Scene, name: &str) -> f64 {
+        self.figures(scene, name).loops[TASKS.len() - 1].per_second()
+    }
+
+    fn goals(&self) -> Vec<Goal> {
+        use Scene::{FiveNodes, FiveNodesOneFrozen, OneNode};
+        let (awaited, unawaited, ours, rslock) =
+            ("raw pair, release awaited", "raw pair, release not awaited", "ours", "rslock");
+        let goal = |what, ratio, limit, at_most| Goal { what, ratio, limit, at_most };
+        vec![
+            goal(
+                "1 node, 1 task, p50: ours / raw pair whose release is awaited",
+                self.p50(OneNode, ours) / self.p50(OneNode, awaited),
+                0.65,
+                true,
+            ),
+            goal(
+                "1 node, 1 task, p50: ours / raw pair whose release is not awaited",
+                self.p50(OneNode, ours) / self.p50(OneNode, unawaited),
+                1.2,
+                true,
+            ),
+            goal(
+                "1 node, 512 tasks, throughput: ours / raw pair whose release is awaited",
+                self.busy(OneNode, ours) / self.busy(OneNode, awaited),
+                1.2,
+                false,
+            ),
+            goal(
+                "1 task, p50, ours: 5 nodes / 1 node",
+                self.p50(FiveNodes, ours) / self.p50(OneNode, ours),
+                2.0,
+                true,
+            ),
+            goal(
+                "1 task, p50, ours: 5 nodes with one frozen / 5 nodes",
+                self.p50(FiveNodesOneFrozen, ours) / self.p50(FiveNodes, ours),
+                1.1,
+                true,
+            ),
+            goal(
+                "5 nodes, 1 task, p50: ours / rslock",
+                self.p50(FiveNodes, ours) / self.p50(FiveNodes, rslock),
+                0.35,
+                true,
+            ),
+            goal(
+                "5 nodes, 512 tasks, throughput: ours / rslock",
+                self.busy(FiveNodes, ours) / self.busy(FiveNodes, rslock),
+                1.5,
+                false,
+            ),
+        ]
+    }
+}
+
+impl Goal {
+    fn is_met(&self) -> bool {
+        if self.at_most { self.ratio <= self.limit } else { self.ratio >= self.limit }
+    }
+}
+
+impl Scene {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::OneNode => "1 node",
+            Self::FiveNodes => "5 nodes",
+            Self::FiveNodesOneFrozen => "5 nodes, one frozen",
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "One pair is an acquisition and the release as the caller sees them. All in one run, in turns.\n")?;
+        writeln!(f, "| nodes | contestant | tasks | p50 | p99 | pairs per second |")?;
+        writeln!(f, "|---|---|---:|---:|---:|---:|")?;
+        for (scene, all) in &self.scenes {
+            for figures in all {
+                for (tasks, result) in TASKS.into_iter().zip(&figures.loops) {
+                    let (p50, p99) = (result.percentile(50), result.percentile(99));
+                    let (title, name, rate) = (scene.title(), figures.name, result.per_second());
+                    writeln!(f, "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} |")?;
+                }
+            }
+        }
+        writeln!(f, "\n| ratio | measured | to reach | |")?;
+        writeln!(f, "|---|---:|---:|---|")?;
+        for goal in self.goals() {
+            let (sign, met) = (if goal.at_most { "at most" } else { "at least" }, goal.is_met());
+            let verdict = if met { "reached" } else { "**missed**" };
+            writeln!(f, "| {} | {:.2} | {sign} {} | {verdict} |", goal.what, goal.ratio, goal.limit)?;
+        }
+        Ok(())
+    }
+}
