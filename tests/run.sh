@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# Runs every check of this repository against real Redis servers: the one command a change must pass.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+    cat <<'TEXT'
+Usage: tests/run.sh [--help]
+
+Installs redis-server, redis-cli and openssl when they are missing (Debian and its relatives), then runs, in this
+order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
+
+Environment:
+  REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
+  REDIS_CLI      redis-cli binary (default: the one in PATH)
+TEXT
+}
+
+for argument in "$@"; do
+    case $argument in
+        -h | --help) usage && exit 0 ;;
+        *) printf 'unknown option: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
+    esac
+done
+
+redis_server=${REDIS_SERVER:-redis-server}
+redis_pid=
+redis_port=
+scratch=$(mktemp -d)
+
+clean_up() {
+    if [[ -n $redis_pid ]]; then
+        kill "$redis_pid" 2>/dev/null || true
+        wait "$redis_pid" 2>/dev/null || true
+    fi
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+    printf '\nFAILED: %s\n' "$*" >&2
+    exit 1
+}
+
+# step <heading> <command..>: the heading, the command, the time it took.
+step() {
+    local heading=$1 started=$SECONDS
+    shift
+    printf '\n== %s\n' "$heading"
+    "$@" </dev/null || fail "$heading: $*"
+    printf -- '-- %s s\n' "$((SECONDS - started))"
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# --- What must be installed ---------------------------------------------------------------------------------------
+
+# Debian's name of each package whose program is missing; a binary named by the caller is the caller's business.
+missing_packages() {
+    [[ -n ${REDIS_SERVER:-} ]] || has redis-server || echo redis-server
+    [[ -n ${REDIS_CLI:-} ]] || has redis-cli || echo redis-tools
+    has openssl || echo openssl
+    # rustc links with it.
+    has cc || echo gcc libc6-dev
+}
+
+as_root() {
+    if [[ $(id -u) -eq 0 ]]; then
+        "$@"
+    elif has sudo; then
+        sudo "$@"
+    else
+        fail "not root and no sudo; run as root: $*"
+    fi
+}
+
+install_hint() {
+    # shellcheck disable=SC2086 # one word per package
+    echo "Missing (by Debian's names):" $1
+    echo 'Install redis-server, redis-cli and openssl, then run this again. For instance:'
+    echo '  macOS    brew install redis openssl'
+    echo '  Fedora   dnf install redis openssl'
+    echo '  Arch     pacman -S redis openssl'
+    echo '  Alpine   apk add redis openssl'
+}
+
+install_missing() {
+    local packages
+    packages=$(missing_packages)
+    if [[ -n $packages ]] && ! has apt-get; then
+        install_hint "$packages" >&2
+        return 1
+    elif [[ -n $packages ]]; then
+        as_root apt-get update -q
+        # shellcheck disable=SC2086 # one word per package
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $packages
+        packages=$(missing_packages)
+        [[ -z $packages ]] || fail "still missing after the installation: $packages"
+    fi
+    "$redis_server" --version
+}
+
+check_toolchain() {
+    # Where rustup puts it, for shells that were open before or never read a profile.
+    has cargo || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+    has cargo || fail 'no cargo; install Rust from https://rustup.rs'
+    cargo --version
+    cargo fmt --version || fail 'no rustfmt; run: rustup component add rustfmt'
+    cargo clippy --version || fail 'no clippy; run: rustup component add clippy'
+}
+
+# --- Examples -----------------------------------------------------------------------------------------------------
+
+# Starts a server on a free port; sets `redis_pid` and `redis_port`.
+start_redis() {
+    local log=$scratch/redis.log
+    for _ in {1..10}; do
+        # Below the ports of outgoing connections.
+        redis_port=$((10000 + RANDOM % 20000))
+        "$redis_server" --bind 127.0.0.1 --port "$redis_port" --dir "$scratch" --save '' --appendonly no \
+            --daemonize no --logfile '' >"$log" 2>&1 </dev/null &
+        redis_pid=$!
+        # The server's own word, since whoever took the port first would answer as well.
+        while kill -0 "$redis_pid" 2>/dev/null; do
+            if grep -q 'Ready to accept connections' "$log"; then return 0; fi
+            sleep 0.05
+        done
+        wait "$redis_pid" || true
+        redis_pid=
+    done
+    cat "$log" >&2
+    return 1
+}
+
+quickstart=(cargo run -q -p redlock-examples --bin quickstart)
+
+quickstart_on_redis() {
+    REDLOCK_NODES="redis://127.0.0.1:$redis_port" "${quickstart[@]}"
+}
+
+# --- Packaging ----------------------------------------------------------------------------------------------------
+
+# Both at once: the runtime needs the macros at its own version, which no registry may have yet.
+package() {
+    local minor
+    minor=$(cargo --version | sed -E 's/^cargo 1\.([0-9]+).*/\1/')
+    if [[ $minor -lt 90 ]]; then
+        echo 'left out: packaging several crates at once needs cargo 1.90'
+        return 0
+    fi
+    cargo package --quiet --allow-dirty -p redlock-macros -p redlock-runtime
+}
+
+# ------------------------------------------------------------------------------------------------------------------
+
+deny_warnings=(-- -D warnings)
+
+step 'Servers and tools' install_missing
+step 'Toolchain' check_toolchain
+step 'Formatting' cargo fmt --all --check
+# --locked once: a manifest that does not fit the committed Cargo.lock ends the run here.
+step 'Clippy' cargo clippy --locked --workspace --all-targets --all-features "${deny_warnings[@]}"
+step 'Clippy without default features' \
+    cargo clippy -p redlock-runtime --no-default-features "${deny_warnings[@]}"
+step 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --all-features
+step 'Tests' cargo test --workspace --all-features
+step 'Example: quickstart in memory' env -u REDLOCK_NODES "${quickstart[@]}"
+step 'A server for the examples' start_redis
+step 'Example: quickstart on Redis' quickstart_on_redis
+step 'Packages' package
+
+printf '\nAll checks passed in %s s.\n' "$SECONDS"
