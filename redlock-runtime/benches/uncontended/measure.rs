@@ -25,7 +25,6 @@ impl Plan {
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
-
 }
 
 /// What one contestant did.
@@ -85,9 +84,8 @@ pub(crate) async fn measure(plan: &Plan, contestant: &Arc<dyn Contestant>, most_
 
 async fn closed_loop(length: Duration, contestant: &Arc<dyn Contestant>, tasks: usize) -> Loop {
     let begun = Instant::now();
-    let workers: Vec<_> = (0..tasks)
-        .map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length)))
-        .collect();
+    let workers: Vec<_> =
+        (0..tasks).map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length))).collect();
     let mut result = Loop::default();
     for worker in workers {
         let (latencies, failures) = worker.await.expect("a worker panicked");
