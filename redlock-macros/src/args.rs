@@ -1,0 +1,242 @@
+//! The tokens of the attribute, read into options by a table.
+
+use crate::duration::{self, Time};
+use crate::errors::{self, Errors};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token, token};
+
+/// How long to wait.
+pub(crate) enum Waiting {
+    None,
+    Forever,
+    For(Time),
+}
+
+/// What the attribute says.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(crate) key: Option<LitStr>,
+    pub(crate) ttl: Option<Time>,
+    pub(crate) wait: Option<Waiting>,
+    pub(crate) manager: Option<Expr>,
+    pub(crate) on_error: Option<Expr>,
+    pub(crate) krate: Option<Path>,
+    /// The known names as they were written, so that a key with a mistake in it is not missing as well.
+    names: Vec<Ident>,
+}
+
+/// One row of the table: an option, how to write it, and what reads its value.
+struct Opt {
+    name: &'static str,
+    example: &'static str,
+    /// `None` is designed and refused until it works: an option is never accepted and ignored.
+    read: Option<fn(&mut Args, ParseStream<'_>) -> syn::Result<()>>,
+}
+
+const OPTIONS: &[Opt] = &[
+    Opt { name: "key", example: "key = \"order:{order_id}\"", read: Some(read_key) },
+    Opt { name: "ttl", example: "ttl = 30", read: Some(read_ttl) },
+    Opt { name: "wait", example: "wait = \"5s\"", read: Some(read_wait) },
+    Opt { name: "manager", example: "manager = self.locks", read: Some(read_manager) },
+    Opt { name: "on_error", example: "on_error = |error| ..", read: Some(read_on_error) },
+    Opt { name: "crate", example: "crate = ::redlock_runtime", read: Some(read_crate) },
+    Opt { name: "renew", example: "renew = false", read: None },
+    Opt { name: "max_hold", example: "max_hold = \"5m\"", read: None },
+    Opt { name: "min_hold", example: "min_hold = \"5s\"", read: None },
+    Opt { name: "mode", example: "mode = shared", read: None },
+    Opt { name: "path", example: "path = \"/tenants/{tenant}\"", read: None },
+    Opt { name: "permits", example: "permits = 4", read: None },
+    Opt { name: "reentrant", example: "reentrant", read: None },
+    Opt { name: "fencing", example: "fencing", read: None },
+    Opt { name: "guard", example: "guard = lock", read: None },
+    Opt { name: "on_contended", example: "on_contended = skip", read: None },
+    Opt { name: "on_lost", example: "on_lost = continue", read: None },
+    Opt { name: "release", example: "release = confirmed", read: None },
+];
+
+/// Words that other lock libraries use for one of the options.
+const ALIASES: &[(&str, &str)] = &[
+    ("px", "ttl"),
+    ("ex", "ttl"),
+    ("lease", "ttl"),
+    ("lease_time", "ttl"),
+    ("expire", "ttl"),
+    ("expiry", "ttl"),
+    ("timeout", "wait"),
+    ("wait_time", "wait"),
+    ("name", "key"),
+    ("resource", "key"),
+    ("client", "manager"),
+];
+
+impl Args {
+    /// Reads all options, as far as they can be read.
+    pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Self {
+        let mut args = Self::default();
+        let parser = |input: ParseStream<'_>| {
+            while !input.is_empty() {
+                if let Err(error) = args.read_option(input, errors) {
+                    errors.add(error);
+                    skip_to_next_option(input)?;
+                }
+            }
+            Ok(())
+        };
+        let end = parser.parse2(tokens);
+        errors.ok(end);
+        args
+    }
+
+    /// The name of an option that was given, rightly or wrongly.
+    pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
+        self.names.iter().find(|name| name.unraw() == option)
+    }
+
+    fn read_option(&mut self, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        let name = read_name(input)?;
+        let text = name.unraw().to_string();
+        let Some(option) = OPTIONS.iter().find(|option| option.name == text) else {
+            return Err(unknown(&name, &text));
+        };
+        if let Some(first) = self.name(&text) {
+            errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other"));
+            errors.at(name.span(), format!("`{text}` is given a second time here"));
+        }
+        self.names.push(name.clone());
+        let Some(read) = option.read else {
+            return Err(syn::Error::new(name.span(), format!("`{name}` is not available yet")));
+        };
+        before_value(input, &name, option)?;
+        read(self, input)?;
+        end_of_option(input)
+    }
+}
+
+/// The name of an option; something else is a value without a name.
+fn read_name(input: ParseStream<'_>) -> syn::Result<Ident> {
+    if input.peek(Ident::peek_any) {
+        return input.call(Ident::parse_any);
+    }
+    let message = if input.peek(Lit) && !input.peek(LitStr) {
+        "this value has no name: write `ttl = ..` or `wait = ..`"
+    } else if input.peek(Lit) {
+        "this value has no name: write `key = \"..\"`"
+    } else {
+        "expected an option, as in `key = \"order:{order_id}\"`"
+    };
+    Err(input.error(message))
+}
+
+/// Reads the `=`, and sees that something follows.
+fn before_value(input: ParseStream<'_>, name: &Ident, option: &Opt) -> syn::Result<()> {
+    if input.peek(token::Paren) && option.name == "key" {
+        return Err(input.error("named parts are not available yet: write `key = \"order:{order_id}\"`"));
+    }
+    let equals = input.parse::<Option<Token![=]>>()?;
+    if equals.is_none() && !input.is_empty() && !input.peek(Token![,]) {
+        return Err(input.error(format!("expected `=`: write `{}`", option.example)));
+    }
+    if equals.is_none() || input.is_empty() || input.peek(Token![,]) {
+        return Err(syn::Error::new(name.span(), format!("`{name}` needs a value: write `{}`", option.example)));
+    }
+    Ok(())
+}
+
+fn end_of_option(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() || input.parse::<Option<Token![,]>>()?.is_some() {
+        return Ok(());
+    }
+    Err(input.error("expected `,` between two options"))
+}
+
+/// Skips what could not be read, to the name after a comma: a comma may also stand inside the value.
+fn skip_to_next_option(input: ParseStream<'_>) -> syn::Result<()> {
+    while !input.is_empty() {
+        if input.parse::<Option<Token![,]>>()?.is_some() {
+            let ahead = input.fork();
+            if ahead.is_empty() || (ahead.call(Ident::parse_any).is_ok() && (ahead.peek(Token![=]) || ends(&ahead))) {
+                return Ok(());
+            }
+        } else {
+            input.parse::<TokenTree>()?;
+        }
+    }
+    Ok(())
+}
+
+fn ends(input: ParseStream<'_>) -> bool {
+    input.is_empty() || input.peek(Token![,])
+}
+
+fn unknown(name: &Ident, text: &str) -> syn::Error {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == text).map(|(_, option)| *option);
+    let meant = alias.or_else(|| errors::nearest(text, OPTIONS.iter().map(|option| option.name)));
+    let message = match meant {
+        Some(meant) => format!("unknown option `{text}`: did you mean `{meant}`?"),
+        None => {
+            let usable = OPTIONS.iter().filter(|option| option.read.is_some());
+            format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|option| option.name)))
+        }
+    };
+    syn::Error::new(name.span(), message)
+}
+
+/// An expression that came through a `macro_rules!` variable stands in an invisible group.
+fn ungrouped(value: Expr) -> Expr {
+    match value {
+        Expr::Group(group) => ungrouped(*group.expr),
+        other => other,
+    }
+}
+
+fn read_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let refuse = |value: &dyn ToTokens, message| Err(syn::Error::new_spanned(value.to_token_stream(), message));
+    match ungrouped(input.parse()?) {
+        Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => args.key = Some(value),
+        Expr::Lit(value) => return refuse(&value, "`key` is text: write `key = \"order:{order_id}\"`"),
+        Expr::Array(value) => return refuse(&value, "several keys are not available yet: write one"),
+        value => return refuse(&value, "`key` is a string literal: write `key = \"order:{order_id}\"`"),
+    }
+    Ok(())
+}
+
+fn read_ttl(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let value: Expr = input.parse()?;
+    let time = duration::read("ttl", value.clone())?;
+    if matches!(time, Time::Literal(time) if time.is_zero()) {
+        return Err(syn::Error::new_spanned(value, "a lock with a `ttl` of zero is never held: write `ttl = 30`"));
+    }
+    args.ttl = Some(time);
+    Ok(())
+}
+
+fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let value = match ungrouped(input.parse()?) {
+        Expr::Path(path) if path.path.is_ident("none") => Waiting::None,
+        Expr::Path(path) if path.path.is_ident("forever") => Waiting::Forever,
+        Expr::Path(path) if path.path.is_ident("None") => {
+            return Err(syn::Error::new_spanned(path, "`None` is not a time: write `wait = none`"));
+        }
+        other => Waiting::For(duration::read("wait", other)?),
+    };
+    args.wait = Some(value);
+    Ok(())
+}
+
+fn read_manager(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.manager = Some(input.parse()?);
+    Ok(())
+}
+
+fn read_on_error(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.on_error = Some(input.parse()?);
+    Ok(())
+}
+
+fn read_crate(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.krate = Some(input.call(Path::parse_mod_style)?);
+    Ok(())
+}
