@@ -24,7 +24,9 @@ pub(crate) struct Args {
     pub(crate) manager: Option<Expr>,
     pub(crate) on_error: Option<Expr>,
     pub(crate) krate: Option<Path>,
-    /// The known names as they were written, so that a key with a mistake in it is not missing as well.
+    /// Whether something stands there that is, or was meant to be, what is locked.
+    pub(crate) has_key: bool,
+    /// The known names as they were written.
     names: Vec<Ident>,
 }
 
@@ -95,19 +97,37 @@ impl Args {
         self.names.iter().find(|name| name.unraw() == option)
     }
 
+    /// What to say of an option that does not exist. One that was meant to be the key is not missing as well.
+    fn unknown(&mut self, text: &str) -> String {
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == text).map(|(_, option)| *option);
+        let meant = alias.or_else(|| errors::nearest(text, OPTIONS.iter().map(|option| option.name)));
+        self.has_key |= meant == Some("key");
+        match meant {
+            Some(meant) => format!("unknown option `{text}`: did you mean `{meant}`?"),
+            None => {
+                let usable = OPTIONS.iter().filter(|option| option.read.is_some());
+                format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|option| option.name)))
+            }
+        }
+    }
+
     fn read_option(&mut self, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        self.has_key |= input.peek(LitStr);
         let name = read_name(input)?;
         let text = name.unraw().to_string();
         let Some(option) = OPTIONS.iter().find(|option| option.name == text) else {
-            return Err(unknown(&name, &text));
+            errors.at(name.span(), self.unknown(&text));
+            return skip_value(input);
         };
         if let Some(first) = self.name(&text) {
             errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other"));
             errors.at(name.span(), format!("`{text}` is given a second time here"));
         }
+        self.has_key |= text == "key" || text == "path";
         self.names.push(name.clone());
         let Some(read) = option.read else {
-            return Err(syn::Error::new(name.span(), format!("`{name}` is not available yet")));
+            errors.at(name.span(), format!("`{name}` is not available yet"));
+            return skip_value(input);
         };
         before_value(input, &name, option)?;
         read(self, input)?;
@@ -120,12 +140,10 @@ fn read_name(input: ParseStream<'_>) -> syn::Result<Ident> {
     if input.peek(Ident::peek_any) {
         return input.call(Ident::parse_any);
     }
-    let message = if input.peek(Lit) && !input.peek(LitStr) {
-        "this value has no name: write `ttl = ..` or `wait = ..`"
-    } else if input.peek(Lit) {
-        "this value has no name: write `key = \"..\"`"
-    } else {
-        "expected an option, as in `key = \"order:{order_id}\"`"
+    let message = match input.fork().parse::<Lit>() {
+        Ok(Lit::Str(text)) => format!("this value has no name: write `key = {}`", text.token()),
+        Ok(_) => "this value has no name: write `ttl = ..` or `wait = ..`".to_owned(),
+        Err(_) => "expected an option, as in `key = \"order:{order_id}\"`".to_owned(),
     };
     Err(input.error(message))
 }
@@ -152,12 +170,21 @@ fn end_of_option(input: ParseStream<'_>) -> syn::Result<()> {
     Err(input.error("expected `,` between two options"))
 }
 
-/// Skips what could not be read, to the name after a comma: a comma may also stand inside the value.
+/// Skips the value of an option that is not read.
+fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.parse::<Option<Token![=]>>()?.is_some() {
+        input.parse::<Expr>()?;
+    }
+    end_of_option(input)
+}
+
+/// Skips what could not be read, to the next option after a comma: a comma may also stand inside the value.
 fn skip_to_next_option(input: ParseStream<'_>) -> syn::Result<()> {
     while !input.is_empty() {
         if input.parse::<Option<Token![,]>>()?.is_some() {
             let ahead = input.fork();
-            if ahead.is_empty() || (ahead.call(Ident::parse_any).is_ok() && (ahead.peek(Token![=]) || ends(&ahead))) {
+            let is_name = ahead.peek(Lit) || ahead.call(Ident::parse_any).is_ok();
+            if ahead.is_empty() || (is_name && !ahead.peek(Token![|])) {
                 return Ok(());
             }
         } else {
@@ -165,23 +192,6 @@ fn skip_to_next_option(input: ParseStream<'_>) -> syn::Result<()> {
         }
     }
     Ok(())
-}
-
-fn ends(input: ParseStream<'_>) -> bool {
-    input.is_empty() || input.peek(Token![,])
-}
-
-fn unknown(name: &Ident, text: &str) -> syn::Error {
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == text).map(|(_, option)| *option);
-    let meant = alias.or_else(|| errors::nearest(text, OPTIONS.iter().map(|option| option.name)));
-    let message = match meant {
-        Some(meant) => format!("unknown option `{text}`: did you mean `{meant}`?"),
-        None => {
-            let usable = OPTIONS.iter().filter(|option| option.read.is_some());
-            format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|option| option.name)))
-        }
-    };
-    syn::Error::new(name.span(), message)
 }
 
 /// An expression that came through a `macro_rules!` variable stands in an invisible group.

@@ -121,7 +121,7 @@ fn has_key<'a>(args: &'a Args, function: &Function, bindings: &[Binding], errors
     if let Some(value) = &args.key {
         return Some(value);
     }
-    if args.name("key").is_none() && args.name("path").is_none() {
+    if !args.has_key {
         let name = &function.signature.ident;
         let example = match bindings.iter().find(|binding| binding.name != "self" && !binding.name.starts_with('_')) {
             Some(binding) => format!("{name}:{{{}}}", binding.name),

@@ -15,7 +15,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use std::collections::HashSet;
 use std::time::Duration;
 use syn::spanned::Spanned;
-use syn::{ExprPath, GenericParam, Type};
+use syn::{ExprPath, GenericParam, ReturnType, Type};
 
 /// The function with its lock.
 pub(crate) fn expand(lock: &Lock) -> TokenStream {
@@ -33,12 +33,18 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(lock: &'a Lock) -> Self {
-        let here = Span::mixed_site();
-        let private = match &lock.args.krate {
-            Some(value) => quote_spanned!(here=> #value::__private),
-            None => quote_spanned!(here=> ::redlock_runtime::__private),
-        };
-        Self { lock, private }
+        let default = quote_spanned!(here()=> ::redlock_runtime);
+        let path = lock.args.krate.as_ref().map_or(default, ToTokens::to_token_stream);
+        Self { lock, private: quote_spanned!(here()=> #path::__private) }
+    }
+
+    /// `__private`, reported at `span`: the compiler reports a call from its first token to its last.
+    fn private_at(&self, span: Span) -> TokenStream {
+        let tokens = self.private.clone().into_iter().map(|mut token| {
+            token.set_span(token.span().located_at(span));
+            token
+        });
+        tokens.collect()
     }
 
     fn body(&self) -> TokenStream {
@@ -79,7 +85,7 @@ impl<'a> Writer<'a> {
                 #manager
                 let __settings = #settings;
                 #(#parts)*
-                let __acquire = #private::acquire(#chosen, #private::core::format_args!(#format), __settings);
+                let __acquire = #private::acquire(#chosen, #private::format_args!(#format), __settings);
                 __acquire
             };
         }
@@ -89,7 +95,8 @@ impl<'a> Writer<'a> {
     fn manager(&self) -> Option<TokenStream> {
         let private = &self.private;
         let manager = self.user_tokens(&self.lock.args.manager.as_ref()?);
-        Some(quote_spanned!(here()=> let __manager: &#private::LockManager = &(#manager);))
+        let reference = quote_spanned!(at(manager.span())=> &(#manager));
+        Some(quote_spanned!(here()=> let __manager: &#private::LockManager = #reference;))
     }
 
     fn settings(&self) -> TokenStream {
@@ -100,20 +107,22 @@ impl<'a> Writer<'a> {
     }
 
     fn ttl(&self, ttl: &Time) -> TokenStream {
-        let private = &self.private;
-        match ttl {
-            Time::Literal(time) => self.duration(*time),
-            Time::Path(path) if self.is_argument(path) => path.to_token_stream(),
-            // An item of its own is evaluated by `cargo check`, but cannot name what is generic; an inline constant can.
-            Time::Path(path) if self.is_generic(path) => {
-                quote_spanned!(here()=> const { #private::checked_ttl(#path) })
-            }
-            Time::Path(path) => quote_spanned! {here()=> {
-                const __REDLOCK_TTL: #private::core::time::Duration = #private::checked_ttl(#path);
-                __REDLOCK_TTL
-            }},
-            Time::Expression(expression) => self.user_tokens(expression),
+        let path = match ttl {
+            Time::Literal(time) => return self.duration(*time),
+            Time::Expression(expression) => return self.user_tokens(expression),
+            Time::Path(path) if self.is_argument(path) => return path.to_token_stream(),
+            Time::Path(path) => path,
+        };
+        let span = at(path.span());
+        let private = self.private_at(span);
+        // An item is evaluated by `cargo check`, but cannot name what is generic; an inline constant can.
+        if self.is_generic(path) {
+            return quote_spanned!(span=> const { #private::checked_ttl(#path) });
         }
+        quote_spanned! {span=> {
+            const __REDLOCK_TTL: #private::Duration = #private::checked_ttl(#path);
+            __REDLOCK_TTL
+        }}
     }
 
     fn wait(&self, wait: &Waiting) -> TokenStream {
@@ -131,17 +140,18 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// A duration, or a `Wait`.
     fn wait_expression(&self, expression: &impl ToTokens) -> TokenStream {
-        let core = self.core();
-        let private = &self.private;
         let expression = self.user_tokens(expression);
-        quote_spanned!(here()=> <#private::Wait as #core::convert::From<_>>::from(#expression))
+        let span = at(expression.span());
+        let private = self.private_at(span);
+        quote_spanned!(span=> #private::wait(#expression))
     }
 
     fn duration(&self, time: Duration) -> TokenStream {
-        let core = self.core();
+        let private = &self.private;
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        quote_spanned!(here()=> #core::time::Duration::from_millis(#millis))
+        quote_spanned!(here()=> #private::Duration::from_millis(#millis))
     }
 
     /// One argument, escaped for its place in the key, under the name that the format string captures.
@@ -158,34 +168,34 @@ impl<'a> Writer<'a> {
     /// Waits for the lock, runs `body` while it is held, and turns an error into the function's output.
     fn run(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
-        let core = self.core();
         let failed = self.failed();
         quote_spanned! {here()=>
             let __outcome = match __acquire.await {
-                #core::result::Result::Ok(__guard) => {
+                #private::Ok(__guard) => {
                     let __outcome = #private::hold(&__guard, #body).await;
                     __outcome
                 }
-                #core::result::Result::Err(__error) => #core::result::Result::Err(__error),
+                #private::Err(__error) => #private::Err(__error),
             };
             match __outcome {
-                #core::result::Result::Ok(__output) => __output,
-                #core::result::Result::Err(__error) => #failed,
+                #private::Ok(__output) => __output,
+                #private::Err(__error) => #failed,
             }
         }
     }
 
     /// The output for `__error`.
     fn failed(&self) -> TokenStream {
-        let private = &self.private;
         let output = &self.lock.output;
-        match &self.lock.args.on_error {
-            Some(value) => {
-                let handler = self.user_tokens(value);
-                quote_spanned!(here()=> #private::handle_lock_error::<#output, _>(#handler, __error))
-            }
-            None => quote_spanned!(at(output.span())=> #private::from_lock_error::<#output>(__error)),
-        }
+        let Some(handler) = &self.lock.args.on_error else {
+            let span = at(output.span());
+            let private = self.private_at(span);
+            return quote_spanned!(span=> #private::from_lock_error::<#output>(__error));
+        };
+        let handler = self.user_tokens(handler);
+        let span = at(handler.span());
+        let private = self.private_at(span);
+        quote_spanned!(span=> #private::handle_lock_error::<#output, _>(#handler, __error))
     }
 
     /// The body of an `async fn`: its future owns the arguments, so that they are gone before the lock is.
@@ -211,22 +221,16 @@ impl<'a> Writer<'a> {
     /// A future that is made by other means, awaited under the lock.
     fn any_future(&self, acquire: &TokenStream, returned: Returned) -> TokenStream {
         let private = &self.private;
-        let body = &self.lock.function.body;
+        let Function { signature, body, .. } = &self.lock.function;
         let made = generated_braces(body, body.stream());
         let run = self.run(&quote_spanned!(here()=> __future));
-        let output = &self.lock.function.signature.output;
-        match (returned, output) {
-            (Returned::Boxed, syn::ReturnType::Type(_, ty)) => quote_spanned! {here()=>
-                #acquire
-                let __future: #ty = #made;
-                #private::Box::pin(async move { #run })
-            },
-            _ => quote_spanned! {here()=>
-                #acquire
-                let __future = #made;
-                async move { #run }
-            },
-        }
+        let (ty, future) = match (returned, &signature.output) {
+            (Returned::Boxed, ReturnType::Type(_, ty)) => {
+                (Some(quote!(: #ty)), quote_spanned!(here()=> #private::Box::pin(async move { #run })))
+            }
+            _ => (None, quote_spanned!(here()=> async move { #run })),
+        };
+        quote_spanned!(here()=> #acquire let __future #ty = #made; #future)
     }
 
     /// `let _ = (&last, .., &first);` takes the arguments into the body's future in the order in which a plain function
@@ -255,12 +259,11 @@ impl<'a> Writer<'a> {
     /// Tells the compiler what the body must give before it reads the body: otherwise `Ok(Box::new(x))` would not become
     /// a `Box<dyn Trait>`, and a wrong type would be reported at the attribute.
     fn typed_dead_edge(&self) -> Option<TokenStream> {
-        let output = &self.lock.output;
-        let core = self.core();
+        let (private, output) = (&self.private, &self.lock.output);
         (!matches!(output, Type::Infer(_))).then(|| {
             quote_spanned! {at(output.span())=>
                 #[allow(unreachable_code)]
-                if let #core::option::Option::Some(__output) = #core::option::Option::None::<#output> {
+                if let #private::Some(__output) = #private::None::<#output> {
                     return __output;
                 }
             }
@@ -268,16 +271,9 @@ impl<'a> Writer<'a> {
     }
 
     fn option(&self, value: Option<TokenStream>) -> TokenStream {
-        let core = self.core();
-        match value {
-            Some(value) => quote_spanned!(here()=> #core::option::Option::Some(#value)),
-            None => quote_spanned!(here()=> #core::option::Option::None),
-        }
-    }
-
-    fn core(&self) -> TokenStream {
         let private = &self.private;
-        quote_spanned!(here()=> #private::core)
+        let some = value.map(|value| quote_spanned!(here()=> #private::Some(#value)));
+        some.unwrap_or_else(|| quote_spanned!(here()=> #private::None))
     }
 
     fn is_argument(&self, path: &ExprPath) -> bool {

@@ -27,13 +27,10 @@ pub(crate) struct Part {
 
 /// Reads the template and finds its arguments among `bindings`.
 pub(crate) fn read(literal: &LitStr, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
-    let template = match template::parse(&literal.value()) {
-        Ok(template) => template,
-        Err(mistakes) => {
-            mistakes.iter().for_each(|mistake| errors.at(literal.span(), mistake));
-            return None;
-        }
-    };
+    let (template, mistakes) = template::parse(&literal.value());
+    for mistake in &mistakes {
+        errors.at(literal.span(), mistake);
+    }
     let holes = template.distinct_holes();
     let is_verbatim = holes.iter().all(|(hole, _)| hole.fields.is_empty());
     let mut parts = Vec::new();
@@ -54,7 +51,7 @@ pub(crate) fn read(literal: &LitStr, function: &Ident, bindings: &[Binding], err
         let text = template.format_string(|hole| numbered(index(hole), literal).to_string());
         LitStr::new(&text, generated(literal)).token()
     };
-    (parts.len() == holes.len()).then_some(Key { format, parts, is_verbatim })
+    (mistakes.is_empty() && parts.len() == holes.len()).then_some(Key { format, parts, is_verbatim })
 }
 
 /// A span at the literal whose names belong to generated code. The bare span of the literal would make the compiler
@@ -96,8 +93,9 @@ fn unknown(name: &str, function: &Ident, bindings: &[Binding]) -> String {
         return format!("{message} has none: write a key without placeholders, or add the argument");
     }
     let list = errors::list(names());
-    match errors::nearest(name, names()) {
-        Some(meant) => format!("{message} has {list}: did you mean `{{{meant}}}`?"),
-        None => format!("{message} has {list}: write one of them"),
+    match (errors::nearest(name, names()), bindings) {
+        (Some(meant), _) => format!("{message} has {list}: did you mean `{{{meant}}}`?"),
+        (None, [only]) => format!("{message} has {list}: write `{{{}}}`", only.name),
+        (None, _) => format!("{message} has {list}: write one of them"),
     }
 }

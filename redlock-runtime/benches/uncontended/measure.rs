@@ -83,9 +83,8 @@ pub(crate) async fn measure(plan: &Plan, contestant: &Arc<dyn Contestant>) -> Fi
 
 async fn closed_loop(length: Duration, contestant: &Arc<dyn Contestant>, tasks: usize) -> Loop {
     let begun = Instant::now();
-    let workers: Vec<_> = (0..tasks)
-        .map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length)))
-        .collect();
+    let workers: Vec<_> =
+        (0..tasks).map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length))).collect();
     let mut result = Loop::default();
     for worker in workers {
         result.latencies.extend(worker.await.expect("a worker panicked"));

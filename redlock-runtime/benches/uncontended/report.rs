@@ -31,7 +31,9 @@ impl Report {
 
     pub(crate) fn write(&self) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/uncontended.md");
-        let text = format!("# Uncontended locks\n\nWritten by `cargo bench -p redlock-runtime --bench uncontended`.\n\n{self}");
+        let text = format!(
+            "# Uncontended locks\n\nWritten by `cargo bench -p redlock-runtime --bench uncontended`.\n\n{self}"
+        );
         std::fs::write(path, text).expect("the table can be written");
     }
 
@@ -73,12 +75,7 @@ impl Report {
                 1.2,
                 false,
             ),
-            goal(
-                "1 task, p50, ours: 5 nodes / 1 node",
-                self.p50(FiveNodes, ours) / self.p50(OneNode, ours),
-                2.0,
-                true,
-            ),
+            goal("1 task, p50, ours: 5 nodes / 1 node", self.p50(FiveNodes, ours) / self.p50(OneNode, ours), 2.0, true),
             goal(
                 "1 task, p50, ours: 5 nodes with one frozen / 5 nodes",
                 self.p50(FiveNodesOneFrozen, ours) / self.p50(FiveNodes, ours),
