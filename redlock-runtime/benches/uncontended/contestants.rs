@@ -8,7 +8,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-pub(crate) type Pair<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+/// Whether the lock was obtained.
+pub(crate) type Pair<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -87,6 +88,7 @@ impl Contestant for RawAwaited {
         Box::pin(async move {
             let token = self.0.acquire(key).await;
             self.0.release(key, &token).await;
+            true
         })
     }
 }
@@ -108,6 +110,7 @@ impl Contestant for RawUnawaited {
             // A fresh key for each pair, as nothing orders this release before the next acquisition.
             let (raw, key) = (self.0.clone(), key.to_owned());
             tokio::spawn(async move { raw.release(&key, &token).await });
+            true
         })
     }
 }
@@ -140,7 +143,7 @@ impl Contestant for Ours {
     }
 
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
-        Box::pin(async move { locked(&self.0, key).await.expect("nobody else wants the key") })
+        Box::pin(async move { locked(&self.0, key).await.is_ok() })
     }
 }
 
@@ -157,8 +160,11 @@ impl Contestant for Rslock {
 
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
         Box::pin(async move {
-            let lock = self.0.lock(key, TTL).await.expect("nobody else wants the key");
-            self.0.unlock(&lock).await;
+            match self.0.lock(key, TTL).await {
+                Ok(lock) => self.0.unlock(&lock).await,
+                Err(_) => return false,
+            }
+            true
         })
     }
 }

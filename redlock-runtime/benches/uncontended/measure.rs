@@ -26,10 +26,6 @@ impl Plan {
         self.complete
     }
 
-    /// For what is known to be slow.
-    pub(crate) fn brief(&self) -> Self {
-        Self { turns: 1, ..self.clone() }
-    }
 }
 
 /// What one contestant did.
@@ -42,6 +38,7 @@ pub(crate) struct Figures {
 #[derive(Default)]
 pub(crate) struct Loop {
     latencies: Vec<Duration>,
+    pub(crate) failures: usize,
     elapsed: Duration,
 }
 
@@ -53,12 +50,17 @@ impl Figures {
     pub(crate) fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.loops.iter_mut().zip(other.loops) {
             mine.latencies.extend(theirs.latencies);
+            mine.failures += theirs.failures;
             mine.elapsed += theirs.elapsed;
         }
     }
 }
 
 impl Loop {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.elapsed.is_zero()
+    }
+
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
@@ -72,9 +74,9 @@ impl Loop {
     }
 }
 
-pub(crate) async fn measure(plan: &Plan, contestant: &Arc<dyn Contestant>) -> Figures {
+pub(crate) async fn measure(plan: &Plan, contestant: &Arc<dyn Contestant>, most_tasks: usize) -> Figures {
     let mut figures = Figures::new(contestant.name());
-    for (tasks, result) in TASKS.into_iter().zip(&mut figures.loops) {
+    for (tasks, result) in TASKS.into_iter().zip(&mut figures.loops).filter(|(tasks, _)| *tasks <= most_tasks) {
         closed_loop(plan.per_loop / 10, contestant, tasks).await;
         *result = closed_loop(plan.per_loop, contestant, tasks).await;
     }
@@ -87,23 +89,28 @@ async fn closed_loop(length: Duration, contestant: &Arc<dyn Contestant>, tasks: 
         (0..tasks).map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length))).collect();
     let mut result = Loop::default();
     for worker in workers {
-        result.latencies.extend(worker.await.expect("a worker panicked"));
+        let (latencies, failures) = worker.await.expect("a worker panicked");
+        result.latencies.extend(latencies);
+        result.failures += failures;
     }
     result.elapsed = begun.elapsed();
     result
 }
 
-async fn worker(contestant: Arc<dyn Contestant>, task: usize, end: Instant) -> Vec<Duration> {
-    let mut latencies = Vec::with_capacity(4096);
+async fn worker(contestant: Arc<dyn Contestant>, task: usize, end: Instant) -> (Vec<Duration>, usize) {
+    let (mut latencies, mut failures) = (Vec::with_capacity(4096), 0);
     let mut turn = 0_u64;
     loop {
         let begun = Instant::now();
         if begun >= end {
-            return latencies;
+            return (latencies, failures);
         }
         let key = format!("bench:{task}:{turn}");
-        contestant.pair(&key).await;
-        latencies.push(begun.elapsed());
+        if contestant.pair(&key).await {
+            latencies.push(begun.elapsed());
+        } else {
+            failures += 1;
+        }
         turn += 1;
     }
 }

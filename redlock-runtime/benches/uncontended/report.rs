@@ -117,14 +117,14 @@ impl Scene {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "One pair is an acquisition and the release as the caller sees them. All in one run, in turns.\n")?;
-        writeln!(f, "| nodes | contestant | tasks | p50 | p99 | pairs per second |")?;
-        writeln!(f, "|---|---|---:|---:|---:|---:|")?;
+        writeln!(f, "| nodes | contestant | tasks | p50 | p99 | pairs per second | failed |")?;
+        writeln!(f, "|---|---|---:|---:|---:|---:|---:|")?;
         for (scene, all) in &self.scenes {
             for figures in all {
-                for (tasks, result) in TASKS.into_iter().zip(&figures.loops) {
+                for (tasks, result) in TASKS.into_iter().zip(&figures.loops).filter(|(_, result)| !result.is_empty()) {
                     let (p50, p99) = (result.percentile(50), result.percentile(99));
                     let (title, name, rate) = (scene.title(), figures.name, result.per_second());
-                    writeln!(f, "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} |")?;
+                    writeln!(f, "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} | {} |", result.failures)?;
                 }
             }
         }
