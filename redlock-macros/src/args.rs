@@ -102,13 +102,11 @@ impl Args {
         let alias = ALIASES.iter().find(|(alias, _)| *alias == text).map(|(_, option)| *option);
         let meant = alias.or_else(|| errors::nearest(text, OPTIONS.iter().map(|option| option.name)));
         self.has_key |= meant == Some("key");
-        match meant {
-            Some(meant) => format!("unknown option `{text}`: did you mean `{meant}`?"),
-            None => {
-                let usable = OPTIONS.iter().filter(|option| option.read.is_some());
-                format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|option| option.name)))
-            }
+        if let Some(meant) = meant {
+            return format!("unknown option `{text}`: did you mean `{meant}`?");
         }
+        let usable = OPTIONS.iter().filter(|option| option.read.is_some());
+        format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|option| option.name)))
     }
 
     fn read_option(&mut self, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {

@@ -44,7 +44,7 @@ pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Opti
     nothing_leaves_before_the_lock(&function, &form, errors);
     let template = has_key(&args, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
-    Some(Lock { key, args, function, form, bindings, output })
+    Some(Lock { args, function, key, form, bindings, output })
 }
 
 fn read_form(function: &Function, errors: &mut Errors) -> Option<(Form, Vec<Binding>)> {

@@ -2,9 +2,10 @@
 //!
 //! - `ours`: the texts are written in this project, so the expectation holds them.
 //! - `rustc`: the compiler writes the texts; the expectation holds code and place.
-//! - `pass`: nothing may be said, warnings included.
+//! - `pass`: nothing may be said, warnings included. The `attribute` tests contain these files too, for clippy.
 //!
 //! `UI_BLESS=1 cargo test -p redlock-tests --test ui` writes the expectations; read the difference before you commit it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -140,16 +141,16 @@ fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
     let mut manifest = format!(
         "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
          [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
-         redlock-runtime = {{ path = {:?}, default-features = false, features = [\"macros\"] }}\n\
+         redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
          tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
-        root.join("redlock-runtime")
+        root.join("redlock-runtime").display()
     );
     for (target, case) in cases {
         let edition = case.edition();
         write!(
             manifest,
-            "[[example]]\nname = {target:?}\npath = {:?}\nedition = {edition:?}\ncrate-type = [\"lib\"]\n",
-            case.source
+            "[[example]]\nname = {target:?}\npath = \"{}\"\nedition = {edition:?}\ncrate-type = [\"lib\"]\n",
+            case.source.display()
         )
         .unwrap();
     }

@@ -25,7 +25,6 @@ impl Plan {
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
-
 }
 
 /// What one contestant did.

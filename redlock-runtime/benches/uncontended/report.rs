@@ -124,7 +124,11 @@ impl fmt::Display for Report {
                 for (tasks, result) in TASKS.into_iter().zip(&figures.loops).filter(|(_, result)| !result.is_empty()) {
                     let (p50, p99) = (result.percentile(50), result.percentile(99));
                     let (title, name, rate) = (scene.title(), figures.name, result.per_second());
-                    writeln!(f, "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} | {} |", result.failures)?;
+                    writeln!(
+                        f,
+                        "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} | {} |",
+                        result.failures
+                    )?;
                 }
             }
         }
