@@ -172,6 +172,8 @@ impl<'a> Writer<'a> {
         quote_spanned! {here()=>
             let __outcome = match __acquire.await {
                 #private::Ok(__guard) => {
+                    // Items at the start of the body stand after statements here, and unused arguments are used.
+                    #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
                     let __outcome = #private::hold(&__guard, #body).await;
                     __outcome
                 }
@@ -202,27 +204,22 @@ impl<'a> Writer<'a> {
     fn body_with_arguments(&self, body: &Group) -> TokenStream {
         let mention = self.mention_arguments(body);
         let edge = self.typed_dead_edge();
-        let mut contents = quote!(#mention #edge);
-        contents.extend(body.stream());
-        let block = generated_braces(body, contents);
-        quote_spanned!(here()=> async move #block)
+        let user = body.stream();
+        async_block(true, body, quote!(#mention #edge #user))
     }
 
     /// The async block of a function that returns a future.
     fn block(&self, place: &Place) -> TokenStream {
         let edge = self.typed_dead_edge();
-        let mut contents = quote!(#edge);
-        contents.extend(place.group.stream());
-        let block = generated_braces(&place.group, contents);
-        let capture = place.is_move().then(|| quote_spanned!(here()=> move));
-        quote_spanned!(here()=> async #capture #block)
+        let user = place.group.stream();
+        async_block(place.is_move(), &place.group, quote!(#edge #user))
     }
 
     /// A future that is made by other means, awaited under the lock.
     fn any_future(&self, acquire: &TokenStream, returned: Returned) -> TokenStream {
         let private = &self.private;
         let Function { signature, body, .. } = &self.lock.function;
-        let made = generated_braces(body, body.stream());
+        let made = body.stream();
         let run = self.run(&quote_spanned!(here()=> __future));
         let (ty, future) = match (returned, &signature.output) {
             (Returned::Boxed, ReturnType::Type(_, ty)) => {
@@ -230,7 +227,7 @@ impl<'a> Writer<'a> {
             }
             _ => (None, quote_spanned!(here()=> async move { #run })),
         };
-        quote_spanned!(here()=> #acquire let __future #ty = #made; #future)
+        quote_spanned!(here()=> #acquire let __future #ty = { #made }; #future)
     }
 
     /// `let _ = (&last, .., &first);` takes the arguments into the body's future in the order in which a plain function
@@ -250,7 +247,6 @@ impl<'a> Writer<'a> {
             .collect();
         (!mentions.is_empty()).then(|| {
             quote_spanned! {here()=>
-                #[allow(clippy::used_underscore_binding)]
                 let _ = (#(#mentions,)*);
             }
         })
@@ -320,11 +316,12 @@ fn renamed(tokens: TokenStream, receiver: &Ident) -> TokenStream {
     changed.into_iter().collect()
 }
 
-/// Braces in the place of the user's. They count as generated, because what stands first inside them is.
-fn generated_braces(user: &Group, contents: TokenStream) -> Group {
-    let mut braces = Group::new(proc_macro2::Delimiter::Brace, contents);
-    braces.set_span(at(user.span()));
-    braces
+/// `async move { contents }` in the place of the user's braces, and with their span: the compiler names a captured
+/// argument in an error only where the block is not generated.
+fn async_block(is_move: bool, user: &Group, contents: TokenStream) -> TokenStream {
+    let capture = is_move.then(|| quote_spanned!(user.span()=> move));
+    let block = with_contents(user, contents);
+    quote_spanned!(user.span()=> async #capture #block)
 }
 
 fn here() -> Span {

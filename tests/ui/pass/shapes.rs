@@ -73,6 +73,22 @@ where
     Ok(values.into_iter().map(move |value| (name, value)))
 }
 
+/// Items, at the start of the body and later, and an early `return`.
+///
+/// # Errors
+/// The lock.
+#[distributed_lock(key = "nightly", wait = none)]
+pub async fn items(_permit: u64) -> Result<u64, LockError> {
+    const ONE: u64 = 1;
+    const fn two() -> u64 {
+        ONE + ONE
+    }
+    if two() == ONE {
+        return Err(LockError::NotInstalled);
+    }
+    Ok(two())
+}
+
 /// A boxed trait object needs the type of the output.
 ///
 /// # Errors
