@@ -248,3 +248,58 @@ fn read_crate(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
     args.krate = Some(input.call(Path::parse_mod_style)?);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Args, Waiting};
+    use crate::duration::Time;
+    use crate::errors::Errors;
+
+    fn read(tokens: &str) -> (Args, Vec<String>) {
+        let mut errors = Errors::default();
+        let args = Args::read(tokens.parse().unwrap(), &mut errors);
+        (args, errors.messages())
+    }
+
+    #[test]
+    fn every_form_of_every_option() {
+        let tokens = "key = \"order:{id}\", ttl = 30s, wait = forever, manager = pool.get::<A, B>(|a, b| a), \
+                      on_error = |error: LockError| f(error, 1), crate = ::locks::runtime,";
+        let (args, mistakes) = read(tokens);
+        assert_eq!(mistakes, [""; 0]);
+        assert_eq!(args.key.unwrap().value(), "order:{id}");
+        assert!(matches!(args.ttl, Some(Time::Literal(ttl)) if ttl.as_secs() == 30));
+        assert!(matches!(args.wait, Some(Waiting::Forever)));
+        assert!(args.manager.is_some() && args.on_error.is_some() && args.krate.is_some());
+    }
+
+    #[test]
+    fn nothing_is_read_from_nothing() {
+        let (args, mistakes) = read("");
+        assert!(mistakes.is_empty() && !args.has_key && args.key.is_none());
+    }
+
+    #[test]
+    fn every_mistake_is_found() {
+        let table: &[(&str, &[&str])] = &[
+            ("ttl = 0, wait = -1", &["a `ttl` of zero", "`wait` cannot be negative"]),
+            ("ttl = , key =", &["`ttl` needs a value", "`key` needs a value"]),
+            ("ttl, wait", &["`ttl` needs a value", "`wait` needs a value"]),
+            ("tll = 5, kee = 3, renew", &["did you mean `ttl`", "did you mean `key`", "`renew` is not available yet"]),
+            ("guard = a, on_contended = |a, b| (c, d), ttl = 0", &["`guard`", "`on_contended`", "a `ttl` of zero"]),
+            ("ttl = 5 wait = none, wait = \"3\"", &["expected `,`", "has no unit"]),
+            ("ttl = 5 5 5, tll = 3", &["expected `,`", "did you mean `ttl`"]),
+            ("\"a\", 30, key = 5", &["write `key = \"a\"`", "this value has no name", "`key` is text"]),
+            ("crate = \"x\", ttl: 5", &["expected identifier", "expected `=`"]),
+            ("= 5, ttl = 0", &["expected an option", "a `ttl` of zero"]),
+            ("ttl = 1, wait = 2, ttl = 3", &["`ttl` is given twice", "a second time here"]),
+        ];
+        for (tokens, expected) in table {
+            let (_, mistakes) = read(tokens);
+            assert_eq!(mistakes.len(), expected.len(), "{tokens}: {mistakes:?}");
+            for (mistake, expected) in mistakes.iter().zip(*expected) {
+                assert!(mistake.contains(expected), "{tokens}: {mistake}");
+            }
+        }
+    }
+}

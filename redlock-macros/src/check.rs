@@ -38,32 +38,32 @@ pub(crate) enum Form {
 
 /// Applies every rule.
 pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Option<Lock> {
-    let (form, bindings) = read_form(&function, errors)?;
-    let output = read_output(&function, &form);
+    let (form, bindings) = read_form(&function);
+    let output = read_output(&function, form.as_ref());
+    match &form {
+        Some(form) => nothing_leaves_before_the_lock(&function, form, errors),
+        None => is_not_async(&function, errors),
+    }
     has_room_for_an_error(&args, &function, &output, errors);
-    nothing_leaves_before_the_lock(&function, &form, errors);
     let template = has_key(&args, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
-    Some(Lock { args, function, key, form, bindings, output })
+    Some(Lock { args, function, key, form: form?, bindings, output })
 }
 
-fn read_form(function: &Function, errors: &mut Errors) -> Option<(Form, Vec<Binding>)> {
+/// Which function this is, if one at all that can be locked, and the names that its body sees.
+fn read_form(function: &Function) -> (Option<Form>, Vec<Binding>) {
     let signature = &function.signature;
     if let Some(Desugared { place, bindings }) = async_trait::read(signature, &function.body) {
-        return Some((Form::Desugared(place), bindings));
+        return (Some(Form::Desugared(place)), bindings);
     }
-    let bindings = bindings::of_arguments(signature);
-    if signature.asyncness.is_some() {
-        return Some((Form::Async, bindings));
-    }
-    if let Some(place) = future::async_block(&function.body) {
-        return Some((Form::Block(place), bindings));
-    }
-    if let Some(returned) = future::returned(&signature.output) {
-        return Some((Form::Future(returned), bindings));
-    }
-    is_not_async(function, errors);
-    None
+    let form = if signature.asyncness.is_some() {
+        Some(Form::Async)
+    } else if let Some(place) = future::async_block(&function.body) {
+        Some(Form::Block(place))
+    } else {
+        future::returned(&signature.output).map(Form::Future)
+    };
+    (form, bindings::of_arguments(signature))
 }
 
 fn is_not_async(function: &Function, errors: &mut Errors) {
@@ -74,10 +74,10 @@ fn is_not_async(function: &Function, errors: &mut Errors) {
     );
 }
 
-fn read_output(function: &Function, form: &Form) -> Type {
+fn read_output(function: &Function, form: Option<&Form>) -> Type {
     let signature = &function.signature;
     let written = match form {
-        Form::Async => match &signature.output {
+        Some(Form::Async) => match &signature.output {
             ReturnType::Type(_, ty) => Some(&**ty),
             ReturnType::Default => return output::unit(signature.ident.span()),
         },

@@ -31,6 +31,11 @@ impl Errors {
         result.map_err(|error| self.add(error)).ok()
     }
 
+    #[cfg(test)]
+    pub(crate) fn messages(self) -> Vec<String> {
+        self.0.into_iter().flatten().map(|error| error.to_string()).collect()
+    }
+
     /// One `compile_error!` for each mistake; `None` when there is none.
     pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
         self.0.map(syn::Error::into_compile_error)

@@ -169,6 +169,8 @@ impl<'a> Writer<'a> {
     fn run(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
         let failed = self.failed();
+        // A lifetime that the body does not live up to is reported here.
+        let output = quote_spanned!(at(self.lock.output.span())=> __output);
         quote_spanned! {here()=>
             let __outcome = match __acquire.await {
                 #private::Ok(__guard) => {
@@ -180,7 +182,7 @@ impl<'a> Writer<'a> {
                 #private::Err(__error) => #private::Err(__error),
             };
             match __outcome {
-                #private::Ok(__output) => __output,
+                #private::Ok(#output) => #output,
                 #private::Err(__error) => #failed,
             }
         }
@@ -258,7 +260,6 @@ impl<'a> Writer<'a> {
         let (private, output) = (&self.private, &self.lock.output);
         (!matches!(output, Type::Infer(_))).then(|| {
             quote_spanned! {at(output.span())=>
-                #[allow(unreachable_code)]
                 if let #private::Some(__output) = #private::None::<#output> {
                     return __output;
                 }

@@ -11,6 +11,8 @@ mod future;
 mod item;
 mod key;
 mod output;
+#[cfg(test)]
+mod snapshots;
 mod template;
 
 use crate::args::Args;

@@ -98,6 +98,24 @@ pub async fn coerced() -> Result<Box<dyn Display + Send>, LockError> {
     Ok(Box::new(7))
 }
 
+/// An output without a value, and a body that never ends.
+#[distributed_lock(key = "forever", on_error = |error| unreachable_error(&error))]
+pub async fn never() -> std::convert::Infallible {
+    loop {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// As above.
+#[distributed_lock(key = "forever", on_error = |error| unreachable_error(&error))]
+pub async fn never_type() -> ! {
+    std::future::pending().await
+}
+
+fn unreachable_error<T>(error: &LockError) -> T {
+    unreachable!("{error}")
+}
+
 /// Methods.
 #[derive(Debug)]
 pub struct Service {
