@@ -9,6 +9,7 @@ use crate::item::Function;
 use crate::key::{self, Key};
 use crate::output;
 use proc_macro2::Span;
+use std::collections::HashSet;
 use syn::spanned::Spanned;
 use syn::{LitStr, ReturnType, Type};
 
@@ -68,10 +69,16 @@ fn read_form(function: &Function) -> (Option<Form>, Vec<Binding>) {
 
 fn is_not_async(function: &Function, errors: &mut Errors) {
     let name = &function.signature.ident;
-    errors.at(
-        function.signature.fn_token.span,
-        format!("`{name}` is not async, so it cannot wait for a lock: write `async fn {name}`"),
-    );
+    let mut names = HashSet::new();
+    bindings::mentioned(function.body.stream(), &mut names);
+    let mend = if names.contains("block_on") {
+        "an attribute above this one has made it block, as `#[tokio::main]` does: put `#[distributed_lock]` first"
+            .into()
+    } else {
+        format!("write `async fn {name}`")
+    };
+    let message = format!("`{name}` is not async, so it cannot wait for a lock: {mend}");
+    errors.at(function.signature.fn_token.span, message);
 }
 
 fn read_output(function: &Function, form: Option<&Form>) -> Type {

@@ -17,6 +17,9 @@ pub(crate) enum Time {
 
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
+/// The most seconds that are believed without a unit, because a bare number may have been meant as milliseconds.
+const MOST_SECONDS: u64 = 3600;
+
 /// Reads the value of `option`.
 pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
     match value {
@@ -42,6 +45,10 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
 fn int_text(option: &str, text: &str) -> Result<Duration, String> {
     let text = text.replace('_', "");
     match text.parse::<u64>() {
+        Ok(seconds) if seconds > MOST_SECONDS => Err(format!(
+            "`{seconds}` counts seconds and makes {}: say the unit, as in `{option} = {seconds}ms` or `{option} = {seconds}s`",
+            in_words(seconds)
+        )),
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
         Err(_) => text_with_units(option, &text),
     }
@@ -87,6 +94,15 @@ fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(ends).unwrap_or(text.len()))
 }
 
+/// "8 h 20 min"
+fn in_words(seconds: u64) -> String {
+    match (seconds / 3600, seconds % 3600 / 60) {
+        (hours, _) if hours >= 48 => format!("{} days", hours / 24),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
 fn too_long(text: &str) -> String {
     format!("`{text}` is longer than any lock lives: at most 30 days are allowed")
 }
@@ -127,6 +143,8 @@ mod tests {
         let table = [
             ("30", 30_000),
             ("1_000", 1_000_000),
+            ("3600", 3_600_000),
+            ("30_000s", 30_000_000),
             ("\"30s\"", 30_000),
             ("30s", 30_000),
             ("\"1m30s\"", 90_000),
@@ -161,6 +179,15 @@ mod tests {
     #[test]
     fn mistakes_say_what_to_write() {
         let table = [
+            (
+                "30_000",
+                "`30000` counts seconds and makes 8 h 20 min: say the unit, as in `ttl = 30000ms` or `ttl = 30000s`",
+            ),
+            ("7200", "`7200` counts seconds and makes 2 h: say the unit, as in `ttl = 7200ms` or `ttl = 7200s`"),
+            (
+                "604800",
+                "`604800` counts seconds and makes 7 days: say the unit, as in `ttl = 604800ms` or `ttl = 604800s`",
+            ),
             ("-30", "`ttl` cannot be negative: write `ttl = 30`"),
             ("1.5", "`1.5` is not a whole number: use a smaller unit, as in `ttl = \"1500ms\"`"),
             ("1.5s", "`1.5s` is not a whole number: use a smaller unit, as in `ttl = \"1500ms\"`"),

@@ -103,3 +103,10 @@ async fn an_async_trait_object_is_locked() {
     assert_eq!(manager.scope(object.capture((7, "a".into()), "bc")).await.unwrap(), 10);
     manager.scope(object.with_body(7)).await.unwrap();
 }
+
+/// The attributes of a runtime stand below, because they make the function block.
+#[distributed_lock(key = "test", manager = LockManager::in_memory(), on_error = |error| unreachable!("{error}"))]
+#[tokio::test]
+async fn a_test_may_be_locked() {
+    tokio::task::yield_now().await;
+}
