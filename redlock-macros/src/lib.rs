@@ -1,9 +1,39 @@
 //! The `#[distributed_lock]` attribute. Depend on `redlock-runtime`, which re-exports it.
 
-use proc_macro::TokenStream;
+mod args;
+mod async_trait;
+mod bindings;
+mod check;
+mod duration;
+mod errors;
+mod expand;
+mod future;
+mod item;
+mod key;
+mod output;
+#[cfg(test)]
+mod snapshots;
+mod template;
 
-/// Takes a lock on Redis before the body of an async function runs and gives it back on every exit path.
+use crate::args::Args;
+use crate::errors::Errors;
+use crate::item::Function;
+use proc_macro2::TokenStream;
+
+/// Takes a lock before the body of an async function runs and gives it back on every exit path.
 #[proc_macro_attribute]
-pub fn distributed_lock(_args: TokenStream, item: TokenStream) -> TokenStream {
-    item
+pub fn distributed_lock(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    distributed_lock_tokens(args.into(), item.into()).into()
+}
+
+/// On any mistake the item stands as it was written, so that nothing else is reported.
+fn distributed_lock_tokens(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let args = Args::read(args, &mut errors);
+    let function = errors.ok(Function::read(item.clone()));
+    let lock = function.and_then(|function| check::check(args, function, &mut errors));
+    match (errors.into_compile_errors(), lock) {
+        (None, Some(lock)) => expand::expand(&lock),
+        (errors, _) => [errors.unwrap_or_default(), item].into_iter().collect(),
+    }
 }

@@ -37,6 +37,7 @@ pub use self::options::{LockRequest, Wait};
 pub use self::private::{FromLockError, LockKeyPart};
 pub use self::token::OwnerToken;
 #[cfg(feature = "macros")]
+#[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;
 
 #[doc(hidden)]

@@ -2,18 +2,24 @@
 
 mod from_lock_error;
 mod part;
+mod ttl;
 
-pub use self::from_lock_error::{FromLockError, from_lock_error};
+pub use self::from_lock_error::{FromLockError, from_lock_error, handle_lock_error};
 pub use self::part::{LockKeyPart, Part, part};
+pub use self::ttl::checked_ttl;
 pub use crate::hold::{Hold, hold};
-pub use ::core;
+pub use crate::{LockManager, Wait};
+pub use std::boxed::Box;
+pub use std::format_args;
+pub use std::option::Option::{None, Some};
+pub use std::result::Result::{Err, Ok};
+pub use std::time::Duration;
 
 use crate::manager::installed;
-use crate::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use crate::{LockError, LockGuard, LockRequest};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
 
 /// What an attribute says beside its key.
 #[derive(Clone, Copy, Debug)]
@@ -24,17 +30,21 @@ pub struct Settings {
     pub wait: Option<Wait>,
 }
 
+/// `wait = expression`, for a [`Duration`] or a [`Wait`].
+pub fn wait(wait: impl Into<Wait>) -> Wait {
+    wait.into()
+}
+
 /// The future of one acquisition: boxed and not generic, so that it adds one pointer to the caller's future.
 pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + Send>>;
 
-/// Starts to acquire `key` with `manager`, or with the installed manager.
+/// Acquires `key` with `manager`, or with the manager that is installed at the first poll.
 ///
 /// Not an `async fn`: the key is formatted before the future exists, because `fmt::Arguments` held across an await
 /// would make the caller's future `!Send`.
+#[must_use]
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
     let request = LockRequest { key: key.to_string().into(), ttl: settings.ttl, wait: settings.wait };
-    match manager.map_or_else(installed::current, |manager| Ok(manager.clone())) {
-        Ok(manager) => Box::pin(async move { manager.acquire(request).await }),
-        Err(error) => Box::pin(async move { Err(error) }),
-    }
+    let manager = manager.cloned();
+    Box::pin(async move { manager.map_or_else(installed::current, Ok)?.acquire(request).await })
 }

@@ -34,7 +34,9 @@ pub struct Part<'a, T: ?Sized> {
 
 /// Puts `value` into a key. Inside its text `%` and every character of `escaped`, which are the first ones of the
 /// literal texts after its placeholders, are percent-encoded: so the literal text always ends the value.
-pub const fn part<'a, T: LockKeyPart + ?Sized>(value: &'a T, escaped: &'static [char]) -> Part<'a, T> {
+///
+/// What `T` must be is asked where the part is formatted, which is inside the user's string.
+pub const fn part<'a, T: ?Sized>(value: &'a T, escaped: &'static [char]) -> Part<'a, T> {
     Part { value, escaped }
 }
 

@@ -1,0 +1,71 @@
+fn capture<'life0, 'async_trait>(
+    &'life0 self,
+    __arg1: Path<u64>,
+) -> Pin<Box<dyn Future<Output = Result<u64, Error>> + Send + 'async_trait>>
+where
+    'life0: 'async_trait,
+    Self: 'async_trait,
+{
+    Box::pin(async move {
+        if let Some(__ret) = None::<Result<u64, Error>> {
+            #[allow(unreachable_code)] return __ret;
+        }
+        let __self = self;
+        let Path(id) = {
+            let __arg1 = __arg1;
+            __arg1
+        };
+        let __ret: Result<u64, Error> = {
+            let __acquire = {
+                let __manager: &::redlock_runtime::__private::LockManager = &(__self
+                    .locks);
+                let __settings = ::redlock_runtime::__private::Settings {
+                    ttl: ::redlock_runtime::__private::None,
+                    wait: ::redlock_runtime::__private::None,
+                };
+                let __part0 = ::redlock_runtime::__private::part(&__self.tenant, &[':']);
+                let __part1 = ::redlock_runtime::__private::part(&id, &[]);
+                let __acquire = ::redlock_runtime::__private::acquire(
+                    ::redlock_runtime::__private::Some(__manager),
+                    ::redlock_runtime::__private::format_args!("{__part0}:{__part1}"),
+                    __settings,
+                );
+                __acquire
+            };
+            let __outcome = match __acquire.await {
+                ::redlock_runtime::__private::Ok(__guard) => {
+                    #[allow(
+                        clippy::items_after_statements,
+                        clippy::used_underscore_binding
+                    )]
+                    let __outcome = ::redlock_runtime::__private::hold(
+                            &__guard,
+                            async move {
+                                let _ = (&id, &__self);
+                                if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                                    Result<u64, Error>,
+                                > {
+                                    return __output;
+                                }
+                                __self.provider.charge(id).await
+                            },
+                        )
+                        .await;
+                    __outcome
+                }
+                ::redlock_runtime::__private::Err(__error) => {
+                    ::redlock_runtime::__private::Err(__error)
+                }
+            };
+            match __outcome {
+                ::redlock_runtime::__private::Ok(__output) => __output,
+                ::redlock_runtime::__private::Err(__error) => {
+                    ::redlock_runtime::__private::from_lock_error::<
+                        Result<u64, Error>,
+                    >(__error)
+                }
+            }
+        };
+        #[allow(unreachable_code)] __ret
+    })
+}

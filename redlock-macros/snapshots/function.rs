@@ -1,0 +1,60 @@
+/// Captures.
+#[allow(unused_variables)]
+pub async fn capture(
+    order_id: u64,
+    _permit: Permit,
+    amount: Money,
+    unused: u8,
+) -> Result<Receipt, PayError> {
+    #[allow(unexpected_cfgs)]
+    let __acquire = {
+        let __settings = ::redlock_runtime::__private::Settings {
+            ttl: ::redlock_runtime::__private::Some(
+                ::redlock_runtime::__private::Duration::from_millis(30000u64),
+            ),
+            wait: ::redlock_runtime::__private::Some(
+                ::redlock_runtime::__private::Wait::For(
+                    ::redlock_runtime::__private::Duration::from_millis(90000u64),
+                ),
+            ),
+        };
+        #[cfg(not(rust_analyzer))]
+        let order_id = ::redlock_runtime::__private::part(&order_id, &[]);
+        let __acquire = ::redlock_runtime::__private::acquire(
+            ::redlock_runtime::__private::None,
+            ::redlock_runtime::__private::format_args!("order:{order_id}"),
+            __settings,
+        );
+        __acquire
+    };
+    let __outcome = match __acquire.await {
+        ::redlock_runtime::__private::Ok(__guard) => {
+            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+            let __outcome = ::redlock_runtime::__private::hold(
+                    &__guard,
+                    async move {
+                        let _ = (&amount, &_permit, &order_id);
+                        if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                            Result<Receipt, PayError>,
+                        > {
+                            return __output;
+                        }
+                        provider.charge(order_id, amount).await?
+                    },
+                )
+                .await;
+            __outcome
+        }
+        ::redlock_runtime::__private::Err(__error) => {
+            ::redlock_runtime::__private::Err(__error)
+        }
+    };
+    match __outcome {
+        ::redlock_runtime::__private::Ok(__output) => __output,
+        ::redlock_runtime::__private::Err(__error) => {
+            ::redlock_runtime::__private::from_lock_error::<
+                Result<Receipt, PayError>,
+            >(__error)
+        }
+    }
+}

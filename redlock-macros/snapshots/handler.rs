@@ -1,0 +1,45 @@
+async fn nightly(#[cfg(test)] seed: u64) -> bool {
+    let __acquire = {
+        let __settings = ::redlock_runtime::__private::Settings {
+            ttl: ::redlock_runtime::__private::None,
+            wait: ::redlock_runtime::__private::None,
+        };
+        let __acquire = ::redlock_runtime::__private::acquire(
+            ::redlock_runtime::__private::None,
+            ::redlock_runtime::__private::format_args!("nightly"),
+            __settings,
+        );
+        __acquire
+    };
+    let __outcome = match __acquire.await {
+        ::redlock_runtime::__private::Ok(__guard) => {
+            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+            let __outcome = ::redlock_runtime::__private::hold(
+                    &__guard,
+                    async move {
+                        let _ = (#[cfg(test)] &seed,);
+                        if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                            bool,
+                        > {
+                            return __output;
+                        }
+                        run(seed)
+                    },
+                )
+                .await;
+            __outcome
+        }
+        ::redlock_runtime::__private::Err(__error) => {
+            ::redlock_runtime::__private::Err(__error)
+        }
+    };
+    match __outcome {
+        ::redlock_runtime::__private::Ok(__output) => __output,
+        ::redlock_runtime::__private::Err(__error) => {
+            ::redlock_runtime::__private::handle_lock_error::<
+                bool,
+                _,
+            >(|error| error.is_contended(), __error)
+        }
+    }
+}

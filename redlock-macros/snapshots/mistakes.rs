@@ -1,0 +1,12 @@
+::core::compile_error! {
+    "unknown option `tll`: did you mean `ttl`?"
+}
+::core::compile_error! {
+    "`capture` is not async, so it cannot wait for a lock: write `async fn capture`"
+}
+::core::compile_error! {
+    "`ordr_id` is not an argument of `capture`, which has `order_id`: did you mean `{order_id}`?"
+}
+fn capture(order_id: u64) -> Result<u64, Error> {
+    charge(order_id)
+}

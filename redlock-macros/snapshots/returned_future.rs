@@ -1,0 +1,39 @@
+fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
+    #[allow(unexpected_cfgs)]
+    let __acquire = {
+        let __settings = ::redlock_runtime::__private::Settings {
+            ttl: ::redlock_runtime::__private::None,
+            wait: ::redlock_runtime::__private::None,
+        };
+        #[cfg(not(rust_analyzer))]
+        let id = ::redlock_runtime::__private::part(&id, &[]);
+        let __acquire = ::redlock_runtime::__private::acquire(
+            ::redlock_runtime::__private::None,
+            ::redlock_runtime::__private::format_args!("order:{id}"),
+            __settings,
+        );
+        __acquire
+    };
+    let __future: BoxFuture<'_, Result<u64, Error>> = { self.provider.charge(id) };
+    ::redlock_runtime::__private::Box::pin(async move {
+        let __outcome = match __acquire.await {
+            ::redlock_runtime::__private::Ok(__guard) => {
+                #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+                let __outcome = ::redlock_runtime::__private::hold(&__guard, __future)
+                    .await;
+                __outcome
+            }
+            ::redlock_runtime::__private::Err(__error) => {
+                ::redlock_runtime::__private::Err(__error)
+            }
+        };
+        match __outcome {
+            ::redlock_runtime::__private::Ok(__output) => __output,
+            ::redlock_runtime::__private::Err(__error) => {
+                ::redlock_runtime::__private::from_lock_error::<
+                    Result<u64, Error>,
+                >(__error)
+            }
+        }
+    })
+}

@@ -1,0 +1,117 @@
+//! The names that the arguments of a function bind.
+
+use proc_macro2::{Literal, TokenStream, TokenTree};
+use std::collections::HashSet;
+use syn::ext::IdentExt;
+use syn::{Attribute, FnArg, Ident, Local, Pat, PatType, Signature};
+
+/// A variable that the body sees.
+#[derive(Clone)]
+pub(crate) struct Binding {
+    /// What a template calls it: without `r#`, and `self` wherever the receiver has gone.
+    pub(crate) name: String,
+    /// How generated code names it, with the hygiene it was bound with.
+    pub(crate) ident: Ident,
+    /// The conditions under which it exists.
+    pub(crate) cfg: Vec<Attribute>,
+}
+
+impl Binding {
+    fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
+        let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
+        Self { name: ident.unraw().to_string(), ident: ident.clone(), cfg }
+    }
+}
+
+/// In the order of the arguments.
+pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    for argument in &signature.inputs {
+        match argument {
+            FnArg::Receiver(receiver) => {
+                let ident = Ident::new("self", receiver.self_token.span);
+                bindings.push(Binding::new(&ident, &receiver.attrs));
+            }
+            FnArg::Typed(PatType { attrs, pat, .. }) => {
+                visit(pat, &mut |ident| bindings.push(Binding::new(ident, attrs)));
+            }
+        }
+    }
+    bindings
+}
+
+/// The names that a `let` binds.
+pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    visit(&local.pat, &mut |ident| bindings.push(Binding::new(ident, &local.attrs)));
+    bindings
+}
+
+fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
+    match pattern {
+        Pat::Ident(pattern) => {
+            found(&pattern.ident);
+            if let Some((_, inner)) = &pattern.subpat {
+                visit(inner, found);
+            }
+        }
+        // Every case binds the same names.
+        Pat::Or(pattern) => pattern.cases.iter().take(1).for_each(|case| visit(case, found)),
+        Pat::Paren(pattern) => visit(&pattern.pat, found),
+        Pat::Reference(pattern) => visit(&pattern.pat, found),
+        Pat::Slice(pattern) => pattern.elems.iter().for_each(|element| visit(element, found)),
+        Pat::Struct(pattern) => pattern.fields.iter().for_each(|field| visit(&field.pat, found)),
+        Pat::Tuple(pattern) => pattern.elems.iter().for_each(|element| visit(element, found)),
+        Pat::TupleStruct(pattern) => pattern.elems.iter().for_each(|element| visit(element, found)),
+        Pat::Type(pattern) => visit(&pattern.pat, found),
+        _ => {}
+    }
+}
+
+/// All names in `tokens`, those inside format strings too. Without `r#`.
+pub(crate) fn mentioned(tokens: TokenStream, names: &mut HashSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => mentioned(group.stream(), names),
+            TokenTree::Ident(ident) => {
+                names.insert(ident.unraw().to_string());
+            }
+            TokenTree::Literal(literal) => names.extend(captured(&literal)),
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+fn captured(literal: &Literal) -> Vec<String> {
+    let text = literal.to_string();
+    let after_braces = text.split('{').skip(1);
+    let names = after_braces.map(|text| text.split(|c: char| c != '_' && !c.is_alphanumeric()).next());
+    names.flatten().filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mentioned, of_arguments};
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_inside_patterns_count() {
+        let signature = "async fn f(&self, Path(id): Path<u64>, mut a: A, (b, _): (B, C), \
+                         Order { line: Line { sku, .. }, total, .. }: Order, [d, rest @ ..]: [u8; 4], &e: &u8, \
+                         (Ok(g) | Err(g)): Result<u8, u8>, ref h: H, r#type: u8, _unused: U, _: V)";
+        let bindings = of_arguments(&syn::parse_str(signature).unwrap());
+        let names: Vec<_> = bindings.iter().map(|binding| binding.name.as_str()).collect();
+        let expected = "self id a b sku total d rest e g h type _unused";
+        assert_eq!(names.join(" "), expected);
+    }
+
+    #[test]
+    fn names_in_format_strings_are_mentioned() {
+        let tokens = r#"{ let y = self.r#type; println!("{x:?} {{z}} {}", w) }"#;
+        let mut names = HashSet::new();
+        mentioned(tokens.parse().unwrap(), &mut names);
+        for name in ["y", "self", "type", "x", "w"] {
+            assert!(names.contains(name), "{name}");
+        }
+    }
+}

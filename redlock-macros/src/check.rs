@@ -1,0 +1,140 @@
+//! What must be true of an annotated function: one function per rule.
+
+use crate::args::Args;
+use crate::async_trait::{self, Desugared};
+use crate::bindings::{self, Binding};
+use crate::errors::Errors;
+use crate::future::{self, Place, Returned};
+use crate::item::Function;
+use crate::key::{self, Key};
+use crate::output;
+use proc_macro2::Span;
+use std::collections::HashSet;
+use syn::spanned::Spanned;
+use syn::{LitStr, ReturnType, Type};
+
+/// A function that can be locked.
+pub(crate) struct Lock {
+    pub(crate) args: Args,
+    pub(crate) function: Function,
+    pub(crate) key: Key,
+    pub(crate) form: Form,
+    /// The names that the body sees.
+    pub(crate) bindings: Vec<Binding>,
+    /// What the function gives when it is awaited.
+    pub(crate) output: Type,
+}
+
+/// Where the body is that must not run without the lock.
+pub(crate) enum Form {
+    /// `async fn`
+    Async,
+    /// The block that `#[async_trait]` has put the body into.
+    Desugared(Place),
+    /// The async block at the end of a function that returns a future.
+    Block(Place),
+    /// The future that a function returns, however it comes by it.
+    Future(Returned),
+}
+
+/// Applies every rule.
+pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Option<Lock> {
+    let (form, bindings) = read_form(&function);
+    let output = read_output(&function, form.as_ref());
+    match &form {
+        Some(form) => nothing_leaves_before_the_lock(&function, form, errors),
+        None => is_not_async(&function, errors),
+    }
+    has_room_for_an_error(&args, &function, &output, errors);
+    let template = has_key(&args, &function, &bindings, errors)?;
+    let key = key::read(template, &function.signature.ident, &bindings, errors)?;
+    Some(Lock { args, function, key, form: form?, bindings, output })
+}
+
+/// Which function this is, if one at all that can be locked, and the names that its body sees.
+fn read_form(function: &Function) -> (Option<Form>, Vec<Binding>) {
+    let signature = &function.signature;
+    if let Some(Desugared { place, bindings }) = async_trait::read(signature, &function.body) {
+        return (Some(Form::Desugared(place)), bindings);
+    }
+    let form = if signature.asyncness.is_some() {
+        Some(Form::Async)
+    } else if let Some(place) = future::async_block(&function.body) {
+        Some(Form::Block(place))
+    } else {
+        future::returned(&signature.output).map(Form::Future)
+    };
+    (form, bindings::of_arguments(signature))
+}
+
+fn is_not_async(function: &Function, errors: &mut Errors) {
+    let name = &function.signature.ident;
+    let mut names = HashSet::new();
+    bindings::mentioned(function.body.stream(), &mut names);
+    let mend = if names.contains("block_on") {
+        "an attribute above this one has made it block, as `#[tokio::main]` does: put `#[distributed_lock]` first"
+            .into()
+    } else {
+        format!("write `async fn {name}`")
+    };
+    let message = format!("`{name}` is not async, so it cannot wait for a lock: {mend}");
+    errors.at(function.signature.fn_token.span, message);
+}
+
+fn read_output(function: &Function, form: Option<&Form>) -> Type {
+    let signature = &function.signature;
+    let written = match form {
+        Some(Form::Async) => match &signature.output {
+            ReturnType::Type(_, ty) => Some(&**ty),
+            ReturnType::Default => return output::unit(signature.ident.span()),
+        },
+        _ => future::awaited(&signature.output),
+    };
+    match written {
+        Some(ty) => output::in_expression(ty),
+        None => output::inferred(signature.output.span()),
+    }
+}
+
+/// Only a type that says so can be known here; the compiler judges all others by `FromLockError`.
+fn has_room_for_an_error(args: &Args, function: &Function, output: &Type, errors: &mut Errors) {
+    if args.name("on_error").is_some() || !output::is_unit(output) {
+        return;
+    }
+    let name = &function.signature.ident;
+    errors.on(
+        output,
+        format!(
+            "`{name}` returns nothing, so it cannot say that the lock was not obtained: return \
+             `Result<(), LockError>`, or write `on_error = |error| ..`"
+        ),
+    );
+}
+
+/// A future that was made by an early `return` would run without the lock.
+fn nothing_leaves_before_the_lock(function: &Function, form: &Form, errors: &mut Errors) {
+    let before = match form {
+        Form::Async | Form::Desugared(_) => return,
+        Form::Block(place) => place.before(),
+        Form::Future(_) => function.body.stream(),
+    };
+    if let Some(leaves) = future::first_return(before) {
+        let message = "this `return` would leave without the lock: move it into the async block at the end";
+        errors.at(leaves.span(), message);
+    }
+}
+
+fn has_key<'a>(args: &'a Args, function: &Function, bindings: &[Binding], errors: &mut Errors) -> Option<&'a LitStr> {
+    if let Some(value) = &args.key {
+        return Some(value);
+    }
+    if !args.has_key {
+        let name = &function.signature.ident;
+        let example = match bindings.iter().find(|binding| binding.name != "self" && !binding.name.starts_with('_')) {
+            Some(binding) => format!("{name}:{{{}}}", binding.name),
+            None => name.to_string(),
+        };
+        errors.at(Span::call_site(), format!("`key` is missing: write `key = \"{example}\"`"));
+    }
+    None
+}

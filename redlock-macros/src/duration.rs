@@ -1,0 +1,216 @@
+//! Durations: `30`, `"30s"`, `30s`, `"1m30s"`, `500ms`, a constant, any expression.
+
+use std::time::Duration;
+use syn::{Expr, ExprPath, Lit, UnOp};
+
+use crate::errors;
+
+/// A duration as the user wrote it.
+pub(crate) enum Time {
+    /// Known now.
+    Literal(Duration),
+    /// A path, which is a constant unless it names an argument.
+    Path(ExprPath),
+    /// Known when the function runs.
+    Expression(Expr),
+}
+
+const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// The most seconds that are believed without a unit, because a bare number may have been meant as milliseconds.
+const MOST_SECONDS: u64 = 3600;
+
+/// Reads the value of `option`.
+pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
+    match value {
+        Expr::Group(group) => read(option, *group.expr),
+        Expr::Path(path) => Ok(Time::Path(path)),
+        Expr::Unary(unary) if matches!((&unary.op, &*unary.expr), (UnOp::Neg(_), Expr::Lit(_))) => {
+            Err(syn::Error::new_spanned(unary, format!("`{option}` cannot be negative: write `{option} = 30`")))
+        }
+        Expr::Lit(literal) => {
+            let read = match &literal.lit {
+                Lit::Int(int) => int_text(option, &int.token().to_string()),
+                Lit::Float(float) => Err(fraction(option, &float.to_string())),
+                Lit::Str(text) => quoted_text(option, &text.value()),
+                _ => Err(format!("`{option}` is a duration: write `{option} = 30` or `{option} = \"1m30s\"`")),
+            };
+            read.map(Time::Literal).map_err(|mistake| syn::Error::new_spanned(literal, mistake))
+        }
+        other => Ok(Time::Expression(other)),
+    }
+}
+
+/// `30` counts seconds; `30s` names its unit.
+fn int_text(option: &str, text: &str) -> Result<Duration, String> {
+    let text = text.replace('_', "");
+    match text.parse::<u64>() {
+        Ok(seconds) if seconds > MOST_SECONDS => Err(format!(
+            "`{seconds}` counts seconds and makes {}: say the unit, as in `{option} = {seconds}ms` or `{option} = {seconds}s`",
+            in_words(seconds)
+        )),
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => text_with_units(option, &text),
+    }
+}
+
+fn quoted_text(option: &str, text: &str) -> Result<Duration, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("`\"{text}\"` has no unit: write `{option} = \"{text}s\"` or `{option} = \"{text}ms\"`"));
+    }
+    text_with_units(option, text)
+}
+
+/// `1m30s`: whole numbers, each with a unit, the larger unit first.
+fn text_with_units(option: &str, text: &str) -> Result<Duration, String> {
+    let example = || format!("`{text}` is not a duration: write `{option} = 30` or `{option} = \"1m30s\"`");
+    let mut rest = text.trim();
+    let mut total: u64 = 0;
+    let mut smaller_than = u64::MAX;
+    if rest.is_empty() {
+        return Err(example());
+    }
+    while !rest.is_empty() {
+        let (digits, after) = split_where(rest, |c| !c.is_ascii_digit());
+        let (unit, after) = split_where(after, |c| !c.is_alphabetic() && c != 'µ');
+        if after.starts_with('.') {
+            return Err(fraction(option, text));
+        }
+        let count: u64 = digits.parse().map_err(|_| example())?;
+        let Some(&(_, millis)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Err(unknown_unit(option, text, digits, unit));
+        };
+        if millis >= smaller_than {
+            return Err(example());
+        }
+        smaller_than = millis;
+        total = count.checked_mul(millis).and_then(|part| total.checked_add(part)).ok_or_else(|| too_long(text))?;
+        rest = after.trim_start();
+    }
+    Ok(Duration::from_millis(total))
+}
+
+fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(ends).unwrap_or(text.len()))
+}
+
+/// "8 h 20 min"
+fn in_words(seconds: u64) -> String {
+    match (seconds / 3600, seconds % 3600 / 60) {
+        (hours, _) if hours >= 48 => format!("{} days", hours / 24),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+fn too_long(text: &str) -> String {
+    format!("`{text}` is longer than any lock lives: at most 30 days are allowed")
+}
+
+fn fraction(option: &str, text: &str) -> String {
+    format!("`{text}` is not a whole number: use a smaller unit, as in `{option} = \"1500ms\"`")
+}
+
+fn unknown_unit(option: &str, text: &str, digits: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        return format!("`{text}` has a number without a unit: write `{option} = \"1m30s\"`");
+    }
+    let meant = match unit {
+        "sec" | "secs" | "second" | "seconds" | "S" => Some("s"),
+        "min" | "mins" | "minute" | "minutes" | "M" => Some("m"),
+        "hour" | "hours" | "hr" | "hrs" | "H" => Some("h"),
+        "day" | "days" | "D" => Some("d"),
+        "msec" | "millis" | "milliseconds" | "MS" => Some("ms"),
+        _ => None,
+    };
+    match meant {
+        Some(meant) => format!("unknown unit `{unit}`: write `{option} = \"{digits}{meant}\"`"),
+        None => format!("unknown unit `{unit}`: the units are {}", errors::list(UNITS.map(|(name, _)| name))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Time, read};
+    use std::time::Duration;
+
+    fn parse(value: &str) -> Result<Time, String> {
+        read("ttl", syn::parse_str(value).unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn literals() {
+        let table = [
+            ("30", 30_000),
+            ("1_000", 1_000_000),
+            ("3600", 3_600_000),
+            ("30_000s", 30_000_000),
+            ("\"30s\"", 30_000),
+            ("30s", 30_000),
+            ("\"1m30s\"", 90_000),
+            ("1m30s", 90_000),
+            ("\"1m 30s\"", 90_000),
+            ("\"500ms\"", 500),
+            ("1_500ms", 1_500),
+            ("\"1d2h3m4s5ms\"", 93_784_005),
+            ("0", 0),
+            ("0ms", 0),
+            ("\"0s\"", 0),
+        ];
+        for (value, millis) in table {
+            match parse(value) {
+                Ok(Time::Literal(found)) => assert_eq!(found, Duration::from_millis(millis), "{value}"),
+                Ok(_) => panic!("{value} is not a literal"),
+                Err(mistake) => panic!("{value}: {mistake}"),
+            }
+        }
+    }
+
+    #[test]
+    fn paths_and_expressions() {
+        for value in ["LEASE", "config::LEASE", "Self::LEASE", "lease"] {
+            assert!(matches!(parse(value), Ok(Time::Path(_))), "{value}");
+        }
+        for value in ["Duration::from_secs(3)", "self.lease", "LEASE * 2", "-lease"] {
+            assert!(matches!(parse(value), Ok(Time::Expression(_))), "{value}");
+        }
+    }
+
+    #[test]
+    fn mistakes_say_what_to_write() {
+        let table = [
+            (
+                "30_000",
+                "`30000` counts seconds and makes 8 h 20 min: say the unit, as in `ttl = 30000ms` or `ttl = 30000s`",
+            ),
+            ("7200", "`7200` counts seconds and makes 2 h: say the unit, as in `ttl = 7200ms` or `ttl = 7200s`"),
+            (
+                "604800",
+                "`604800` counts seconds and makes 7 days: say the unit, as in `ttl = 604800ms` or `ttl = 604800s`",
+            ),
+            ("-30", "`ttl` cannot be negative: write `ttl = 30`"),
+            ("1.5", "`1.5` is not a whole number: use a smaller unit, as in `ttl = \"1500ms\"`"),
+            ("1.5s", "`1.5s` is not a whole number: use a smaller unit, as in `ttl = \"1500ms\"`"),
+            ("\"30\"", "`\"30\"` has no unit: write `ttl = \"30s\"` or `ttl = \"30ms\"`"),
+            ("\"\"", "`` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("\"soon\"", "`soon` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("\"-5s\"", "`-5s` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("\"5s1m\"", "`5s1m` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("\"5s5s\"", "`5s5s` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("\"1m30\"", "`1m30` has a number without a unit: write `ttl = \"1m30s\"`"),
+            ("5min", "unknown unit `min`: write `ttl = \"5m\"`"),
+            ("30sec", "unknown unit `sec`: write `ttl = \"30s\"`"),
+            ("5w", "unknown unit `w`: the units are `ms`, `s`, `m`, `h` and `d`"),
+            ("30u64", "unknown unit `u`: the units are `ms`, `s`, `m`, `h` and `d`"),
+            (
+                "99999999999999999999s",
+                "`99999999999999999999s` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`",
+            ),
+            ("true", "`ttl` is a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("'s'", "`ttl` is a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+        ];
+        for (value, expected) in table {
+            assert_eq!(parse(value).err().as_deref(), Some(expected), "{value}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Collects every mistake, and finds the name that was meant.
+
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use std::fmt::Display;
+
+/// The mistakes found so far. Nothing stops at the first one.
+#[derive(Debug, Default)]
+pub(crate) struct Errors(Option<syn::Error>);
+
+impl Errors {
+    pub(crate) fn add(&mut self, error: syn::Error) {
+        match &mut self.0 {
+            Some(errors) => errors.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// A mistake at one token.
+    pub(crate) fn at(&mut self, span: Span, message: impl Display) {
+        self.add(syn::Error::new(span, message));
+    }
+
+    /// A mistake that spans several tokens.
+    pub(crate) fn on(&mut self, tokens: impl ToTokens, message: impl Display) {
+        self.add(syn::Error::new_spanned(tokens, message));
+    }
+
+    /// The value, or `None` with the mistake noted.
+    pub(crate) fn ok<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn messages(self) -> Vec<String> {
+        self.0.into_iter().flatten().map(|error| error.to_string()).collect()
+    }
+
+    /// One `compile_error!` for each mistake; `None` when there is none.
+    pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
+        self.0.map(syn::Error::into_compile_error)
+    }
+}
+
+/// The name that is closest to `word`, if one is close enough to be meant.
+pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let tolerated = word.chars().count().max(3) / 3;
+    names
+        .into_iter()
+        .map(|name| (distance(word, name), name))
+        .filter(|(distance, _)| *distance <= tolerated)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// "`a`, `b` and `c`".
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        all => all.concat(),
+    }
+}
+
+/// The number of characters to insert, remove, replace or swap with their neighbour, without regard to case.
+///
+/// Source: the optimal string alignment distance, with three rows of the table kept.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.to_lowercase().chars().collect();
+    let mut before = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    let mut last = None;
+    for (row, c) in left.to_lowercase().chars().enumerate() {
+        let mut current = vec![row + 1];
+        for (column, &d) in right.iter().enumerate() {
+            let at = |cells: &[usize], column: usize| cells.get(column).copied().unwrap_or(usize::MAX / 2);
+            let mut cell = (at(&above, column) + usize::from(c != d))
+                .min(at(&above, column + 1) + 1)
+                .min(at(&current, column) + 1);
+            let previous = column.checked_sub(1).and_then(|column| Some((column, *right.get(column)?)));
+            if let Some((column, e)) = previous
+                && last == Some(d)
+                && e == c
+            {
+                cell = cell.min(at(&before, column) + 1);
+            }
+            current.push(cell);
+        }
+        before = std::mem::replace(&mut above, current);
+        last = Some(c);
+    }
+    above.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, list, nearest};
+
+    #[test]
+    fn distances() {
+        let table = [
+            ("", "", 0),
+            ("ttl", "ttl", 0),
+            ("tll", "ttl", 1),
+            ("TTL", "ttl", 0),
+            ("tlt", "ttl", 1),
+            ("wiat", "wait", 1),
+            ("", "key", 3),
+            ("permit", "permits", 1),
+            ("kitten", "sitting", 3),
+        ];
+        for (left, right, expected) in table {
+            assert_eq!(distance(left, right), expected, "{left:?} {right:?}");
+            assert_eq!(distance(right, left), expected, "{right:?} {left:?}");
+        }
+    }
+
+    #[test]
+    fn only_close_names_are_suggested() {
+        let names = ["key", "ttl", "wait", "manager", "on_error"];
+        for (word, expected) in [
+            ("kee", Some("key")),
+            ("tll", Some("ttl")),
+            ("manger", Some("manager")),
+            ("onerror", Some("on_error")),
+            ("colour", None),
+            ("x", None),
+        ] {
+            assert_eq!(nearest(word, names), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn lists_read_as_a_sentence() {
+        assert_eq!(list([]), "");
+        assert_eq!(list(["a"]), "`a`");
+        assert_eq!(list(["a", "b", "c"]), "`a`, `b` and `c`");
+    }
+}

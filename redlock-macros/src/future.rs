@@ -1,0 +1,180 @@
+//! Functions that return a future: where their async block stands.
+
+use crate::item::with_contents;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound};
+
+/// A group inside a function body, with everything around it.
+pub(crate) struct Place {
+    outer: Option<Box<Place>>,
+    before: Vec<TokenTree>,
+    pub(crate) group: Group,
+    after: Vec<TokenTree>,
+}
+
+impl Place {
+    /// The group at `index` of the `outer` place, or of the body.
+    pub(crate) fn new(outer: Option<Self>, mut tokens: Vec<TokenTree>, index: usize) -> Option<Self> {
+        let after = tokens.split_off(tokens.len().min(index + 1));
+        let TokenTree::Group(group) = tokens.pop()? else { return None };
+        Some(Self { outer: outer.map(Box::new), before: tokens, group, after })
+    }
+
+    /// The body, with `contents` inside the group.
+    pub(crate) fn fill(&self, contents: TokenStream) -> TokenStream {
+        let mut tokens = self.before.iter().cloned().collect::<TokenStream>();
+        tokens.extend([TokenTree::Group(with_contents(&self.group, contents))]);
+        tokens.extend(self.after.iter().cloned());
+        match &self.outer {
+            Some(outer) => outer.fill(tokens),
+            None => tokens,
+        }
+    }
+
+    /// What stands before the group, in the same or an outer group.
+    pub(crate) fn before(&self) -> TokenStream {
+        let outer = self.outer.as_ref().map(|outer| outer.before()).unwrap_or_default();
+        outer.into_iter().chain(self.before.iter().cloned()).collect()
+    }
+
+    /// Whether the group belongs to `async move` and not to `async`.
+    pub(crate) fn is_move(&self) -> bool {
+        self.before.last().is_some_and(|token| is_word(token, "move"))
+    }
+}
+
+/// The async block that the body ends with: bare, in `Box::pin(..)`, or before `.boxed()`.
+pub(crate) fn async_block(body: &Group) -> Option<Place> {
+    let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    match tokens.as_slice() {
+        [.., call, TokenTree::Group(group)] if is_word(call, "pin") && group.delimiter() == Delimiter::Parenthesis => {
+            let inside = group.stream().into_iter().collect();
+            let at = tokens.len() - 1;
+            block_at_end(Some(Place::new(None, tokens, at)?), inside, 0)
+        }
+        [.., dot, method, TokenTree::Group(_)] if is_dot(dot) && is_boxing(method) => block_at_end(None, tokens, 3),
+        _ => block_at_end(None, tokens, 0),
+    }
+}
+
+/// The async block before the last `after` tokens.
+fn block_at_end(outer: Option<Place>, tokens: Vec<TokenTree>, after: usize) -> Option<Place> {
+    let end = tokens.len().checked_sub(after)?;
+    let is_async = match tokens.get(..end)? {
+        [.., first, second, TokenTree::Group(_)] if is_word(second, "move") => is_word(first, "async"),
+        [.., first, TokenTree::Group(_)] => is_word(first, "async"),
+        _ => false,
+    };
+    is_async.then(|| Place::new(outer, tokens, end.checked_sub(1)?)).flatten()
+}
+
+fn is_word(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident == word)
+}
+
+fn is_dot(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.')
+}
+
+fn is_boxing(token: &TokenTree) -> bool {
+    is_word(token, "boxed") || is_word(token, "boxed_local")
+}
+
+/// The first `return` that leaves the function, rather than an async block inside it.
+pub(crate) fn first_return(tokens: TokenStream) -> Option<TokenTree> {
+    let mut after_async = false;
+    for token in tokens {
+        match &token {
+            TokenTree::Ident(ident) if ident == "return" => return Some(token),
+            TokenTree::Group(group) if !after_async => {
+                if let Some(found) = first_return(group.stream()) {
+                    return Some(found);
+                }
+            }
+            _ => {}
+        }
+        after_async = is_word(&token, "async") || (after_async && is_word(&token, "move"));
+    }
+    None
+}
+
+/// How a function that is not `async` says that it returns a future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// `impl Future`
+    Unnamed,
+    /// `Pin<Box<dyn Future>>`, or a name for it.
+    Boxed,
+}
+
+/// Whether the return type is a future by its looks.
+pub(crate) fn returned(output: &ReturnType) -> Option<Returned> {
+    match output {
+        ReturnType::Type(_, ty) => returned_type(ty),
+        ReturnType::Default => None,
+    }
+}
+
+fn returned_type(ty: &Type) -> Option<Returned> {
+    match ty {
+        Type::Group(ty) => returned_type(&ty.elem),
+        Type::Paren(ty) => returned_type(&ty.elem),
+        Type::ImplTrait(ty) => has_future(&ty.bounds).then_some(Returned::Unnamed),
+        Type::Path(ty) => {
+            let name = ty.path.segments.last()?.ident.to_string();
+            let boxed =
+                name.ends_with("BoxFuture") || (name == "Pin" && awaited_type(&Type::Path(ty.clone())).is_some());
+            boxed.then_some(Returned::Boxed)
+        }
+        _ => None,
+    }
+}
+
+/// What the returned future gives when it is awaited, if the type says so.
+pub(crate) fn awaited(output: &ReturnType) -> Option<&Type> {
+    match output {
+        ReturnType::Type(_, ty) => awaited_type(ty),
+        ReturnType::Default => None,
+    }
+}
+
+fn awaited_type(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::Group(ty) => awaited_type(&ty.elem),
+        Type::Paren(ty) => awaited_type(&ty.elem),
+        Type::ImplTrait(ty) => output_of(&ty.bounds),
+        Type::TraitObject(ty) => output_of(&ty.bounds),
+        Type::Path(ty) => {
+            let segment = ty.path.segments.last()?;
+            let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+            let last = arguments.args.iter().rev().find_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            })?;
+            let is_name_of_boxed = segment.ident.to_string().ends_with("BoxFuture");
+            if is_name_of_boxed { Some(last) } else { awaited_type(last) }
+        }
+        _ => None,
+    }
+}
+
+type Bounds = syn::punctuated::Punctuated<TypeParamBound, syn::Token![+]>;
+
+fn has_future(bounds: &Bounds) -> bool {
+    bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(bound) => bound.path.segments.last().is_some_and(|segment| segment.ident == "Future"),
+        _ => false,
+    })
+}
+
+fn output_of(bounds: &Bounds) -> Option<&Type> {
+    bounds.iter().find_map(|bound| {
+        let TypeParamBound::Trait(bound) = bound else { return None };
+        let segment = bound.path.segments.last().filter(|segment| segment.ident == "Future")?;
+        let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+        arguments.args.iter().find_map(|argument| match argument {
+            GenericArgument::AssocType(output) if output.ident == "Output" => Some(&output.ty),
+            _ => None,
+        })
+    })
+}

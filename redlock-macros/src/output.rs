@@ -1,0 +1,90 @@
+//! The type that a call gives when it is awaited, as an expression can name it.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+use syn::{AngleBracketedGenericArguments, GenericArgument, PathArguments, Token, Type, TypeInfer, TypeTuple, token};
+
+/// The type with `_` for whatever only a signature may say: `impl Trait` and `!`.
+pub(crate) fn in_expression(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    replace(&mut ty);
+    ty
+}
+
+/// `()`
+pub(crate) fn unit(span: Span) -> Type {
+    Type::Tuple(TypeTuple {
+        attrs: Vec::new(),
+        paren_token: token::Paren(span),
+        elems: syn::punctuated::Punctuated::new(),
+    })
+}
+
+/// `_`
+pub(crate) fn inferred(span: Span) -> Type {
+    Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token: Token![_](span) })
+}
+
+/// Whether it says in so many words that there is nothing to return.
+pub(crate) fn is_unit(ty: &Type) -> bool {
+    match ty {
+        Type::Group(ty) => is_unit(&ty.elem),
+        Type::Paren(ty) => is_unit(&ty.elem),
+        Type::Tuple(ty) => ty.elems.is_empty(),
+        _ => false,
+    }
+}
+
+fn replace(ty: &mut Type) {
+    match ty {
+        Type::ImplTrait(_) | Type::Never(_) => *ty = inferred(ty.span()),
+        Type::Array(ty) => replace(&mut ty.elem),
+        Type::Group(ty) => replace(&mut ty.elem),
+        Type::Paren(ty) => replace(&mut ty.elem),
+        Type::Ptr(ty) => replace(&mut ty.elem),
+        Type::Reference(ty) => replace(&mut ty.elem),
+        Type::Slice(ty) => replace(&mut ty.elem),
+        Type::Tuple(ty) => ty.elems.iter_mut().for_each(replace),
+        Type::Path(ty) => {
+            ty.qself.iter_mut().for_each(|qself| replace(&mut qself.ty));
+            for segment in &mut ty.path.segments {
+                if let PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) =
+                    &mut segment.arguments
+                {
+                    args.iter_mut().for_each(replace_argument);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replace_argument(argument: &mut GenericArgument) {
+    match argument {
+        GenericArgument::Type(ty) => replace(ty),
+        GenericArgument::AssocType(assoc) => replace(&mut assoc.ty),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_expression;
+    use quote::ToTokens;
+
+    #[test]
+    fn what_only_a_signature_may_say_is_inferred() {
+        let table = [
+            ("Result<impl Display + '_, Error>", "Result<_,Error>"),
+            ("impl Display", "_"),
+            ("!", "_"),
+            ("(u8, &'a [impl Send])", "(u8,&'a[_])"),
+            ("Result<Vec<Box<dyn Fn(u8) -> u8>>, E>", "Result<Vec<Box<dynFn(u8)->u8>>,E>"),
+            ("Either<[impl Copy; 2], Self::X>", "Either<[_;2],Self::X>"),
+        ];
+        for (ty, expected) in table {
+            let found = in_expression(&syn::parse_str(ty).unwrap()).to_token_stream().to_string();
+            assert_eq!(found.replace(' ', ""), expected.replace(' ', ""), "{ty}");
+        }
+    }
+}

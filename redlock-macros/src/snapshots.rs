@@ -1,0 +1,116 @@
+//! What the attribute writes, for one function of each shape. `UPDATE_EXPECT=1 cargo test -p redlock-macros` writes the
+//! files anew.
+
+use crate::distributed_lock_tokens;
+use expect_test::{ExpectFile, expect_file};
+use proc_macro2::TokenStream;
+
+#[expect(clippy::needless_pass_by_value, reason = "what the macro of the other crate makes")]
+fn check(args: &str, item: &str, expected: ExpectFile) {
+    let tokens = distributed_lock_tokens(args.parse().unwrap(), item.parse().unwrap());
+    expected.assert_eq(&pretty(tokens));
+}
+
+fn pretty(tokens: TokenStream) -> String {
+    prettyplease::unparse(&syn::parse2(tokens).unwrap())
+}
+
+#[test]
+fn function() {
+    check(
+        r#"key = "order:{order_id}", ttl = 30, wait = "1m30s""#,
+        "/// Captures.
+        pub async fn capture(order_id: u64, _permit: Permit, amount: Money, unused: u8) -> Result<Receipt, PayError> {
+            #![allow(unused_variables)]
+            provider.charge(order_id, amount).await?
+        }",
+        expect_file!["../snapshots/function.rs"],
+    );
+}
+
+#[test]
+fn method() {
+    check(
+        r#"key = "{self.tenant}/{order.lines.0}:{id}/{self.tenant}", manager = self.locks, ttl = Self::LEASE, wait = none"#,
+        "async fn capture(&mut self, Path(id): Path<u64>, order: Order) -> Result<&mut Receipt, PayError> {
+            self.receipts.insert(order)
+        }",
+        expect_file!["../snapshots/method.rs"],
+    );
+}
+
+#[test]
+fn generic() {
+    check(
+        r#"key = "nightly", ttl = LEASE, wait = limit, crate = crate::locks"#,
+        "async fn nightly<T: Job>(jobs: &[T], limit: Duration) -> Result<impl Iterator<Item = T>, Error> {
+            run(jobs)
+        }",
+        expect_file!["../snapshots/generic.rs"],
+    );
+}
+
+#[test]
+fn handler() {
+    check(
+        r#"key = "nightly", on_error = |error| error.is_contended()"#,
+        "async fn nightly(#[cfg(test)] seed: u64) -> bool { run(seed) }",
+        expect_file!["../snapshots/handler.rs"],
+    );
+}
+
+#[test]
+fn async_trait() {
+    check(
+        r#"key = "{self.tenant}:{id}", manager = self.locks"#,
+        "fn capture<'life0, 'async_trait>(&'life0 self, __arg1: Path<u64>)
+            -> Pin<Box<dyn Future<Output = Result<u64, Error>> + Send + 'async_trait>>
+        where
+            'life0: 'async_trait,
+            Self: 'async_trait,
+        {
+            Box::pin(async move {
+                if let Some(__ret) = None::<Result<u64, Error>> {
+                    #[allow(unreachable_code)]
+                    return __ret;
+                }
+                let __self = self;
+                let Path(id) = { let __arg1 = __arg1; __arg1 };
+                let __ret: Result<u64, Error> = { __self.provider.charge(id).await };
+                #[allow(unreachable_code)]
+                __ret
+            })
+        }",
+        expect_file!["../snapshots/async_trait.rs"],
+    );
+}
+
+#[test]
+fn returned_block() {
+    check(
+        r#"key = "order:{id}""#,
+        "fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static {
+            let provider = self.provider.clone();
+            async move { provider.charge(id).await }
+        }",
+        expect_file!["../snapshots/returned_block.rs"],
+    );
+}
+
+#[test]
+fn returned_future() {
+    check(
+        r#"key = "order:{id}""#,
+        "fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> { self.provider.charge(id) }",
+        expect_file!["../snapshots/returned_future.rs"],
+    );
+}
+
+#[test]
+fn mistakes() {
+    check(
+        r#"key = "order:{ordr_id}", tll = 30"#,
+        "fn capture(order_id: u64) -> Result<u64, Error> { charge(order_id) }",
+        expect_file!["../snapshots/mistakes.rs"],
+    );
+}

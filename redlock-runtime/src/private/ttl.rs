@@ -1,0 +1,14 @@
+//! `ttl = CONSTANT`, checked while the program is compiled.
+
+use std::time::Duration;
+
+/// `ttl` itself.
+///
+/// # Panics
+/// It is zero. Only constants come here, so this is a compile error at the user's token.
+#[must_use]
+#[track_caller]
+pub const fn checked_ttl(ttl: Duration) -> Duration {
+    assert!(!ttl.is_zero(), "a lock with a `ttl` of zero is never held");
+    ttl
+}

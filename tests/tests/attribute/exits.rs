@@ -1,0 +1,120 @@
+//! Every way out of a body gives the lock back.
+
+use crate::is_free;
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task;
+
+#[derive(Clone, Copy, Debug)]
+enum Exit {
+    Value,
+    Return,
+    QuestionMark,
+    Error,
+    Panic,
+    Never,
+}
+
+#[derive(Debug)]
+enum MyError {
+    Lock(LockError),
+    Mine,
+}
+
+impl From<LockError> for MyError {
+    fn from(error: LockError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+#[distributed_lock(key = "exit", wait = none)]
+async fn leave(exit: Exit, entered: Option<oneshot::Sender<()>>) -> Result<u8, MyError> {
+    if let Some(entered) = entered {
+        entered.send(()).unwrap();
+    }
+    task::yield_now().await;
+    match exit {
+        Exit::Value => {}
+        Exit::Return => return Ok(2),
+        Exit::QuestionMark => Err(MyError::Mine)?,
+        Exit::Error => return Err(MyError::Mine),
+        Exit::Panic => panic!("the body"),
+        Exit::Never => std::future::pending().await,
+    }
+    Ok(1)
+}
+
+#[tokio::test]
+async fn values_and_errors_pass_through() {
+    let manager = LockManager::in_memory();
+    for (exit, expected) in
+        [(Exit::Value, Some(1)), (Exit::Return, Some(2)), (Exit::QuestionMark, None), (Exit::Error, None)]
+    {
+        let result = manager.scope(leave(exit, None)).await;
+        assert_eq!(result.ok(), expected, "{exit:?}");
+        assert!(is_free(&manager, "exit").await, "{exit:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_gives_the_lock_back() {
+    let manager = LockManager::in_memory();
+    let scoped = manager.clone();
+    let panicked = task::spawn(async move { scoped.scope(leave(Exit::Panic, None)).await }).await;
+    assert!(panicked.unwrap_err().is_panic());
+    assert!(is_free(&manager, "exit").await);
+}
+
+#[tokio::test]
+async fn a_dropped_call_gives_the_lock_back() {
+    let manager = LockManager::in_memory();
+    let (entered, is_inside) = oneshot::channel();
+    let mut call = Box::pin(manager.scope(leave(Exit::Never, Some(entered))));
+    tokio::select! {
+        _ = &mut call => unreachable!(),
+        inside = is_inside => inside.unwrap(),
+    }
+    assert!(!is_free(&manager, "exit").await);
+    drop(call);
+    assert!(is_free(&manager, "exit").await);
+}
+
+#[tokio::test]
+async fn a_call_that_is_never_polled_locks_nothing() {
+    let manager = LockManager::in_memory();
+    drop(manager.scope(leave(Exit::Value, None)));
+    assert!(is_free(&manager, "exit").await);
+}
+
+#[tokio::test]
+async fn the_body_of_a_contended_call_does_not_run() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire("exit").await.unwrap();
+    let (entered, mut is_inside) = oneshot::channel();
+    let error = manager.scope(leave(Exit::Value, Some(entered))).await.unwrap_err();
+    assert!(matches!(error, MyError::Lock(LockError::Contended { .. })), "{error:?}");
+    assert!(is_inside.try_recv().is_err());
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_lock_stops_the_body() {
+    #[distributed_lock(key = "short", ttl = 100ms)]
+    async fn slow() -> Result<(), LockError> {
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        Ok(())
+    }
+
+    let manager = LockManager::in_memory();
+    let error = manager.scope(slow()).await.unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn without_a_manager_the_body_does_not_run() {
+    let ran = AssertUnwindSafe(leave(Exit::Panic, None));
+    let error = ran.0.await.unwrap_err();
+    assert!(matches!(error, MyError::Lock(LockError::NotInstalled)), "{error:?}");
+}

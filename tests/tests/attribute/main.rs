@@ -1,0 +1,25 @@
+//! What a function does under `#[distributed_lock]`, on the node in memory.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod drop_order;
+mod exits;
+mod keys;
+mod options;
+mod shapes;
+
+// The files that must compile in silence, for clippy.
+#[path = "../../ui/pass/async_trait.rs"]
+mod ui_async_trait;
+#[path = "../../ui/pass/futures.rs"]
+mod ui_futures;
+#[path = "../../ui/pass/macro_rules.rs"]
+mod ui_macro_rules;
+#[path = "../../ui/pass/shapes.rs"]
+mod ui_shapes;
+
+use redlock_runtime::{LockManager, LockRequest, Wait};
+
+/// Whether `key` is free.
+async fn is_free(manager: &LockManager, key: &str) -> bool {
+    manager.acquire(LockRequest::new(key).wait(Wait::None)).await.is_ok()
+}

@@ -1,0 +1,223 @@
+//! What each option does.
+
+use crate::is_free;
+use redlock_runtime::{FromLockError, LockError, LockManager, Wait, distributed_lock};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+const LEASE: Duration = Duration::from_secs(2);
+
+/// A method for each way to write a time; the body never ends, so that the lease or the wait does.
+struct Times {
+    lease: Duration,
+}
+
+macro_rules! never_ends {
+    // One level more for each method, which all use the same names.
+    ($names:tt: $($name:ident($($time:tt)*);)*) => {
+        $(never_ends!(@one $names $name($($time)*));)*
+    };
+    (@one ($self:ident, $seconds:ident, $lease:ident) $name:ident($($time:tt)*)) => {
+        #[distributed_lock(key = "time", $($time)*)]
+        async fn $name(&$self, $seconds: u64, $lease: Duration) -> Result<(), LockError> {
+            let _ = ($seconds, $lease);
+            std::future::pending().await
+        }
+    };
+}
+
+impl Times {
+    const LEASE: Duration = Duration::from_secs(3);
+
+    const fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    never_ends! { (self, seconds, lease):
+        ttl_seconds(ttl = 30);
+        ttl_quoted(ttl = "1m30s");
+        ttl_with_unit(ttl = 500ms);
+        ttl_constant(ttl = LEASE);
+        ttl_associated(ttl = Self::LEASE);
+        ttl_expression(ttl = Duration::from_secs(seconds));
+        ttl_argument(ttl = lease);
+        ttl_method(ttl = self.lease());
+        wait_seconds(wait = 4);
+        wait_quoted(wait = "1m");
+        wait_constant(wait = LEASE);
+        wait_expression(wait = Duration::from_secs(seconds));
+        wait_argument(wait = lease);
+        wait_none(wait = none);
+        wait_zero(wait = 0);
+        wait_value(wait = Wait::None);
+        wait_forever(wait = forever);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_ttl_is_the_lease() {
+    let manager = LockManager::in_memory();
+    let t = Times { lease: LEASE * 3 };
+    macro_rules! lasts {
+        ($($name:ident: $expected:expr),*) => {$(
+            let started = Instant::now();
+            let error = manager.scope(t.$name(7, LEASE * 2)).await.unwrap_err();
+            let (elapsed, expected) = (started.elapsed(), Duration::from_millis($expected));
+            assert!(matches!(error, LockError::Lost { .. }), "{}: {error}", stringify!($name));
+            // Drift is taken off.
+            assert!(elapsed <= expected && elapsed >= expected.mul_f64(0.97), "{}: {elapsed:?}", stringify!($name));
+        )*};
+    }
+    lasts!(
+        ttl_seconds: 30_000, ttl_quoted: 90_000, ttl_with_unit: 500, ttl_constant: 2000, ttl_associated: 3000,
+        ttl_expression: 7000, ttl_argument: 4000, ttl_method: 6000
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_bounds_the_call() {
+    let manager = LockManager::in_memory();
+    let day = Duration::from_secs(24 * 3600);
+    let guard = manager.acquire(redlock_runtime::LockRequest::new("time").ttl(day)).await.unwrap();
+    let t = Times { lease: LEASE * 3 };
+    macro_rules! waits {
+        ($($name:ident: $expected:expr),*) => {$(
+            let started = Instant::now();
+            let error = manager.scope(t.$name(7, LEASE * 2)).await.unwrap_err();
+            let (elapsed, expected) = (started.elapsed(), Duration::from_secs($expected));
+            assert!(error.is_contended(), "{}: {error}", stringify!($name));
+            assert_eq!(matches!(error, LockError::Contended { .. }), expected.is_zero(), "{}", stringify!($name));
+            assert!(elapsed <= expected && elapsed >= expected.mul_f64(0.9), "{}: {elapsed:?}", stringify!($name));
+        )*};
+    }
+    waits!(
+        wait_seconds: 4, wait_quoted: 60, wait_constant: 2, wait_expression: 7, wait_argument: 4, wait_none: 0,
+        wait_zero: 0, wait_value: 0
+    );
+    assert!(timeout(LEASE * 300, manager.scope(t.wait_forever(0, LEASE))).await.is_err());
+    drop(guard);
+}
+
+/// A state as web frameworks have it.
+struct State {
+    locks: Arc<LockManager>,
+}
+
+impl State {
+    fn locks(&self) -> &LockManager {
+        &self.locks
+    }
+
+    #[distributed_lock(key = "field", manager = self.locks)]
+    async fn field(&self) -> Result<(bool, bool), LockError> {
+        Ok((is_free(&self.locks, "field").await, is_free(&LockManager::current()?, "field").await))
+    }
+
+    #[distributed_lock(key = "method", manager = self.locks())]
+    async fn method(&self) -> Result<(bool, bool), LockError> {
+        Ok((is_free(&self.locks, "method").await, is_free(&LockManager::current()?, "method").await))
+    }
+}
+
+#[distributed_lock(key = "argument", manager = state.locks)]
+async fn argument(state: &State) -> Result<(bool, bool), LockError> {
+    Ok((is_free(&state.locks, "argument").await, is_free(&LockManager::current()?, "argument").await))
+}
+
+#[distributed_lock(key = "temporary", manager = (*locks).clone())]
+async fn temporary(locks: Arc<LockManager>) -> Result<(bool, bool), LockError> {
+    Ok((is_free(&locks, "temporary").await, is_free(&LockManager::current()?, "temporary").await))
+}
+
+#[distributed_lock(key = "future", manager = state.locks)]
+fn future(state: &State) -> impl Future<Output = Result<(bool, bool), LockError>> {
+    let locks = Arc::clone(&state.locks);
+    async move { Ok((is_free(&locks, "future").await, is_free(&LockManager::current()?, "future").await)) }
+}
+
+#[tokio::test]
+async fn the_manager_may_be_any_expression() {
+    let default = LockManager::in_memory();
+    let state = State { locks: Arc::new(LockManager::in_memory()) };
+    let calls = async {
+        [
+            state.field().await,
+            state.method().await,
+            argument(&state).await,
+            temporary(Arc::clone(&state.locks)).await,
+            future(&state).await,
+        ]
+    };
+    for (index, result) in default.scope(calls).await.into_iter().enumerate() {
+        assert_eq!(result.unwrap(), (false, true), "call {index}");
+    }
+}
+
+/// The default manager is looked up when the call begins, which for a future is its first poll.
+#[distributed_lock(key = "lazy")]
+fn lazy() -> impl Future<Output = Result<bool, LockError>> {
+    async { Ok(is_free(&LockManager::current()?, "lazy").await) }
+}
+
+#[tokio::test]
+async fn the_default_manager_is_that_of_the_first_poll() {
+    assert!(!LockManager::in_memory().scope(lazy()).await.unwrap());
+}
+
+#[distributed_lock(key = "handled", wait = none, on_error = |error| if error.is_contended() { "busy" } else { "down" })]
+async fn closure() -> &'static str {
+    "done"
+}
+
+fn describe(error: LockError) -> Option<LockError> {
+    Some(error).filter(LockError::is_contended)
+}
+
+#[distributed_lock(key = "handled", wait = none, on_error = describe)]
+async fn path() -> Option<LockError> {
+    None
+}
+
+#[distributed_lock(key = "handled", ttl = 100ms, on_error = |error| matches!(error, LockError::Lost { .. }))]
+async fn lost() -> bool {
+    std::future::pending().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_error_gives_the_output() {
+    let manager = LockManager::in_memory();
+    assert_eq!(manager.scope(closure()).await, "done");
+    assert!(manager.scope(path()).await.is_none());
+    assert!(manager.scope(lost()).await);
+    let _guard = manager.acquire("handled").await.unwrap();
+    assert_eq!(manager.scope(closure()).await, "busy");
+    assert!(manager.scope(path()).await.is_some());
+    assert_eq!(closure().await, "down");
+}
+
+/// A return type of the user's own.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Done,
+    Locked,
+}
+
+impl FromLockError for Answer {
+    fn from_lock_error(_: LockError) -> Self {
+        Self::Locked
+    }
+}
+
+#[distributed_lock(key = "answer", wait = none)]
+async fn answer() -> Answer {
+    Answer::Done
+}
+
+#[tokio::test]
+async fn a_return_type_may_carry_the_error_itself() {
+    let manager = LockManager::in_memory();
+    assert_eq!(manager.scope(answer()).await, Answer::Done);
+    let _guard = manager.acquire("answer").await.unwrap();
+    assert_eq!(manager.scope(answer()).await, Answer::Locked);
+}

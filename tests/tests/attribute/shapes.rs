@@ -1,0 +1,112 @@
+//! The functions that must compile do what their bodies say, each inside its lock.
+
+use crate::is_free;
+use crate::ui_async_trait::Capture;
+use crate::{ui_futures, ui_macro_rules, ui_shapes};
+use async_trait::async_trait;
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+
+#[tokio::test]
+async fn bodies_run() {
+    let calls = async {
+        let order = || ui_shapes::Order { r#type: "new", customer: ("tenant".to_owned(), 1) };
+        let path = ui_shapes::Path(1);
+        let patterns =
+            ui_shapes::patterns(path, "ab".into(), 2, 3, order(), (4, 5), [6, 0, 0, 7], &8, "a".into(), "b".into());
+        assert_eq!(patterns.await?, 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 2 + 6);
+        assert_eq!(ui_shapes::fields(order()).await?.customer.1, 1);
+        let pairs: Vec<_> = ui_shapes::generics::<_, 5>("a", 7, vec![1, 2]).await?.collect();
+        assert_eq!(pairs, [("a", 1), ("a", 2)]);
+        assert_eq!(ui_shapes::coerced().await?.to_string(), "7");
+        assert_eq!(ui_shapes::recursive(3).await?, 0);
+
+        assert_eq!(ui_futures::unnamed(1).await?, 1);
+        assert_eq!(ui_futures::with_preparation("a").await?, "a");
+        assert_eq!(ui_futures::boxed(2).await?, 2);
+        ui_futures::alias(&3).await?;
+        assert_eq!(ui_futures::forwarded(3).await?, 4);
+        assert_eq!((ui_futures::chosen(0).await?, ui_futures::chosen(5).await?), (0, 5));
+        assert!(ui_futures::handled(0).await);
+
+        assert_eq!(ui_macro_rules::first(1).await?, 1);
+        assert_eq!(ui_macro_rules::second(2).await?, 2);
+        assert_eq!(ui_macro_rules::third(3).await?, 3);
+        assert_eq!(ui_macro_rules::fourth(4, (1,)).await?, 5);
+        Ok::<_, LockError>(())
+    };
+    LockManager::in_memory().scope(calls).await.unwrap();
+}
+
+/// Whether the key is taken inside the body, for each form of a function.
+#[async_trait]
+trait Inside {
+    async fn is_free(&mut self, id: (u64, u64)) -> Result<bool, LockError>;
+
+    #[distributed_lock(key = "default:{id}")]
+    async fn default(&self, id: u64) -> Result<bool, LockError> {
+        Ok(is_free(&LockManager::current()?, &format!("default:{id}")).await)
+    }
+}
+
+struct Tenant(&'static str);
+
+#[async_trait]
+impl Inside for Tenant {
+    #[distributed_lock(key = "{self.0}:{id}")]
+    async fn is_free(&mut self, (id, _): (u64, u64)) -> Result<bool, LockError> {
+        self.0 = "changed";
+        Ok(is_free(&LockManager::current()?, &format!("tenant:{id}")).await)
+    }
+}
+
+#[distributed_lock(key = "block:{id}")]
+fn block(id: u64) -> impl Future<Output = Result<bool, LockError>> {
+    async move { Ok(is_free(&LockManager::current()?, &format!("block:{id}")).await) }
+}
+
+#[distributed_lock(key = "made:{id}")]
+fn made(id: u64) -> impl Future<Output = Result<bool, LockError>> {
+    let check = async move |key: String| Ok(is_free(&LockManager::current()?, &key).await);
+    check(format!("made:{id}"))
+}
+
+#[tokio::test]
+async fn the_key_is_taken_inside_the_body() {
+    let manager = LockManager::in_memory();
+    let calls = async {
+        let mut tenant = Tenant("tenant");
+        [tenant.is_free((7, 0)).await, tenant.default(8).await, block(9).await, made(10).await]
+    };
+    for (index, result) in manager.scope(calls).await.into_iter().enumerate() {
+        assert!(!result.unwrap(), "form {index}");
+    }
+    for key in ["tenant:7", "default:8", "block:9", "made:10"] {
+        assert!(is_free(&manager, key).await, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn an_async_trait_object_is_locked() {
+    struct Own;
+
+    #[async_trait]
+    impl Capture for Own {
+        #[distributed_lock(key = "order:{id}")]
+        async fn capture(&self, (id, name): (u64, String), other: &str) -> Result<u64, LockError> {
+            assert!(!is_free(&LockManager::current()?, &format!("order:{id}")).await);
+            Ok(id + name.len() as u64 + other.len() as u64)
+        }
+    }
+
+    let object: Box<dyn Capture> = Box::new(Own);
+    let manager = LockManager::in_memory();
+    assert_eq!(manager.scope(object.capture((7, "a".into()), "bc")).await.unwrap(), 10);
+    manager.scope(object.with_body(7)).await.unwrap();
+}
+
+/// The attributes of a runtime stand below, because they make the function block.
+#[distributed_lock(key = "test", manager = LockManager::in_memory(), on_error = |error| unreachable!("{error}"))]
+#[tokio::test]
+async fn a_test_may_be_locked() {
+    tokio::task::yield_now().await;
+}

@@ -1,0 +1,167 @@
+//! Compiles every file under `tests/ui`, all in one run of cargo, and compares what the compiler says.
+//!
+//! - `ours`: the texts are written in this project, so the expectation holds them.
+//! - `rustc`: the compiler writes the texts; the expectation holds code and place.
+//! - `pass`: nothing may be said, warnings included. The `attribute` tests contain these files too, for clippy.
+//!
+//! `UI_BLESS=1 cargo test -p redlock-tests --test ui` writes the expectations; read the difference before you commit it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const KINDS: [&str; 3] = ["ours", "rustc", "pass"];
+
+#[test]
+fn ui() {
+    let cases = cases();
+    let found = check(&cases);
+    let mut wrong = String::new();
+    for case in cases.values() {
+        let found = found.get(&case.target()).cloned().unwrap_or_default();
+        if let Err(difference) = case.compare(&found) {
+            writeln!(wrong, "{}\n{difference}", case.source.display()).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "\n\n{wrong}\n`UI_BLESS=1` writes what was found as expected.\n");
+}
+
+struct Case {
+    kind: &'static str,
+    source: PathBuf,
+}
+
+/// All cases by the name of their target.
+fn cases() -> BTreeMap<String, Case> {
+    let folder = |kind: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("ui").join(kind);
+    let files = |kind: &'static str| {
+        let paths = fs::read_dir(folder(kind)).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension() == Some("rs".as_ref())).map(move |source| Case { kind, source })
+    };
+    KINDS.into_iter().flat_map(files).map(|case| (case.target(), case)).collect()
+}
+
+impl Case {
+    fn target(&self) -> String {
+        format!("{}-{}", self.kind, self.source.file_stem().unwrap().display())
+    }
+
+    /// `// edition: 2021` in the first line; 2024 otherwise.
+    fn edition(&self) -> String {
+        let text = fs::read_to_string(&self.source).unwrap();
+        text.lines().next().and_then(|line| line.strip_prefix("// edition: ")).unwrap_or("2024").to_owned()
+    }
+
+    fn compare(&self, found: &[Message]) -> Result<(), String> {
+        let found = self.text(found);
+        if self.kind == "pass" {
+            return if found.is_empty() { Ok(()) } else { Err(format!("--- must compile in silence\n{found}")) };
+        }
+        let path = self.source.with_extension("stderr");
+        if env::var_os("UI_BLESS").is_some() {
+            fs::write(&path, &found).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        match found.as_str() {
+            "" => Err("--- must not compile".into()),
+            found if found == expected => Ok(()),
+            found => Err(format!("--- expected\n{expected}--- found\n{found}")),
+        }
+    }
+
+    fn text(&self, messages: &[Message]) -> String {
+        let mut lines: Vec<String> = messages.iter().map(|message| message.line(self.kind != "rustc")).collect();
+        lines.sort_by_key(|line| line.split(':').next().and_then(|number| number.parse::<u64>().ok()));
+        lines.iter().fold(String::new(), |text, line| text + line + "\n")
+    }
+}
+
+/// One message of the compiler.
+#[derive(Clone)]
+struct Message {
+    place: String,
+    level: String,
+    text: String,
+}
+
+impl Message {
+    /// `None` for the summary at the end.
+    fn read(message: &Value) -> Option<Self> {
+        let spans = message["spans"].as_array()?;
+        let span = spans.iter().find(|span| span["is_primary"] == true)?;
+        let end = if span["line_end"] == span["line_start"] {
+            span["column_end"].to_string()
+        } else {
+            format!("{}:{}", span["line_end"], span["column_end"])
+        };
+        let place = format!("{}:{}..{end}", span["line_start"], span["column_start"]);
+        let code = message["code"]["code"].as_str().map(|code| format!("[{code}]")).unwrap_or_default();
+        let level = format!("{}{code}", message["level"].as_str()?);
+        Some(Self { place, level, text: message["message"].as_str()?.to_owned() })
+    }
+
+    fn line(&self, with_text: bool) -> String {
+        let Self { place, level, text } = self;
+        if with_text { format!("{place}: {level}: {text}") } else { format!("{place}: {level}") }
+    }
+}
+
+/// Compiles all cases and gives the messages of each.
+fn check(cases: &BTreeMap<String, Case>) -> BTreeMap<String, Vec<Message>> {
+    let package = write_package(cases);
+    let output = Command::new(env!("CARGO"))
+        .args(["check", "--quiet", "--offline", "--examples", "--keep-going", "--message-format=json"])
+        .arg("--manifest-path")
+        .arg(package.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target_dir())
+        .env_remove("RUSTFLAGS")
+        .output()
+        .unwrap();
+    let mut found = BTreeMap::<String, Vec<Message>>::new();
+    let mut compiled = 0;
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let Some(target) = line["target"]["name"].as_str().filter(|name| cases.contains_key(*name)) else { continue };
+        compiled += 1;
+        found.entry(target.to_owned()).or_default().extend(Message::read(&line["message"]));
+    }
+    assert!(compiled >= cases.len(), "cargo failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    found
+}
+
+/// A package outside of the workspace with one target for each case, so that one run of cargo compiles all of them.
+fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
+    let package = target_dir().join("ui");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut manifest = format!(
+        "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
+         [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
+         redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
+         tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
+        root.join("redlock-runtime").display()
+    );
+    for (target, case) in cases {
+        let edition = case.edition();
+        write!(
+            manifest,
+            "[[example]]\nname = {target:?}\npath = \"{}\"\nedition = {edition:?}\ncrate-type = [\"lib\"]\n",
+            case.source.display()
+        )
+        .unwrap();
+    }
+    fs::create_dir_all(&package).unwrap();
+    fs::write(package.join("lib.rs"), "").unwrap();
+    fs::write(package.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
+    package
+}
+
+/// The workspace's own, which has most dependencies already.
+fn target_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
+}

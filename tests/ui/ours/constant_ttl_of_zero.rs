@@ -1,0 +1,10 @@
+use redlock_runtime::{LockError, distributed_lock};
+
+use std::time::Duration;
+
+pub const NEVER: Duration = Duration::ZERO;
+
+#[distributed_lock(key = "nightly", ttl = NEVER)]
+pub async fn nightly() -> Result<(), LockError> {
+    Ok(())
+}

@@ -1,0 +1,21 @@
+use redlock_runtime::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a", ttl = 0, wait = -5)]
+pub async fn zero() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = "0s", wait = 1.5s)]
+pub async fn fraction() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = "30", wait = 5min)]
+pub async fn units() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = true, wait = None)]
+pub async fn kinds() -> Result<(), LockError> {
+    Ok(())
+}

@@ -1,0 +1,21 @@
+use redlock_runtime::{LockError, distributed_lock};
+
+pub struct Money(pub u64);
+pub struct Order {
+    pub total: Money,
+}
+
+#[distributed_lock(key = "order:{total}:{id}")]
+pub async fn simple(total: Money, id: u64) -> Result<u64, LockError> {
+    Ok(total.0 + id)
+}
+
+#[distributed_lock(key = "order:{order.total}")]
+pub async fn dotted(order: Order) -> Result<u64, LockError> {
+    Ok(order.total.0)
+}
+
+#[distributed_lock(key = "order:{id}")]
+pub async fn option(id: Option<u64>) -> Result<u64, LockError> {
+    Ok(id.unwrap_or_default())
+}
