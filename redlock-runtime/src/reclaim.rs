@@ -82,8 +82,9 @@ impl Reclaim {
     /// Sends `command` at `now`, unless the node owes too many answers.
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
         match self.ledger.refusal(now) {
-            Some(refusal) => Pending::answered(Err(refusal)),
-            None => self.node.send(command),
+            // A node without a connection knows a better reason.
+            Some(refusal) if self.node.status() == Status::Up => Pending::answered(Err(refusal)),
+            _ => self.node.send(command),
         }
     }
 
@@ -95,20 +96,14 @@ impl Reclaim {
     }
 
     /// Sees to it that `release` is answered.
-    pub(crate) fn see_through(&self, mut release: Unanswered) {
-        let settled = match release.answer.try_answer() {
-            Some(answer) if settles(&answer) => Some(answer),
-            // The command did not get through; the task sends it again.
-            Some(answer) => {
-                release.answer = Pending::answered(answer);
-                None
+    pub(crate) fn see_through(&self, release: Unanswered) {
+        match (&release.answer, &self.queue) {
+            (Pending::Answered(Some(answer)), _) if settles(answer) => {
+                self.ledger.settle(&release, answer, self.node.label());
             }
-            None => None,
-        };
-        match (settled, &self.queue) {
-            (Some(answer), _) => self.ledger.settle(&release, &answer, self.node.label()),
-            (None, Some(queue)) => self.ledger.keep(queue, release),
-            (None, None) => {}
+            (_, Some(queue)) => self.ledger.keep(queue, release),
+            // A node without a queue has answered.
+            (_, None) => {}
         }
     }
 }

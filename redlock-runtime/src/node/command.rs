@@ -7,7 +7,7 @@ use crate::token::OwnerToken;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// One atomic command.
@@ -72,14 +72,6 @@ pub(crate) enum Pending {
 impl Pending {
     pub(crate) const fn answered(answer: Answer) -> Self {
         Self::Answered(Some(answer))
-    }
-
-    /// The answer if it is here; `None` otherwise. Registers no waker.
-    pub(crate) fn try_answer(&mut self) -> Option<Answer> {
-        match self.poll_answer(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => Some(answer),
-            Poll::Pending => None,
-        }
     }
 
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {

@@ -68,9 +68,18 @@ impl Ownership {
     /// How much longer the lock is provably ours.
     pub(crate) fn validity(&self) -> Duration {
         let mut standing = self.standing();
-        standing.settle();
-        // Read after the answers: it may only err towards a shorter validity.
-        standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+        let validity = |standing: &Standing| {
+            // The time is read after the answers: it may only err towards a shorter validity.
+            standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+        };
+        match validity(&standing) {
+            Duration::ZERO => {
+                standing.settle();
+                validity(&standing)
+            }
+            // Answers that came since can only add to it, and matter when it is used up.
+            proven => proven,
+        }
     }
 
     /// Sends `verb` to every node at once. Returns the lease end that a positive answer proves, counted from `now`,
