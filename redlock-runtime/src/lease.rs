@@ -36,35 +36,11 @@ pub(crate) fn node_timeout(ttl: Duration) -> Duration {
     (ttl / 50).clamp(Duration::from_millis(10), Duration::from_millis(50))
 }
 
-/// The provable lease end at every node.
-#[derive(Clone, Debug)]
-pub(crate) struct LeaseEnds(Box<[Option<Instant>]>);
-
-impl LeaseEnds {
-    pub(crate) fn none(nodes: usize) -> Self {
-        Self(vec![None; nodes].into())
-    }
-
-    /// The node confirmed the lock: its lease lasts until `end`, or longer if it said so before.
-    pub(crate) fn confirm(&mut self, node: usize, end: Instant) {
-        if let Some(known) = self.0.get_mut(node) {
-            *known = (*known).max(Some(end));
-        }
-    }
-
-    /// The node said that the lock is not ours.
-    pub(crate) fn deny(&mut self, node: usize) {
-        if let Some(known) = self.0.get_mut(node) {
-            *known = None;
-        }
-    }
-
-    /// The moment until which a majority provably holds the lock for us: the q-th largest lease end.
-    pub(crate) fn valid_until(&self) -> Option<Instant> {
-        let needed = quorum(self.0.len());
-        let reached = |end: &Instant| self.0.iter().flatten().filter(|other| *other >= end).count() >= needed;
-        self.0.iter().flatten().copied().filter(|end| reached(end)).max()
-    }
+/// The moment until which a majority provably holds the lock for us: the q-th largest of the lease `ends` that are
+/// known, of `nodes` nodes.
+pub(crate) fn valid_until(ends: &(impl Iterator<Item = Instant> + Clone), nodes: usize) -> Option<Instant> {
+    let reached = |end: Instant| ends.clone().filter(|other| *other >= end).count() >= quorum(nodes);
+    ends.clone().filter(|end| reached(*end)).max()
 }
 
 #[cfg(test)]
@@ -89,19 +65,9 @@ mod tests {
             (&[Some(1), Some(5), None, None, None], None),
         ];
         for (ends, expected) in table {
-            let ends = LeaseEnds(ends.iter().map(|end| end.map(at)).collect());
-            assert_eq!(ends.valid_until(), expected.map(at), "{ends:?}");
+            let known = ends.iter().flatten().copied().map(at);
+            assert_eq!(valid_until(&known, ends.len()), expected.map(at), "{ends:?}");
         }
-    }
-
-    #[test]
-    fn a_confirmation_never_shortens_and_a_denial_removes() {
-        let mut ends = LeaseEnds::none(1);
-        ends.confirm(0, at(10));
-        ends.confirm(0, at(4));
-        assert_eq!(ends.valid_until(), Some(at(10)));
-        ends.deny(0);
-        assert_eq!(ends.valid_until(), None);
     }
 
     #[test]

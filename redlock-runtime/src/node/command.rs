@@ -2,13 +2,12 @@
 
 use crate::error::NodeError;
 use crate::key::LockKey;
+use crate::node::redis::RedisRequest;
 use crate::token::OwnerToken;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::task::coop::unconstrained;
 
 /// One atomic command about one lock.
 #[derive(Clone, Debug)]
@@ -44,27 +43,16 @@ pub(crate) enum Reply {
 
 pub(crate) type Answer = Result<Reply, NodeError>;
 
-/// The answer to a command that was sent.
+/// The answer to a command that was sent, given out once.
+#[derive(Debug)]
 pub(crate) enum Pending {
     Answered(Option<Answer>),
-    OnTheWire(Pin<Box<dyn Future<Output = Answer> + Send>>),
+    Redis(RedisRequest),
 }
 
 impl Pending {
     pub(crate) const fn answered(answer: Answer) -> Self {
         Self::Answered(Some(answer))
-    }
-
-    /// Starts `request`, which must send its command at its first poll without waiting for anything.
-    ///
-    /// Unconstrained: a task that has used up tokio's cooperative budget, such as one that drops thousands of guards,
-    /// would otherwise be told to wait, and its command would not be sent.
-    pub(crate) fn start(request: impl Future<Output = Answer> + Send + 'static) -> Self {
-        let mut request = Box::pin(unconstrained(request));
-        match request.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => Self::answered(answer),
-            Poll::Pending => Self::OnTheWire(request),
-        }
     }
 
     /// The answer if it is here; `None` otherwise. Registers no waker.
@@ -75,11 +63,10 @@ impl Pending {
         }
     }
 
-    /// Polls for the answer, which is given out once.
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
         match self {
             Self::Answered(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
-            Self::OnTheWire(request) => request.as_mut().poll(cx),
+            Self::Redis(request) => request.poll_answer(cx),
         }
     }
 }
@@ -89,14 +76,5 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
         self.poll_answer(cx)
-    }
-}
-
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Answered(answer) => f.debug_tuple("Answered").field(answer).finish(),
-            Self::OnTheWire(_) => f.write_str("OnTheWire"),
-        }
     }
 }

@@ -88,13 +88,13 @@ mod tests {
     use std::time::Duration;
 
     fn command(verb: Verb, key: &str, token: &OwnerToken) -> Command {
-        Command { verb, key: key.into(), token: token.clone() }
+        Command { verb, key: key.into(), token: *token }
     }
 
     #[tokio::test(start_paused = true)]
     async fn abandoned_locks_do_not_pile_up() {
         let node = MemoryNode::new(Clock::Tokio);
-        let token = OwnerToken::new(&ManagerId::random());
+        let token = OwnerToken::new(ManagerId::random());
         for i in 0..10 * SWEEP_FROM {
             node.execute(&command(Verb::SetNx { ttl: Duration::from_millis(10) }, &i.to_string(), &token));
             tokio::time::advance(Duration::from_millis(1)).await;

@@ -37,7 +37,7 @@ impl Ownership {
         let ownership = Box::new(Self {
             core: Arc::clone(core),
             key: key.clone(),
-            token: OwnerToken::new(&core.id),
+            token: OwnerToken::new(core.id),
             ttl,
             begun: core.clock.now(),
             standing: Mutex::new(Standing::new(core.nodes.len())),
@@ -72,7 +72,7 @@ impl Ownership {
         let mut standing = self.standing();
         standing.settle();
         // Read after the answers: it may only err towards a shorter validity.
-        standing.ends.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+        standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
     }
 
     /// Sends `verb` to every node at once. Returns the lease end that a positive answer proves: it counts from before
@@ -81,9 +81,9 @@ impl Ownership {
         let mut standing = self.standing();
         standing.settle();
         let end = self.core.clock.now().after(lease::provable(self.ttl, self.core.policy.drift_factor));
-        for (node, reclaim) in self.core.nodes.iter().enumerate() {
-            let answer = reclaim.ask(Command { verb, key: self.key.clone(), token: self.token.clone() });
-            standing.in_flight.push(InFlight { node, end, answer });
+        for (node, reclaim) in standing.nodes.iter_mut().zip(&self.core.nodes) {
+            let answer = reclaim.ask(Command { verb, key: self.key.clone(), token: self.token });
+            node.in_flight = Some(InFlight { end, answer });
         }
         end
     }
@@ -115,13 +115,15 @@ impl Ownership {
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
             standing.poll(cx);
-            let extended = standing.ends.valid_until().is_some_and(|end| end >= wanted);
+            let extended = standing.valid_until().is_some_and(|end| end >= wanted);
             if extended {
                 return Poll::Ready(Ok(()));
             }
             match standing.tally().verdict() {
                 Verdict::Contended => Poll::Ready(Err(self.lost())),
-                _ if standing.in_flight.is_empty() => Poll::Ready(Err(self.no_quorum(&standing, None))),
+                _ if standing.nodes.iter().all(|node| node.in_flight.is_none()) => {
+                    Poll::Ready(Err(self.no_quorum(&standing, None)))
+                }
                 _ => Poll::Pending,
             }
         });
@@ -142,12 +144,9 @@ impl Ownership {
     }
 
     fn no_quorum(&self, standing: &Standing, silence: Option<&NodeError>) -> LockError {
-        let failures =
-            self.core.nodes.iter().zip(&standing.nodes).enumerate().filter_map(|(index, (reclaim, node))| {
-                let silent = silence.filter(|_| standing.awaits(index));
-                let error = silent.cloned().or_else(|| node.reason())?;
-                Some(NodeFailure { node: reclaim.label().into(), error })
-            });
+        let failures = self.core.nodes.iter().zip(&standing.nodes).filter_map(|(reclaim, node)| {
+            Some(NodeFailure { node: reclaim.label().into(), error: node.reason(silence)? })
+        });
         self.core.no_quorum(Some(&self.key), failures.collect())
     }
 
@@ -160,12 +159,13 @@ impl Ownership {
             for (index, (reclaim, node)) in self.core.nodes.iter().zip(&standing.nodes).enumerate() {
                 if node.may_hold() {
                     let expected = node.vote == Vote::Granted;
-                    let release = reclaim.release(self.key.clone(), self.token.clone(), self.ttl, expected);
+                    let release = reclaim.release(self.key.clone(), self.token, self.ttl, expected);
                     releases.push(Release { node: index, sent: release, answer: None });
                 }
             }
         }
-        standing.in_flight.clear();
+        // Their answers say nothing any more: the release follows them on the same connection.
+        standing.nodes.iter_mut().for_each(|node| node.in_flight = None);
         Leaving { core: Arc::clone(&self.core), key: self.key.clone(), held_for: self.age(), releases }
     }
 

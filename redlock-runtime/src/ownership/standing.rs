@@ -2,25 +2,27 @@
 
 use crate::clock::Instant;
 use crate::error::NodeError;
-use crate::lease::LeaseEnds;
+use crate::lease;
 use crate::node::{Answer, Pending, Reply};
 use crate::quorum::{Tally, Verdict};
 use std::task::{Context, Poll, Waker};
 
-/// What is known of the nodes.
 pub(super) struct Standing {
     pub(super) nodes: Box<[NodeStanding]>,
-    pub(super) ends: LeaseEnds,
-    /// Commands whose answers have not been seen, in the order of the sends.
-    pub(super) in_flight: Vec<InFlight>,
     pub(super) released: bool,
 }
 
-#[derive(Clone, Debug)]
+/// What is known of one node.
+#[derive(Debug)]
 pub(super) struct NodeStanding {
     pub(super) vote: Vote,
+    /// Until when the node provably holds the lock for us.
+    pub(super) end: Option<Instant>,
     /// Why the last command got no answer.
     pub(super) failure: Option<NodeError>,
+    /// The last command, as long as its answer has not been seen. Commands stay in order, so that the answer to the
+    /// last one says all.
+    pub(super) in_flight: Option<InFlight>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,86 +37,33 @@ pub(super) enum Vote {
     Failed,
 }
 
+#[derive(Debug)]
 pub(super) struct InFlight {
-    pub(super) node: usize,
     /// The lease end that a positive answer proves.
     pub(super) end: Instant,
     pub(super) answer: Pending,
 }
 
-impl NodeStanding {
-    /// Whether the node may hold the lock for this token. A lost reply and a cut connection count as "maybe".
-    pub(super) const fn may_hold(&self) -> bool {
-        match self.vote {
-            Vote::Open | Vote::Granted => true,
-            Vote::NotOurs => false,
-            Vote::Failed => matches!(self.failure, Some(NodeError::Disconnected | NodeError::TimedOut(_))),
-        }
-    }
-
-    /// Why the node does not count, if it does not.
-    pub(super) fn reason(&self) -> Option<NodeError> {
-        match self.vote {
-            Vote::NotOurs => Some(NodeError::Held),
-            Vote::Open | Vote::Granted | Vote::Failed => self.failure.clone(),
-        }
-    }
-
-    fn take_in(&mut self, ends: &mut LeaseEnds, sent: &InFlight, answer: Answer) {
-        self.failure = None;
-        match answer {
-            Ok(Reply::Granted | Reply::Extended) => {
-                ends.confirm(sent.node, sent.end);
-                self.vote = Vote::Granted;
-            }
-            Ok(Reply::Held | Reply::NotOwner) => {
-                ends.deny(sent.node);
-                self.vote = Vote::NotOurs;
-            }
-            Ok(Reply::Released) => {}
-            Err(error) => {
-                // Silence changes nothing about a vote that was given.
-                if self.vote == Vote::Open {
-                    self.vote = Vote::Failed;
-                }
-                self.failure = Some(error);
-            }
-        }
-    }
-}
-
 impl Standing {
     pub(super) fn new(nodes: usize) -> Self {
-        Self {
-            nodes: vec![NodeStanding { vote: Vote::Open, failure: None }; nodes].into(),
-            ends: LeaseEnds::none(nodes),
-            in_flight: Vec::with_capacity(nodes),
-            released: false,
-        }
+        let node = || NodeStanding { vote: Vote::Open, end: None, failure: None, in_flight: None };
+        Self { nodes: std::iter::repeat_with(node).take(nodes).collect(), released: false }
     }
 
     /// Takes in the answers that are here.
     pub(super) fn settle(&mut self) {
-        if !self.in_flight.is_empty() {
-            self.poll(&mut Context::from_waker(Waker::noop()));
-        }
+        self.poll(&mut Context::from_waker(Waker::noop()));
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
-        let Self { nodes, ends, in_flight, .. } = self;
-        in_flight.retain_mut(|sent| match sent.answer.poll_answer(cx) {
-            Poll::Pending => true,
-            Poll::Ready(answer) => {
-                if let Some(node) = nodes.get_mut(sent.node) {
-                    node.take_in(ends, sent, answer);
-                }
-                false
-            }
-        });
+        for node in &mut self.nodes {
+            node.poll(cx);
+        }
     }
 
-    pub(super) fn awaits(&self, node: usize) -> bool {
-        self.in_flight.iter().any(|sent| sent.node == node)
+    /// The moment until which a majority provably holds the lock for us.
+    pub(super) fn valid_until(&self) -> Option<Instant> {
+        lease::valid_until(&self.nodes.iter().filter_map(|node| node.end), self.nodes.len())
     }
 
     pub(super) fn tally(&self) -> Tally {
@@ -141,8 +90,110 @@ impl Standing {
     /// Counts every node that has not answered as failed with `error`, and decides.
     pub(super) fn give_up(&mut self, error: &NodeError) -> Verdict {
         for node in self.nodes.iter_mut().filter(|node| node.vote == Vote::Open) {
-            *node = NodeStanding { vote: Vote::Failed, failure: Some(error.clone()) };
+            node.vote = Vote::Failed;
+            node.failure = Some(error.clone());
         }
         self.tally().verdict()
+    }
+}
+
+impl NodeStanding {
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        if let Some(sent) = &mut self.in_flight
+            && let Poll::Ready(answer) = sent.answer.poll_answer(cx)
+        {
+            let end = sent.end;
+            self.in_flight = None;
+            self.take_in(answer, end);
+        }
+    }
+
+    fn take_in(&mut self, answer: Answer, end: Instant) {
+        self.failure = None;
+        match answer {
+            Ok(Reply::Granted | Reply::Extended) => {
+                self.end = self.end.max(Some(end));
+                self.vote = Vote::Granted;
+            }
+            Ok(Reply::Held | Reply::NotOwner) => {
+                self.end = None;
+                self.vote = Vote::NotOurs;
+            }
+            Ok(Reply::Released) => {}
+            Err(error) => {
+                // Silence changes nothing about a vote that was given.
+                if self.vote == Vote::Open {
+                    self.vote = Vote::Failed;
+                }
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    /// Whether the node may hold the lock for this token. A lost reply and a cut connection count as "maybe".
+    pub(super) const fn may_hold(&self) -> bool {
+        match self.vote {
+            Vote::Open | Vote::Granted => true,
+            Vote::NotOurs => false,
+            Vote::Failed => matches!(self.failure, Some(NodeError::Disconnected | NodeError::TimedOut(_))),
+        }
+    }
+
+    /// Why the node does not count, if it does not. `silence` is the reason for an answer that is still missing.
+    pub(super) fn reason(&self, silence: Option<&NodeError>) -> Option<NodeError> {
+        match (silence, self.vote) {
+            (Some(silence), _) if self.in_flight.is_some() => Some(silence.clone()),
+            (_, Vote::NotOurs) => Some(NodeError::Held),
+            (_, Vote::Open | Vote::Granted | Vote::Failed) => self.failure.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn heard(answers: impl IntoIterator<Item = (Answer, u64)>) -> NodeStanding {
+        let mut standing = Standing::new(1);
+        let node = &mut standing.nodes[0];
+        for (answer, end) in answers {
+            node.in_flight = Some(InFlight { end: at(end), answer: Pending::answered(answer) });
+            node.poll(&mut Context::from_waker(Waker::noop()));
+        }
+        standing.nodes.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn partial_rounds_compose() {
+        let silence = || Err(NodeError::Disconnected);
+        let node = heard([(Ok(Reply::Granted), 10), (silence(), 99)]);
+        assert_eq!((node.vote, node.end), (Vote::Granted, Some(at(10))), "silence changes nothing");
+        let node = heard([(Ok(Reply::Granted), 10), (Ok(Reply::Extended), 20)]);
+        assert_eq!(node.end, Some(at(20)), "a later answer raises the end");
+        let node = heard([(Ok(Reply::Granted), 10), (Ok(Reply::NotOwner), 20)]);
+        assert_eq!((node.vote, node.end), (Vote::NotOurs, None), "\"not yours\" takes the node out");
+    }
+
+    #[test]
+    fn whatever_may_have_taken_the_lock_is_released() {
+        let table = [
+            (Ok(Reply::Granted), true),
+            (Ok(Reply::Held), false),
+            (Err(NodeError::Disconnected), true),
+            (Err(NodeError::TimedOut(Duration::ZERO)), true),
+            (Err(NodeError::Unreachable("".into())), false),
+            (Err(NodeError::Stalled(Duration::ZERO)), false),
+            (Err(NodeError::Refused("READONLY".into())), false),
+        ];
+        for (answer, may_hold) in table {
+            let shown = format!("{answer:?}");
+            assert_eq!(heard([(answer, 10)]).may_hold(), may_hold, "{shown}");
+        }
+        assert!(heard([]).may_hold(), "an answer that is still to come");
     }
 }

@@ -3,6 +3,7 @@
 use super::batching::Batching;
 use super::endpoint::{Address, Endpoint};
 use super::link::{Capabilities, Link, refused};
+use super::request::Spares;
 use super::script::Scripts;
 use crate::error::NodeError;
 use redis::aio::MultiplexedConnection;
@@ -124,7 +125,7 @@ async fn prepare(
     let scripts = Scripts::loaded([digest(answers.next())?, digest(answers.next())?]);
     // Older servers answer with a syntax error, and a user without access to the key with NOPERM.
     let capabilities = Capabilities { set_ifeq: matches!(answers.next(), Some(Value::Nil)) };
-    Ok((Link { connection, scripts, capabilities }, driver))
+    Ok((Link { connection, scripts, capabilities, spares: Spares::default() }, driver))
 }
 
 fn digest(answer: Option<Value>) -> Result<String, NodeError> {

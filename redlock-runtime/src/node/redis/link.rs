@@ -1,16 +1,19 @@
 //! One live connection: commands to wire format, wire format to replies.
 
+use super::request::{RedisRequest, Spares};
 use super::script::{Script, Scripts};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Reply, Verb};
+use crate::node::{Answer, Command, Pending, Reply, Verb};
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
+use redis::{Cmd, ErrorKind, RedisError, Value};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) struct Link {
     pub(super) connection: MultiplexedConnection,
     pub(super) scripts: Scripts,
     pub(super) capabilities: Capabilities,
+    pub(super) spares: Spares,
 }
 
 /// What this server can do beyond the oldest supported one. Probed, never concluded from a version.
@@ -21,82 +24,50 @@ pub(super) struct Capabilities {
 }
 
 impl Link {
-    /// Sends `command` at the first poll; then waits for the answer.
-    pub(super) async fn execute(&self, command: Command) -> Answer {
-        match command.verb {
-            Verb::SetNx { ttl } => {
-                let mut set = cmd("SET");
-                set.arg(command.key.name()).arg(command.token.as_str()).arg("NX").arg("PX").arg(millis(ttl));
-                set_reply(&self.call(&set).await?, Reply::Granted, Reply::Held)
-            }
+    /// Puts `command` into the connection's queue before it returns.
+    pub(super) fn send(self: Arc<Self>, command: Command) -> Pending {
+        let (key, token) = (command.key.name(), command.token.as_str());
+        let wire = match command.verb {
+            Verb::SetNx { ttl } => set(key, token, ttl, |set| set.arg("NX")),
             Verb::Extend { ttl } if self.capabilities.set_ifeq => {
-                let (key, token) = (command.key.name(), command.token.as_str());
-                let mut set = cmd("SET");
-                set.arg(key).arg(token).arg("IFEQ").arg(token).arg("PX").arg(millis(ttl));
-                set_reply(&self.call(&set).await?, Reply::Extended, Reply::NotOwner)
+                set(key, token, ttl, |set| set.arg("IFEQ").arg(token))
             }
-            Verb::Extend { ttl } => {
-                let answer = self.run(&self.scripts.extend, &command, Some(ttl)).await?;
-                script_reply(&answer, Reply::Extended)
-            }
-            Verb::Release => {
-                let answer = self.run(&self.scripts.release, &command, None).await?;
-                script_reply(&answer, Reply::Released)
-            }
-        }
-    }
-
-    async fn call(&self, command: &Cmd) -> Result<Value, NodeError> {
-        match self.connection.clone().send_packed_command(command).await {
-            Ok(Value::ServerError(error)) => Err(refused(&error.into())),
-            Ok(value) => Ok(value),
-            Err(error) => Err(refused(&error)),
-        }
-    }
-
-    /// Runs a script by its digest, and by its source when the server has lost it: after `SCRIPT FLUSH`.
-    async fn run(&self, script: &Script, command: &Command, ttl: Option<Duration>) -> Result<Value, NodeError> {
-        let call = |mut call: Cmd| {
-            call.arg(1).arg(command.key.name()).arg(command.token.as_str());
-            if let Some(ttl) = ttl {
-                call.arg(millis(ttl));
-            }
-            call
+            Verb::Extend { .. } => self.scripts.extend.by_digest(&command),
+            Verb::Release => self.scripts.release.by_digest(&command),
         };
-        let answer = self.connection.clone().send_packed_command(&call(script.call())).await;
-        match answer.and_then(Value::extract_error) {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.call(&call(script.call_by_source())).await
-            }
-            Err(error) => Err(refused(&error)),
-            Ok(value) => Ok(value),
+        RedisRequest::start(self, command, wire)
+    }
+
+    /// The script that executes `verb`, if one does.
+    pub(super) const fn script(&self, verb: Verb) -> Option<&Script> {
+        match verb {
+            Verb::SetNx { .. } => None,
+            Verb::Extend { .. } => Some(&self.scripts.extend),
+            Verb::Release => Some(&self.scripts.release),
         }
     }
+}
+
+fn set(key: &str, token: &str, ttl: Duration, condition: impl FnOnce(&mut Cmd) -> &mut Cmd) -> Cmd {
+    let mut set = Cmd::with_capacity(7, key.len() + 2 * token.len() + 32);
+    condition(set.arg("SET").arg(key).arg(token)).arg("PX").arg(millis(ttl));
+    set
 }
 
 /// Redis takes an expiry in whole milliseconds; `checked_ttl` bounds it far below the end of `u64`.
-fn millis(ttl: Duration) -> u64 {
+pub(super) fn millis(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn set_reply(answer: &Value, done: Reply, not_done: Reply) -> Answer {
-    match answer {
-        Value::Okay => Ok(done),
-        Value::Nil => Ok(not_done),
-        other => Err(unexpected(other)),
+pub(super) fn reply(verb: Verb, answer: &Value) -> Answer {
+    match (verb, answer) {
+        (Verb::SetNx { .. }, Value::Okay) => Ok(Reply::Granted),
+        (Verb::SetNx { .. }, Value::Nil) => Ok(Reply::Held),
+        (Verb::Extend { .. }, Value::Okay | Value::Int(1)) => Ok(Reply::Extended),
+        (Verb::Release, Value::Int(1)) => Ok(Reply::Released),
+        (Verb::Extend { .. }, Value::Nil) | (Verb::Extend { .. } | Verb::Release, Value::Int(0)) => Ok(Reply::NotOwner),
+        (_, other) => Err(NodeError::Refused(format!("{other:?}, which is no answer to this command").into())),
     }
-}
-
-fn script_reply(answer: &Value, done: Reply) -> Answer {
-    match answer {
-        Value::Int(1) => Ok(done),
-        Value::Int(0) => Ok(Reply::NotOwner),
-        other => Err(unexpected(other)),
-    }
-}
-
-fn unexpected(answer: &Value) -> NodeError {
-    NodeError::Refused(format!("{answer:?}, which is not an answer to this command").into())
 }
 
 /// A server's error answer, or a broken connection.

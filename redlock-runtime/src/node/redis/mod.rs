@@ -4,6 +4,7 @@ mod batching;
 mod connect;
 pub(crate) mod endpoint;
 mod link;
+mod request;
 mod script;
 mod supervisor;
 #[cfg(feature = "tls")]
@@ -11,6 +12,7 @@ mod tls;
 
 use self::endpoint::Endpoint;
 use self::link::Link;
+pub(crate) use self::request::RedisRequest;
 use crate::changes;
 use crate::error::NodeError;
 use crate::node::{Command, Pending, Status};
@@ -70,7 +72,7 @@ impl RedisNode {
 
     pub(crate) fn send(&self, command: Command) -> Pending {
         match self.shared.link() {
-            Ok(link) => Pending::start(async move { link.execute(command).await }),
+            Ok(link) => link.send(command),
             Err(error) => Pending::answered(Err(error)),
         }
     }

@@ -1,6 +1,8 @@
 //! The scripts a node runs.
 
-use redis::{Cmd, cmd};
+use super::link::millis;
+use crate::node::{Command, Verb};
+use redis::Cmd;
 
 /// A script: its source here, its digest as the server computed it.
 #[derive(Debug)]
@@ -30,16 +32,22 @@ impl Scripts {
 
 impl Script {
     /// The call by digest.
-    pub(super) fn call(&self) -> Cmd {
-        let mut call = cmd("EVALSHA");
-        call.arg(&self.digest);
-        call
+    pub(super) fn by_digest(&self, command: &Command) -> Cmd {
+        call("EVALSHA", &self.digest, command)
     }
 
     /// The call by source, which also loads the script: for a server that has lost it.
-    pub(super) fn call_by_source(&self) -> Cmd {
-        let mut call = cmd("EVAL");
-        call.arg(self.source);
-        call
+    pub(super) fn by_source(&self, command: &Command) -> Cmd {
+        call("EVAL", self.source, command)
     }
+}
+
+fn call(eval: &str, script: &str, command: &Command) -> Cmd {
+    let (key, token) = (command.key.name(), command.token.as_str());
+    let mut call = Cmd::with_capacity(6, key.len() + token.len() + script.len() + 32);
+    call.arg(eval).arg(script).arg(1).arg(key).arg(token);
+    if let Verb::Extend { ttl } = command.verb {
+        call.arg(millis(ttl));
+    }
+    call
 }
