@@ -6,15 +6,34 @@ use crate::node::redis::RedisRequest;
 use crate::token::OwnerToken;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// One atomic command about one lock.
+/// One atomic command.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
+    /// Shared by all commands of one acquisition, to all nodes.
+    pub(crate) subject: Arc<Subject>,
+}
+
+/// What a command is about: a key, and the token that wants it or has it.
+#[derive(Debug)]
+pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
+}
+
+impl Command {
+    /// The name of the key in Redis.
+    pub(crate) fn key(&self) -> &str {
+        self.subject.key.name()
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        self.subject.token.as_str()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

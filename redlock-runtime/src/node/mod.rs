@@ -4,7 +4,7 @@ mod command;
 pub(crate) mod memory;
 pub(crate) mod redis;
 
-pub(crate) use self::command::{Answer, Command, Pending, Reply, Verb};
+pub(crate) use self::command::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
