@@ -29,12 +29,20 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Bo
         return Err(LockError::Closed);
     }
     core.started(wait).await;
+    let mut is_contended = false;
     loop {
         let mut round = Ownership::claim(core, &key, ttl);
-        let (outcome, error) = match round.decided(retry.patience(elapsed())).await {
+        let patience = retry.patience(elapsed());
+        is_contended = match round.decided(patience).await {
             Verdict::Reached => return Ok(round),
-            Verdict::Contended => (Outcome::Contended, contended(wait, round.key().clone(), elapsed())),
-            Verdict::OutOfReach | Verdict::Open => (Outcome::Silent, round.failure()),
+            Verdict::Contended => true,
+            // What the round before has seen stands, unless this one had the time to see something else.
+            Verdict::OutOfReach | Verdict::Open => is_contended && retry.is_cut(patience),
+        };
+        let (outcome, error) = if is_contended {
+            (Outcome::Contended, contended(wait, round.key().clone(), elapsed()))
+        } else {
+            (Outcome::Silent, round.failure())
         };
         // Sent before the pause: votes that did not suffice must not be in anybody's way.
         drop(round);
