@@ -83,7 +83,7 @@ impl Ownership {
         let end = self.core.clock.now().after(lease::provable(self.ttl, self.core.policy.drift_factor));
         for (node, reclaim) in standing.nodes.iter_mut().zip(&self.core.nodes) {
             let answer = reclaim.ask(Command { verb, key: self.key.clone(), token: self.token });
-            node.in_flight = Some(InFlight { end, answer });
+            node.awaits(InFlight { end, answer });
         }
         end
     }
