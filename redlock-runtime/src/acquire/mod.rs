@@ -31,11 +31,15 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Ow
         core.started(wait).await;
         now = core.clock.now();
     }
+    let mut outcome = Outcome::Silent;
     loop {
         let mut round = Ownership::claim(core, &key, ttl, now);
-        let outcome = match round.decided(retry.patience(now.since(begun))).await {
+        let patience = retry.patience(now.since(begun));
+        outcome = match round.decided(patience).await {
             Verdict::Reached => return Ok(round),
             Verdict::Contended => Outcome::Contended,
+            // What the round before has seen stands, unless this one had the time to see something else.
+            Verdict::OutOfReach | Verdict::Open if retry.is_cut(patience) => outcome,
             Verdict::OutOfReach | Verdict::Open => Outcome::Silent,
         };
         let waited = core.clock.now().since(begun);

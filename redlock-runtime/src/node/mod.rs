@@ -1,6 +1,8 @@
 //! One independent voter: a Redis server, or the embedded memory node. One command set, one reply set.
 
 mod command;
+#[cfg(test)]
+mod differential;
 pub(crate) mod memory;
 pub(crate) mod redis;
 

@@ -90,7 +90,7 @@ impl Ownership {
         let end = now.after(lease::provable(self.ttl, self.core.policy.drift_factor));
         for (node, reclaim) in standing.nodes.iter_mut().zip(&self.core.nodes) {
             let answer = reclaim.ask(Command { verb, subject: Arc::clone(&self.subject) }, now);
-            node.in_flight = Some(InFlight { end, answer });
+            node.awaits(InFlight { end, answer });
         }
         end
     }
