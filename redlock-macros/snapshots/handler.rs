@@ -1,8 +1,10 @@
 async fn nightly(#[cfg(test)] seed: u64) -> bool {
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::Settings {
-            ttl: ::redlock_runtime::__private::None,
-            wait: ::redlock_runtime::__private::None,
+        let __settings = const {
+            ::redlock_runtime::__private::Settings {
+                ttl: ::redlock_runtime::__private::None,
+                wait: ::redlock_runtime::__private::None,
+            }
         };
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,

@@ -32,11 +32,16 @@ pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
                 let ident = Ident::new("self", receiver.self_token.span);
                 bindings.push(Binding::new(&ident, &receiver.attrs));
             }
-            FnArg::Typed(PatType { attrs, pat, .. }) => {
-                visit(pat, &mut |ident| bindings.push(Binding::new(ident, attrs)));
-            }
+            FnArg::Typed(argument) => bindings.extend(of_argument(argument)),
         }
     }
+    bindings
+}
+
+/// The names in the pattern of one argument.
+pub(crate) fn of_argument(PatType { attrs, pat, .. }: &PatType) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    visit(pat, &mut |ident| bindings.push(Binding::new(ident, attrs)));
     bindings
 }
 

@@ -86,6 +86,8 @@ struct Message {
     place: String,
     level: String,
     text: String,
+    /// What to write, when the compiler tells it in a note of ours.
+    notes: Vec<String>,
 }
 
 impl Message {
@@ -101,13 +103,28 @@ impl Message {
         let place = format!("{}:{}..{end}", span["line_start"], span["column_start"]);
         let code = message["code"]["code"].as_str().map(|code| format!("[{code}]")).unwrap_or_default();
         let level = format!("{}{code}", message["level"].as_str()?);
-        Some(Self { place, level, text: message["message"].as_str()?.to_owned() })
+        let notes = message["children"].as_array()?.iter().filter_map(note).collect();
+        Some(Self { place, level, text: message["message"].as_str()?.to_owned(), notes })
     }
 
     fn line(&self, with_text: bool) -> String {
-        let Self { place, level, text } = self;
-        if with_text { format!("{place}: {level}: {text}") } else { format!("{place}: {level}") }
+        let Self { place, level, text, notes } = self;
+        if with_text {
+            notes.iter().fold(format!("{place}: {level}: {text}"), |line, note| format!("{line}\n    note: {note}"))
+        } else {
+            format!("{place}: {level}")
+        }
     }
+}
+
+/// A note without a place, unless it is one of those that the compiler writes of itself.
+fn note(message: &Value) -> Option<String> {
+    let text = message["message"].as_str()?;
+    let is_compilers = ["required", "this error originates", "`#[", "see issue", "the full", "consider", "#["];
+    let is_ours = message["level"] == "note"
+        && message["spans"].as_array().is_some_and(Vec::is_empty)
+        && !is_compilers.iter().any(|start| text.starts_with(start));
+    is_ours.then(|| text.to_owned())
 }
 
 /// Compiles all cases and gives the messages of each.
@@ -142,6 +159,7 @@ fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
         "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
          [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
          redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
+         tracing = \"*\"\n\
          tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
         root.join("redlock-runtime").display()
     );

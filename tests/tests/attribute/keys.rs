@@ -1,4 +1,5 @@
 //! Which key a call locks.
+#![allow(deprecated, reason = "functions that call themselves with the same key, to be told which it is")]
 
 use crate::is_free;
 use redlock_runtime::{LockError, LockManager, distributed_lock};

@@ -5,6 +5,7 @@ mod drop_order;
 mod exits;
 mod keys;
 mod options;
+mod outcomes;
 mod shapes;
 mod size;
 

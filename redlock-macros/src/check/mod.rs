@@ -1,6 +1,11 @@
 //! What must be true of an annotated function: one function per rule.
 
-use crate::args::Args;
+mod options;
+mod warnings;
+
+pub(crate) use self::warnings::Warning;
+
+use crate::args::{Args, KeyTemplate};
 use crate::async_trait::{self, Desugared};
 use crate::bindings::{self, Binding};
 use crate::errors::Errors;
@@ -11,7 +16,7 @@ use crate::output;
 use proc_macro2::Span;
 use std::collections::HashSet;
 use syn::spanned::Spanned;
-use syn::{LitStr, ReturnType, Type};
+use syn::{Meta, ReturnType, Type};
 
 /// A function that can be locked.
 pub(crate) struct Lock {
@@ -23,6 +28,7 @@ pub(crate) struct Lock {
     pub(crate) bindings: Vec<Binding>,
     /// What the function gives when it is awaited.
     pub(crate) output: Type,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// Where the body is that must not run without the lock.
@@ -46,9 +52,13 @@ pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Opti
         None => is_not_async(&function, errors),
     }
     has_room_for_an_error(&args, &function, &output, errors);
+    options::check(&args, &function, form.as_ref(), &bindings, &output, errors);
+    no_second_attribute_with_this_key(&args, &function, errors);
     let template = has_key(&args, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
-    Some(Lock { args, function, key, form: form?, bindings, output })
+    let form = form?;
+    let warnings = warnings::check(&args, &function, &form, &key);
+    Some(Lock { args, function, key, form, bindings, output, warnings })
 }
 
 /// Which function this is, if one at all that can be locked, and the names that its body sees.
@@ -102,11 +112,15 @@ fn has_room_for_an_error(args: &Args, function: &Function, output: &Type, errors
         return;
     }
     let name = &function.signature.ident;
+    let reason = match &args.on_contended {
+        None => "the lock was not obtained",
+        Some(_) => "no node answered or that the lock was lost",
+    };
     errors.on(
         output,
         format!(
-            "`{name}` returns nothing, so it cannot say that the lock was not obtained: return \
-             `Result<(), LockError>`, or write `on_error = |error| ..`"
+            "`{name}` returns nothing, so it cannot say that {reason}: return `Result<(), LockError>`, or write \
+             `on_error = |error| ..`"
         ),
     );
 }
@@ -124,7 +138,27 @@ fn nothing_leaves_before_the_lock(function: &Function, form: &Form, errors: &mut
     }
 }
 
-fn has_key<'a>(args: &'a Args, function: &Function, bindings: &[Binding], errors: &mut Errors) -> Option<&'a LitStr> {
+/// An attribute below this one takes its lock first, and this one would wait for it.
+fn no_second_attribute_with_this_key(args: &Args, function: &Function, errors: &mut Errors) {
+    let Some(key) = &args.key else { return };
+    for attribute in &function.attributes {
+        let is_ours = attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock");
+        let Meta::List(list) = &attribute.meta else { continue };
+        let other = is_ours.then(|| Args::read(list.tokens.clone(), &mut Errors::default())).and_then(|args| args.key);
+        if let Some(other) = other.filter(|other| other.literal.value() == key.literal.value()) {
+            let message = "two attributes take the same key, so every call would wait for itself: keep one";
+            errors.at(key.literal.span(), message);
+            errors.at(other.literal.span(), message);
+        }
+    }
+}
+
+fn has_key<'a>(
+    args: &'a Args,
+    function: &Function,
+    bindings: &[Binding],
+    errors: &mut Errors,
+) -> Option<&'a KeyTemplate> {
     if let Some(value) = &args.key {
         return Some(value);
     }
