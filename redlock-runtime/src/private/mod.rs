@@ -22,7 +22,7 @@ pub use std::result::Result::{Err, Ok};
 pub use std::time::Duration;
 
 use crate::manager::installed;
-use crate::{LockError, LockGuard, LockRequest};
+use crate::{LockError, LockGuard, LockKey, LockRequest};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -50,7 +50,7 @@ pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + S
 /// would make the caller's future `!Send`.
 #[must_use]
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
-    let request = LockRequest { key: key.to_string().into(), ttl: settings.ttl, wait: settings.wait };
+    let request = LockRequest { key: LockKey::from_template(key.to_string()), ttl: settings.ttl, wait: settings.wait };
     let manager = manager.cloned();
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;

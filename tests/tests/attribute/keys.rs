@@ -86,13 +86,6 @@ async fn different_arguments_never_lock_the_same_key() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_too_long_is_an_error() {
-    let manager = LockManager::in_memory();
-    let error = manager.scope(pair(&"x".repeat(10_000), "", false)).await.unwrap_err();
-    assert!(matches!(error, LockError::Configuration { .. }), "{error}");
-}
-
-#[tokio::test]
 async fn the_key_is_formatted_once_before_the_body() {
     struct Counted(std::cell::Cell<u32>);
 

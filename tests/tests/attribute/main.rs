@@ -8,6 +8,7 @@ mod options;
 mod outcomes;
 mod shapes;
 mod size;
+mod templates;
 
 // The files that must compile in silence, for clippy.
 #[path = "../../ui/pass/async_trait.rs"]
