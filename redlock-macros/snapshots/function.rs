@@ -39,6 +39,7 @@ pub async fn capture(
                 &__guard,
                 async move {
                     let _ = (&amount, &_permit, &order_id);
+                    let unused = unused;
                     if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
                         Result<Receipt, PayError>,
                     > {

@@ -17,7 +17,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
+    pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
         Self { name: ident.unraw().to_string(), ident: ident.clone(), cfg }
     }
@@ -73,10 +73,15 @@ fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
     }
 }
 
-/// All names in `tokens`, those inside format strings too. Without `r#`.
+/// All names in `tokens` that may be variables, those inside format strings too. Without `r#`.
 pub(crate) fn mentioned(tokens: TokenStream, names: &mut HashSet<String>) {
+    let mut dots = 0;
     for token in tokens {
+        let is_dot = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.');
+        let is_field = dots == 1;
+        dots = if is_dot { dots + 1 } else { 0 };
         match token {
+            TokenTree::Ident(_) if is_field => {}
             TokenTree::Group(group) => mentioned(group.stream(), names),
             TokenTree::Ident(ident) => {
                 names.insert(ident.unraw().to_string());
@@ -112,11 +117,12 @@ mod tests {
 
     #[test]
     fn names_in_format_strings_are_mentioned() {
-        let tokens = r#"{ let y = self.r#type; println!("{x:?} {{z}} {}", w) }"#;
+        let tokens = r#"{ let y = self.r#type; let z = 0..end; println!("{x:?} {{z}} {}", w) }"#;
         let mut names = HashSet::new();
         mentioned(tokens.parse().unwrap(), &mut names);
-        for name in ["y", "self", "type", "x", "w"] {
+        for name in ["y", "self", "x", "w", "end"] {
             assert!(names.contains(name), "{name}");
         }
+        assert!(!names.contains("type"), "a field is no variable");
     }
 }

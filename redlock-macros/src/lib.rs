@@ -1,6 +1,7 @@
 //! The `#[distributed_lock]` attribute. Depend on `redlock-runtime`, which re-exports it.
 
 mod args;
+mod arguments;
 mod async_trait;
 mod bindings;
 mod check;

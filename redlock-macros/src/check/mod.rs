@@ -13,8 +13,7 @@ use crate::future::{self, Place, Returned};
 use crate::item::Function;
 use crate::key::{self, Key};
 use crate::output;
-use proc_macro2::Span;
-use std::collections::HashSet;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::{Meta, ReturnType, Type};
 
@@ -49,8 +48,12 @@ pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Opti
     let output = read_output(&function, form.as_ref());
     match &form {
         Some(form) => nothing_leaves_before_the_lock(&function, form, errors),
-        None => is_not_async(&function, errors),
+        None if function.signature.constness.is_none() && function.signature.abi.is_none() => {
+            is_not_async(&function, errors);
+        }
+        None => {}
     }
+    is_called_by_rust_at_run_time(&function, errors);
     has_room_for_an_error(&args, &function, &output, errors);
     options::check(&args, &function, form.as_ref(), &bindings, &output, errors);
     no_second_attribute_with_this_key(&args, &function, errors);
@@ -79,9 +82,7 @@ fn read_form(function: &Function) -> (Option<Form>, Vec<Binding>) {
 
 fn is_not_async(function: &Function, errors: &mut Errors) {
     let name = &function.signature.ident;
-    let mut names = HashSet::new();
-    bindings::mentioned(function.body.stream(), &mut names);
-    let mend = if names.contains("block_on") {
+    let mend = if has_word(function.body.stream(), "block_on") {
         "an attribute above this one has made it block, as `#[tokio::main]` does: put `#[distributed_lock]` first"
             .into()
     } else {
@@ -89,6 +90,29 @@ fn is_not_async(function: &Function, errors: &mut Errors) {
     };
     let message = format!("`{name}` is not async, so it cannot wait for a lock: {mend}");
     errors.at(function.signature.fn_token.span, message);
+}
+
+fn is_called_by_rust_at_run_time(function: &Function, errors: &mut Errors) {
+    let Function { signature, .. } = function;
+    let name = &signature.ident;
+    if let Some(token) = &signature.constness {
+        let message = format!("`{name}` is `const`, and a lock can only be waited for at run time: remove `const`");
+        errors.on(token, message);
+    }
+    if let Some(abi) = &signature.abi {
+        let message = format!(
+            "`{name}` is called by another language, which cannot wait for a lock: lock an `async fn` that it starts"
+        );
+        errors.on(abi, message);
+    }
+}
+
+fn has_word(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_word(group.stream(), word),
+        TokenTree::Ident(ident) => ident == word,
+        _ => false,
+    })
 }
 
 fn read_output(function: &Function, form: Option<&Form>) -> Type {

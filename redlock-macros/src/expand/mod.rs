@@ -8,20 +8,24 @@ mod run;
 mod tokens;
 
 use self::tokens::{async_block, at, here, moved, renamed};
+use crate::arguments::{self, Arguments, Entry};
 use crate::bindings;
 use crate::check::{Form, Lock, Warning};
 use crate::future::{Place, Returned};
 use crate::item::{Function, with_contents};
 use proc_macro2::{Group, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use std::borrow::Cow;
 use std::collections::HashSet;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{ReturnType, Type};
+use syn::{Pat, ReturnType, Signature, Type};
 
 /// The function with its lock. An editor gets code that it can navigate, which nobody runs.
 pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
-    let body = Writer::new(lock, for_editor).body();
-    let Function { attributes, visibility, defaultness, signature, body: braces } = &lock.function;
+    let writer = Writer::new(lock, for_editor);
+    let (signature, body) = writer.function();
+    let Function { attributes, visibility, defaultness, body: braces, .. } = &lock.function;
     let body = with_contents(braces, body);
     quote!(#(#attributes)* #visibility #defaultness #signature #body)
 }
@@ -45,16 +49,23 @@ impl<'a> Writer<'a> {
         moved(self.private.clone(), span)
     }
 
-    fn body(&self) -> TokenStream {
+    /// The signature and the body.
+    fn function(&self) -> (Cow<'_, Signature>, TokenStream) {
+        let signature = &self.lock.function.signature;
         let warnings = self.lock.warnings.iter().map(warn);
         let acquire: TokenStream = warnings.chain([self.acquire()]).collect();
-        match &self.lock.form {
+        let body = match &self.lock.form {
             Form::Async => {
-                let run = self.run(&self.body_with_arguments(&self.lock.function.body));
-                quote!(#acquire #run)
+                let body = &self.lock.function.body;
+                let Arguments { signature, entries } =
+                    arguments::of_function(signature, &self.names_in_options(), &names_in(body));
+                let run = self.run(&self.body_with_arguments(body, &entries));
+                return (Cow::Owned(signature), quote!(#acquire #run));
             }
             Form::Desugared(place) => {
-                let run = self.run(&self.body_with_arguments(&place.group));
+                let body = &place.group;
+                let entries = arguments::of_variables(&self.lock.bindings, &self.names_in_options(), &names_in(body));
+                let run = self.run(&self.body_with_arguments(body, &entries));
                 place.fill(quote!(#acquire #run))
             }
             Form::Block(place) => {
@@ -62,15 +73,16 @@ impl<'a> Writer<'a> {
                 quote!(#acquire #rest)
             }
             Form::Future(returned) => self.any_future(&acquire, *returned),
-        }
+        };
+        (Cow::Borrowed(signature), body)
     }
 
     /// The body of an `async fn`: its future owns the arguments, so that they are gone before the lock is.
-    fn body_with_arguments(&self, body: &Group) -> TokenStream {
-        let mention = self.mention_arguments(body);
+    fn body_with_arguments(&self, body: &Group, entries: &[Entry]) -> TokenStream {
+        let entries = self.enter(entries);
         let edge = self.typed_dead_edge();
         let user = body.stream();
-        async_block(true, body, quote!(#mention #edge #user))
+        async_block(true, body, quote!(#entries #edge #user))
     }
 
     /// The async block of a function that returns a future.
@@ -95,26 +107,35 @@ impl<'a> Writer<'a> {
         quote_spanned!(here()=> #acquire let __future #ty = { #made }; #future)
     }
 
-    /// `let _ = (&last, .., &first);` takes the arguments into the body's future in the order in which a plain function
-    /// drops them. One that is never used stays outside, where the compiler warns of it.
-    fn mention_arguments(&self, body: &Group) -> Option<TokenStream> {
-        let mut names = HashSet::from(["self".to_owned()]);
-        bindings::mentioned(body.stream(), &mut names);
+    /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them, and
+    /// `let (id, _) = __arg0;` binds the others.
+    fn enter(&self, entries: &[Entry]) -> TokenStream {
+        let in_options = self.names_in_options();
+        let captured = entries.iter().rev().filter(|entry| entry.rebound.is_none());
+        let captured = captured.map(|Entry { cfg, variable, .. }| quote_spanned!(here()=> #(#cfg)* &#variable,));
+        let captured: TokenStream = captured.collect();
+        let captured = (!captured.is_empty()).then(|| quote_spanned!(here()=> let _ = (#captured);));
+        let rebound = entries.iter().filter_map(|Entry { cfg, variable, rebound, .. }| {
+            let pattern = rebound.as_ref()?;
+            // A pattern would capture only what it binds.
+            let whole = (!matches!(pattern, Pat::Ident(pattern) if pattern.by_ref.is_none()))
+                .then(|| quote_spanned!(here()=> #(#cfg)* let #variable = #variable;));
+            // What only the key needs is used all the same.
+            let is_used = in_options.contains(&variable.unraw().to_string());
+            let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
+            let is_silent = variable.unraw().to_string().starts_with('_');
+            let allowed = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
+            Some(quote_spanned!(here()=> #whole #(#cfg)* #allowed let #pattern = #variable; #used))
+        });
+        captured.into_iter().chain(rebound).collect()
+    }
+
+    /// The names that the attribute uses outside of the body.
+    fn names_in_options(&self) -> HashSet<String> {
+        let mut names = HashSet::new();
         bindings::mentioned(self.acquire(), &mut names);
         bindings::mentioned(self.handlers(), &mut names);
-        let used = self.lock.bindings.iter().rev();
-        let used = used.filter(|binding| binding.name.starts_with('_') || names.contains(&binding.name));
-        let mentions: Vec<TokenStream> = used
-            .map(|binding| {
-                let (cfg, ident) = (&binding.cfg, &binding.ident);
-                quote_spanned!(here()=> #(#cfg)* &#ident)
-            })
-            .collect();
-        (!mentions.is_empty()).then(|| {
-            quote_spanned! {here()=>
-                let _ = (#(#mentions,)*);
-            }
-        })
+        names
     }
 
     /// Tells the compiler what the body must give before it reads the body: otherwise `Ok(Box::new(x))` would not become
@@ -145,6 +166,12 @@ impl<'a> Writer<'a> {
             None => tokens,
         }
     }
+}
+
+fn names_in(body: &Group) -> HashSet<String> {
+    let mut names = HashSet::new();
+    bindings::mentioned(body.stream(), &mut names);
+    names
 }
 
 /// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.
