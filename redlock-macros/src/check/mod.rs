@@ -46,12 +46,8 @@ pub(crate) enum Form {
 pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Option<Lock> {
     let (form, bindings) = read_form(&function);
     let output = read_output(&function, form.as_ref());
-    match &form {
-        Some(form) => nothing_leaves_before_the_lock(&function, form, errors),
-        None if function.signature.constness.is_none() && function.signature.abi.is_none() => {
-            is_not_async(&function, errors);
-        }
-        None => {}
+    if form.is_none() && function.signature.constness.is_none() && function.signature.abi.is_none() {
+        is_not_async(&function, errors);
     }
     is_called_by_rust_at_run_time(&function, errors);
     has_room_for_an_error(&args, &function, &output, errors);
@@ -72,10 +68,13 @@ fn read_form(function: &Function) -> (Option<Form>, Vec<Binding>) {
     }
     let form = if signature.asyncness.is_some() {
         Some(Form::Async)
-    } else if let Some(place) = future::async_block(&function.body) {
-        Some(Form::Block(place))
     } else {
-        future::returned(&signature.output).map(Form::Future)
+        // An early `return` gives another future than the block at the end.
+        match future::async_block(&function.body) {
+            Some(block) if future::may_leave(block.before()) => Some(Form::Future(block.returned())),
+            Some(block) => Some(Form::Block(block)),
+            None => future::returned(&signature.output).map(Form::Future),
+        }
     };
     (form, bindings::of_arguments(signature))
 }
@@ -147,19 +146,6 @@ fn has_room_for_an_error(args: &Args, function: &Function, output: &Type, errors
              `on_error = |error| ..`"
         ),
     );
-}
-
-/// A future that was made by an early `return` would run without the lock.
-fn nothing_leaves_before_the_lock(function: &Function, form: &Form, errors: &mut Errors) {
-    let before = match form {
-        Form::Async | Form::Desugared(_) => return,
-        Form::Block(place) => place.before(),
-        Form::Future(_) => function.body.stream(),
-    };
-    if let Some(leaves) = future::first_return(before) {
-        let message = "this `return` would leave without the lock: move it into the async block at the end";
-        errors.at(leaves.span(), message);
-    }
 }
 
 /// An attribute below this one takes its lock first, and this one would wait for it.

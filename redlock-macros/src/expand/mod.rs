@@ -11,7 +11,7 @@ use self::tokens::{async_block, at, here, moved, renamed};
 use crate::arguments::{self, Arguments, Entry};
 use crate::bindings;
 use crate::check::{Form, Lock, Warning};
-use crate::future::{Place, Returned};
+use crate::future::{self, Place, Returned};
 use crate::item::{Function, with_contents};
 use proc_macro2::{Group, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -100,11 +100,18 @@ impl<'a> Writer<'a> {
         let run = self.run(&quote_spanned!(here()=> __future));
         let (ty, future) = match (returned, &signature.output) {
             (Returned::Boxed, ReturnType::Type(_, ty)) => {
-                (Some(quote!(: #ty)), quote_spanned!(here()=> #private::Box::pin(async move { #run })))
+                (Some(ty), quote_spanned!(here()=> #private::Box::pin(async move { #run })))
             }
             _ => (None, quote_spanned!(here()=> async move { #run })),
         };
-        quote_spanned!(here()=> #acquire let __future #ty = { #made }; #future)
+        let (annotated, returning) = (ty.map(|ty| quote!(: #ty)), ty.map(|ty| quote!(-> #ty)));
+        // A closure, so that a future that comes by an early `return` waits for the lock as well.
+        let made = if future::may_leave(made.clone()) {
+            quote_spanned!(here()=> #private::call_once(move || #returning { #made }))
+        } else {
+            quote_spanned!(here()=> { #made })
+        };
+        quote_spanned!(here()=> #acquire let __future #annotated = #made; #future)
     }
 
     /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them, and

@@ -41,6 +41,11 @@ pub fn wait(wait: impl Into<Wait>) -> Wait {
     wait.into()
 }
 
+/// Calls `make`; the bound makes a closure one that may give away what it has captured.
+pub fn call_once<R>(make: impl FnOnce() -> R) -> R {
+    make()
+}
+
 /// The future of one acquisition: boxed and not generic, so that it adds one pointer to the caller's future.
 pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + Send>>;
 

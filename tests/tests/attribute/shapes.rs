@@ -5,6 +5,7 @@ use crate::ui_async_trait::Capture;
 use crate::{ui_futures, ui_macro_rules, ui_shapes};
 use async_trait::async_trait;
 use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::pin::Pin;
 
 #[tokio::test]
 async fn bodies_run() {
@@ -109,4 +110,43 @@ async fn an_async_trait_object_is_locked() {
 #[tokio::test]
 async fn a_test_may_be_locked() {
     tokio::task::yield_now().await;
+}
+
+macro_rules! ensure {
+    ($condition:expr, $otherwise:expr) => {
+        if !$condition {
+            return Box::pin(async { $otherwise });
+        }
+    };
+}
+
+type Boxed<'a> = Pin<Box<dyn Future<Output = Result<bool, LockError>> + Send + 'a>>;
+
+#[distributed_lock(key = "early:{id}")]
+fn early(id: u64) -> Boxed<'static> {
+    if id == 0 {
+        return Box::pin(async { Ok(is_free(&LockManager::current()?, "early:0").await) });
+    }
+    Box::pin(async move { Ok(is_free(&LockManager::current()?, &format!("early:{id}")).await) })
+}
+
+impl Tenant {
+    /// A macro may hide a `return`, and the future may borrow from what the closure around it has captured.
+    #[distributed_lock(key = "{self.0}:hidden")]
+    fn hidden(&mut self, is_rightful: bool) -> Boxed<'_> {
+        ensure!(is_rightful, Ok(is_free(&LockManager::current()?, "tenant:hidden").await));
+        self.0 = "changed";
+        Box::pin(async move { Ok(self.0 == "changed" && is_free(&LockManager::current()?, "tenant:hidden").await) })
+    }
+}
+
+#[tokio::test]
+async fn no_future_leaves_without_the_lock() {
+    let manager = LockManager::in_memory();
+    for id in [0, 1] {
+        assert!(!manager.scope(early(id)).await.unwrap(), "{id}");
+    }
+    for is_rightful in [false, true] {
+        assert!(!manager.scope(Tenant("tenant").hidden(is_rightful)).await.unwrap(), "{is_rightful}");
+    }
 }
