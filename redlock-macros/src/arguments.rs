@@ -18,6 +18,29 @@ pub(crate) struct Arguments {
     pub(crate) entries: Vec<Entry>,
 }
 
+/// Where names occur.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// In the attribute, outside of the body.
+    pub(crate) in_options: HashSet<String>,
+    pub(crate) in_body: HashSet<String>,
+    /// What the body assigns something to.
+    pub(crate) assigned: HashSet<String>,
+}
+
+impl Names {
+    fn use_it(&self, binding: &Binding) -> bool {
+        let name = &binding.name;
+        name.starts_with('_') || name == "self" || self.in_options.contains(name) || self.in_body.contains(name)
+    }
+
+    /// An error, which the compiler words differently for what is captured.
+    fn assign_wrongly(&self, argument: &PatType, binding: &Binding) -> bool {
+        let is_constant = matches!(&*argument.pat, Pat::Ident(pattern) if pattern.mutability.is_none());
+        is_constant && self.assigned.contains(&binding.name)
+    }
+}
+
 /// One variable that moves into the body, in the order of the arguments.
 pub(crate) struct Entry {
     pub(crate) cfg: Vec<Attribute>,
@@ -27,13 +50,9 @@ pub(crate) struct Entry {
     is_used: bool,
 }
 
-/// Plans the way of each argument. `in_options` are names outside of the body, `in_body` those inside.
-pub(crate) fn of_function(signature: &Signature, in_options: &HashSet<String>, in_body: &HashSet<String>) -> Arguments {
+/// Plans the way of each argument.
+pub(crate) fn of_function(signature: &Signature, names: &Names) -> Arguments {
     let mut signature = signature.clone();
-    let is_used = |binding: &Binding| {
-        let name = &binding.name;
-        name.starts_with('_') || name == "self" || in_options.contains(name) || in_body.contains(name)
-    };
     let mut entries = Vec::new();
     for (index, argument) in signature.inputs.iter_mut().enumerate() {
         match argument {
@@ -43,12 +62,12 @@ pub(crate) fn of_function(signature: &Signature, in_options: &HashSet<String>, i
             }
             FnArg::Typed(argument) => {
                 let bindings = bindings::of_argument(argument);
-                let is_seen_outside = bindings.iter().any(|binding| in_options.contains(&binding.name));
+                let is_seen_outside = bindings.iter().any(|binding| names.in_options.contains(&binding.name));
                 if leaves_parts(&argument.pat) && !is_seen_outside {
                     entries.push(named(argument, index));
                 } else {
                     entries.extend(bindings.into_iter().map(|binding| {
-                        let is_used = is_used(&binding);
+                        let is_used = names.use_it(&binding) && !names.assign_wrongly(argument, &binding);
                         Entry::captured(binding, is_used)
                     }));
                 }
@@ -60,16 +79,8 @@ pub(crate) fn of_function(signature: &Signature, in_options: &HashSet<String>, i
 }
 
 /// The same for variables whose declarations cannot be changed.
-pub(crate) fn of_variables(
-    bindings: &[Binding],
-    in_options: &HashSet<String>,
-    in_body: &HashSet<String>,
-) -> Vec<Entry> {
-    let entries = bindings.iter().map(|binding| {
-        let name = &binding.name;
-        let is_used = name.starts_with('_') || name == "self" || in_options.contains(name) || in_body.contains(name);
-        Entry::captured(binding.clone(), is_used)
-    });
+pub(crate) fn of_variables(bindings: &[Binding], names: &Names) -> Vec<Entry> {
+    let entries = bindings.iter().map(|binding| Entry::captured(binding.clone(), names.use_it(binding)));
     let mut entries: Vec<Entry> = entries.collect();
     rebind_from_the_first_unused(&mut entries, None);
     entries
@@ -137,14 +148,15 @@ fn leaves_parts(pattern: &Pat) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::of_function;
+    use super::{Names, of_function};
     use quote::ToTokens;
     use std::collections::HashSet;
 
     fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+        let names = Names { in_options: set(in_options), in_body: set(in_body), assigned: set(&["assigned"]) };
         let signature = syn::parse_str(signature).unwrap();
-        let arguments = of_function(&signature, &names(in_options), &names(in_body));
+        let arguments = of_function(&signature, &names);
         let entries = arguments.entries.iter().map(|entry| match &entry.rebound {
             Some(pattern) => format!("{}={}", pattern.to_token_stream().to_string().replace(' ', ""), entry.variable),
             None => entry.variable.to_string(),
@@ -159,6 +171,8 @@ mod tests {
         let table: &[Row<'_>] = &[
             ("fn f(&self, a: A, mut b: B)", &[], &["a", "b"], "&self,a:A,mutb:B", "self a b"),
             ("fn f(a: A, b: B, mut c: C)", &[], &["a", "c"], "a:A,b:B,c:C", "a b=b mutc=c"),
+            ("fn f(assigned: A, b: B)", &[], &["assigned", "b"], "assigned:A,b:B", "assigned=assigned b=b"),
+            ("fn f(mut assigned: A)", &[], &["assigned"], "mutassigned:A", "assigned"),
             ("fn f(a: A, _b: B)", &["a"], &[], "a:A,_b:B", "a _b"),
             ("fn f(a: A, _: B, c: C)", &[], &["a", "c"], "a:A,__arg1:B,c:C", "a __arg1 c"),
             ("fn f((a, _): A, b: B)", &[], &["a", "b"], "__arg0:A,b:B", "(a,_)=__arg0 b=b"),

@@ -8,7 +8,7 @@ mod run;
 mod tokens;
 
 use self::tokens::{async_block, at, here, moved, renamed};
-use crate::arguments::{self, Arguments, Entry};
+use crate::arguments::{self, Arguments, Entry, Names};
 use crate::bindings;
 use crate::check::{Form, Lock, Warning};
 use crate::future::{self, Place, Returned};
@@ -57,14 +57,13 @@ impl<'a> Writer<'a> {
         let body = match &self.lock.form {
             Form::Async => {
                 let body = &self.lock.function.body;
-                let Arguments { signature, entries } =
-                    arguments::of_function(signature, &self.names_in_options(), &names_in(body));
+                let Arguments { signature, entries } = arguments::of_function(signature, &self.names(body));
                 let run = self.run(&self.body_with_arguments(body, &entries));
                 return (Cow::Owned(signature), quote!(#acquire #run));
             }
             Form::Desugared(place) => {
                 let body = &place.group;
-                let entries = arguments::of_variables(&self.lock.bindings, &self.names_in_options(), &names_in(body));
+                let entries = arguments::of_variables(&self.lock.bindings, &self.names(body));
                 let run = self.run(&self.body_with_arguments(body, &entries));
                 place.fill(quote!(#acquire #run))
             }
@@ -137,6 +136,13 @@ impl<'a> Writer<'a> {
         captured.into_iter().chain(rebound).collect()
     }
 
+    fn names(&self, body: &Group) -> Names {
+        let mut names = Names { in_options: self.names_in_options(), ..Names::default() };
+        bindings::mentioned(body.stream(), &mut names.in_body);
+        bindings::assigned(body.stream(), &mut names.assigned);
+        names
+    }
+
     /// The names that the attribute uses outside of the body.
     fn names_in_options(&self) -> HashSet<String> {
         let mut names = HashSet::new();
@@ -153,7 +159,7 @@ impl<'a> Writer<'a> {
             quote_spanned! {at(output.span())=>
                 if let #private::Some(__output) = #private::None::<#output> {
                     return __output;
-                }
+                };
             }
         })
     }
@@ -173,12 +179,6 @@ impl<'a> Writer<'a> {
             None => tokens,
         }
     }
-}
-
-fn names_in(body: &Group) -> HashSet<String> {
-    let mut names = HashSet::new();
-    bindings::mentioned(body.stream(), &mut names);
-    names
 }
 
 /// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.
