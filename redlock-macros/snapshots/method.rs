@@ -30,10 +30,10 @@ async fn capture(
         let __guard = match __acquire.await {
             ::redlock_runtime::__private::Ok(__guard) => __guard,
             ::redlock_runtime::__private::Err(__error) => {
-                break '__call ::redlock_runtime::__private::Err(__error);
+                let __outcome = ::redlock_runtime::__private::Err(__error);
+                break '__call __outcome;
             }
         };
-        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
         let __outcome = ::redlock_runtime::__private::hold(
                 &__guard,
                 async move {

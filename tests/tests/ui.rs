@@ -111,10 +111,10 @@ fn differences(plain: &[Message], locked: &[Message]) -> String {
     sorted([only(&plain, &locked, "-"), only(&locked, &plain, "+")].concat())
 }
 
-fn only(these: &[String], those: &[String], mark: &str) -> Vec<String> {
-    let mut left = those.to_vec();
+fn only(lines: &[String], others: &[String], mark: &str) -> Vec<String> {
+    let mut left = others.to_vec();
     let mut only = Vec::new();
-    for line in these {
+    for line in lines {
         match left.iter().position(|other| other == line) {
             Some(found) => drop(left.swap_remove(found)),
             None => only.push(format!("{mark} {line}")),
@@ -204,7 +204,8 @@ fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
         "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
          [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
          redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
-         tracing = \"*\"\n\
+         axum = {{ version = \"*\", default-features = false, features = [\"macros\"] }}\ntracing = \"*\"\n\
+         tonic = {{ version = \"*\", default-features = false, features = [\"codegen\"] }}\n\
          tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
         root.join("redlock-runtime").display()
     );

@@ -1,8 +1,9 @@
 //! Runs the body while the lock is held, and turns an error into the function's output.
 
 use super::Writer;
-use super::tokens::{at, here};
+use super::tokens::{at, here, starts_with_an_item};
 use crate::args::{Contended, Lost, Release};
+use crate::check::{Form, Lock};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
@@ -13,6 +14,7 @@ impl Writer<'_> {
         let private = &self.private;
         let (guard, held, give_back) = (self.guard(), self.hold(body), self.give_back());
         let (contended, failed) = (self.contended(), self.failed());
+        let allowed = self.allowed();
         // A lifetime that the body does not live up to is reported here.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
         quote_spanned! {here()=>
@@ -20,11 +22,14 @@ impl Writer<'_> {
             let __outcome = '__call: {
                 let __guard = match __acquire.await {
                     #private::Ok(__guard) => __guard,
-                    #private::Err(__error) => break '__call #private::Err(__error),
+                    #private::Err(__error) => {
+                        // Not in the `break`: `'__call ::path` is a syntax error for attributes that parse with syn 2.
+                        let __outcome = #private::Err(__error);
+                        break '__call __outcome;
+                    }
                 };
                 #guard
-                // Items at the start of the body stand after statements here, and unused arguments are used.
-                #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+                #allowed
                 let __outcome = #held.await;
                 #give_back
                 __outcome
@@ -35,6 +40,22 @@ impl Writer<'_> {
                 #private::Err(__error) => #failed,
             }
         }
+    }
+
+    /// Nothing in most functions: under `#![forbid(warnings)]` an `allow` is itself warned of.
+    fn allowed(&self) -> TokenStream {
+        let Lock { form, function, bindings, .. } = self.lock;
+        let body = match form {
+            Form::Async => &function.body,
+            Form::Desugared(place) | Form::Block(place) => &place.group,
+            Form::Future(_) => return TokenStream::new(),
+        };
+        // Items at the start of the body stand after statements here, and unused arguments are used.
+        let items =
+            starts_with_an_item(body).then(|| quote_spanned!(here()=> #[allow(clippy::items_after_statements)]));
+        let has_unused = bindings.iter().any(|binding| binding.name.starts_with('_'));
+        let unused = has_unused.then(|| quote_spanned!(here()=> #[allow(clippy::used_underscore_binding)]));
+        items.into_iter().chain(unused).flatten().collect()
     }
 
     /// `let lock = &__guard;`

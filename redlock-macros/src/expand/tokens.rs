@@ -31,6 +31,18 @@ pub(super) fn async_block(is_move: bool, user: &Group, contents: TokenStream) ->
     quote_spanned!(user.span()=> async #capture #block)
 }
 
+/// Whether the first thing in a body is an item, or may be one.
+pub(super) fn starts_with_an_item(body: &Group) -> bool {
+    const WORDS: &[&str] = &[
+        "const", "enum", "extern", "fn", "impl", "mod", "static", "struct", "trait", "type", "union", "use", "unsafe",
+    ];
+    match body.stream().into_iter().next() {
+        Some(TokenTree::Ident(word)) => WORDS.iter().any(|item| word == item),
+        Some(TokenTree::Punct(punct)) => punct.as_char() == '#',
+        _ => false,
+    }
+}
+
 /// `self` replaced by the name it was given, but not in `self::module`.
 pub(super) fn renamed(tokens: TokenStream, receiver: &Ident) -> TokenStream {
     let mut tokens = tokens.into_iter().peekable();
