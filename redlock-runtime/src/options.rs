@@ -108,7 +108,7 @@ impl Policy {
             return Err(LockError::configuration(format!("a ttl of {ttl:?} is too long: at most 30 days are allowed")));
         }
         let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        let shortest = self.node_timeout(ttl) + lease::drift(ttl, self.drift_factor);
+        let shortest = self.node_timeout(ttl).saturating_add(lease::drift(ttl, self.drift_factor));
         if ttl <= shortest {
             return Err(LockError::configuration(format!(
                 "a ttl of {ttl:?} is too short: it must exceed {shortest:?}, which is the node timeout of {:?} with \
@@ -147,6 +147,8 @@ mod tests {
             "a ttl of 2s is too short: it must exceed 2.022s, which is the node timeout of 2s with the clock drift"
         );
         policy.checked_ttl(Duration::from_secs(3)).unwrap();
+        let endless = Policy { node_timeout: Some(Duration::MAX), ..Policy::default() };
+        endless.checked_ttl(Duration::from_secs(30)).unwrap_err();
     }
 
     #[test]

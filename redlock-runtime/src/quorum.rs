@@ -35,7 +35,8 @@ pub(crate) enum Verdict {
 
 impl Tally {
     /// Decides as early as the answers allow: the slowest node is never waited for when it cannot
-    /// change the outcome.
+    /// change the outcome. Whether a lock is held or the nodes are silent is one outcome or the other to the caller,
+    /// so that a missing answer which decides between these two is waited for.
     pub(crate) const fn verdict(self) -> Verdict {
         let nodes = self.open + self.granted + self.held + self.failed;
         let needed = quorum(nodes);
@@ -43,7 +44,7 @@ impl Tally {
             Verdict::Reached
         } else if self.held > nodes - needed {
             Verdict::Contended
-        } else if self.granted + self.open < needed {
+        } else if self.granted + self.open < needed && self.held + self.open <= nodes - needed {
             Verdict::OutOfReach
         } else {
             Verdict::Open
@@ -75,7 +76,9 @@ mod tests {
             ((2, 1, 0, 0), Open),
             ((1, 2, 0, 0), Reached),
             ((1, 0, 2, 0), Contended),
-            ((1, 0, 1, 1), OutOfReach),
+            ((1, 0, 1, 1), Open),
+            ((1, 1, 0, 1), Open),
+            ((1, 0, 0, 2), OutOfReach),
             ((1, 1, 1, 0), Open),
             ((0, 1, 1, 1), OutOfReach),
             ((0, 1, 0, 2), OutOfReach),
@@ -85,6 +88,9 @@ mod tests {
             ((0, 2, 3, 0), Contended),
             ((1, 2, 2, 0), Open),
             ((0, 2, 2, 1), OutOfReach),
+            ((1, 0, 2, 2), Open),
+            ((1, 0, 1, 3), OutOfReach),
+            ((0, 0, 3, 2), Contended),
             ((1, 1, 0, 0), Open),
         ];
         for ((open, granted, held, failed), expected) in table {

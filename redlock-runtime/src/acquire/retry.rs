@@ -39,9 +39,19 @@ impl Retry {
 
     /// How long the next round may take.
     pub(super) fn patience(&self, elapsed: Duration) -> Duration {
-        let left = self.limit.map(|limit| limit.saturating_sub(elapsed));
-        // One round is always granted: a caller who does not wait for holders still waits for answers.
-        left.filter(|left| !left.is_zero()).map_or(self.patience, |left| self.patience.min(left))
+        match self.limit.map(|limit| (limit, limit.saturating_sub(elapsed))) {
+            // A caller who does not wait for holders still waits for answers.
+            None | Some((Duration::ZERO, _)) => self.patience,
+            // The sleep before took too long: the wait is over, and a whole patience beyond it is not granted.
+            Some((_, Duration::ZERO)) => self.patience.min(LAST_MOMENT),
+            Some((_, left)) => self.patience.min(left),
+        }
+    }
+
+    /// Whether the end of the wait cuts a round with that `patience` short, so that its silence says nothing about the
+    /// nodes.
+    pub(super) fn is_cut(&self, patience: Duration) -> bool {
+        patience < self.patience
     }
 
     /// How long to sleep before the next round; `None` when the wait is over. `random` is in `0.0..1.0`.
@@ -88,8 +98,19 @@ mod tests {
                 rounds += 1;
                 assert!(elapsed + retry.patience(elapsed) <= limit, "at {elapsed:?}");
             }
-            assert!(limit - elapsed < LAST_MOMENT, "gives up at {elapsed:?}");
+            assert!(limit < elapsed + LAST_MOMENT, "gives up at {elapsed:?}");
             assert!((8..60).contains(&rounds), "{rounds} rounds");
+        }
+    }
+
+    #[test]
+    fn a_sleep_that_took_too_long_does_not_prolong_the_wait() {
+        let mut retry = retry(Wait::For(Duration::from_secs(1)));
+        assert_eq!(retry.patience(Duration::ZERO), NODE_TIMEOUT);
+        retry.pause(Outcome::Silent, Duration::from_millis(990), 0.5).unwrap();
+        for late in [1000, 1001, 5000] {
+            let patience = retry.patience(Duration::from_millis(late));
+            assert!(patience <= LAST_MOMENT && retry.is_cut(patience), "{patience:?} at {late} ms");
         }
     }
 

@@ -1,10 +1,12 @@
 //! One independent voter: a Redis server, or the embedded memory node. One command set, one reply set.
 
 mod command;
+#[cfg(test)]
+mod differential;
 pub(crate) mod memory;
 pub(crate) mod redis;
 
-pub(crate) use self::command::{Answer, Command, Pending, Reply, Verb};
+pub(crate) use self::command::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;

@@ -20,6 +20,9 @@ pub(super) struct NodeStanding {
     pub(super) end: Option<Instant>,
     /// Why the last command got no answer.
     pub(super) failure: Option<NodeError>,
+    /// Whether the node may hold the lock for this token, by what it has answered and by what it has not. A lost reply
+    /// and a cut connection count as "maybe".
+    may_hold: bool,
     /// The last command, as long as its answer has not been seen. Commands stay in order, so that the answer to the
     /// last one says all.
     pub(super) in_flight: Option<InFlight>,
@@ -46,7 +49,7 @@ pub(super) struct InFlight {
 
 impl Standing {
     pub(super) fn new(nodes: usize) -> Self {
-        let node = || NodeStanding { vote: Vote::Open, end: None, failure: None, in_flight: None };
+        let node = || NodeStanding { vote: Vote::Open, end: None, failure: None, may_hold: false, in_flight: None };
         Self { nodes: std::iter::repeat_with(node).take(nodes).collect(), released: false }
     }
 
@@ -98,6 +101,11 @@ impl Standing {
 }
 
 impl NodeStanding {
+    /// Waits for the answer to `sent` from now on. A command before it that was not answered may have been executed.
+    pub(super) fn awaits(&mut self, sent: InFlight) {
+        self.may_hold |= self.in_flight.replace(sent).is_some();
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) {
         if let Some(sent) = &mut self.in_flight
             && let Poll::Ready(answer) = sent.answer.poll_answer(cx)
@@ -114,10 +122,12 @@ impl NodeStanding {
             Ok(Reply::Granted | Reply::Extended) => {
                 self.end = self.end.max(Some(end));
                 self.vote = Vote::Granted;
+                self.may_hold = true;
             }
             Ok(Reply::Held | Reply::NotOwner) => {
                 self.end = None;
                 self.vote = Vote::NotOurs;
+                self.may_hold = false;
             }
             Ok(Reply::Released) => {}
             Err(error) => {
@@ -125,18 +135,16 @@ impl NodeStanding {
                 if self.vote == Vote::Open {
                     self.vote = Vote::Failed;
                 }
+                // Nor does a command that was not sent, or was refused, change what those before it have done.
+                self.may_hold |= matches!(error, NodeError::Disconnected | NodeError::TimedOut(_));
                 self.failure = Some(error);
             }
         }
     }
 
-    /// Whether the node may hold the lock for this token. A lost reply and a cut connection count as "maybe".
+    /// Whether the node may hold the lock for this token.
     pub(super) const fn may_hold(&self) -> bool {
-        match self.vote {
-            Vote::Open | Vote::Granted => true,
-            Vote::NotOurs => false,
-            Vote::Failed => matches!(self.failure, Some(NodeError::Disconnected | NodeError::TimedOut(_))),
-        }
+        self.may_hold || self.in_flight.is_some()
     }
 
     /// Why the node does not count, if it does not. `silence` is the reason for an answer that is still missing.
@@ -162,7 +170,7 @@ mod tests {
         let mut standing = Standing::new(1);
         let node = &mut standing.nodes[0];
         for (answer, end) in answers {
-            node.in_flight = Some(InFlight { end: at(end), answer: Pending::answered(answer) });
+            node.awaits(InFlight { end: at(end), answer: Pending::answered(answer) });
             node.poll(&mut Context::from_waker(Waker::noop()));
         }
         standing.nodes.into_iter().next().unwrap()
@@ -194,6 +202,19 @@ mod tests {
             let shown = format!("{answer:?}");
             assert_eq!(heard([(answer, 10)]).may_hold(), may_hold, "{shown}");
         }
-        assert!(heard([]).may_hold(), "an answer that is still to come");
+    }
+
+    #[test]
+    fn a_later_command_that_was_not_sent_does_not_make_the_first_one_undone() {
+        let down = || Err(NodeError::Unreachable("".into()));
+        assert!(heard([(Err(NodeError::Disconnected), 10), (down(), 20)]).may_hold());
+        assert!(!heard([(down(), 10), (down(), 20)]).may_hold());
+        let mut node = heard([]);
+        let unanswered = || InFlight { end: at(10), answer: Pending::Answered(None) };
+        node.awaits(unanswered());
+        assert!(node.may_hold(), "an answer that is still to come");
+        node.awaits(InFlight { end: at(20), answer: Pending::answered(Err(NodeError::Stalled(Duration::ZERO))) });
+        node.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(node.may_hold(), "an answer that nobody waits for any more");
     }
 }

@@ -1,7 +1,7 @@
 //! A command on its way to a server.
 
 use super::link::{Link, refused, reply};
-use crate::node::{Answer, Command, Pending};
+use crate::node::{Answer, Command, Pending, Reply};
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,8 @@ impl RedisRequest {
                 Ok(value) => return Poll::Ready(reply(self.command.verb, &value)),
                 Err(error) => match self.by_source(&error) {
                     Some(wire) => self.answer = Some(send(&self.link, wire)),
+                    // Whatever stands there instead, the token does not own the lock any more.
+                    None if is_of_another_type(&error) => return Poll::Ready(Ok(Reply::NotOwner)),
                     None => return Poll::Ready(Err(refused(&error))),
                 },
             }
@@ -61,6 +63,11 @@ impl fmt::Debug for RedisRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RedisRequest").field(&self.command).finish()
     }
+}
+
+/// Before Redis 7, the error of a script has the code of its own and that of the command in it in its text.
+fn is_of_another_type(error: &RedisError) -> bool {
+    error.code() == Some("WRONGTYPE") || error.detail().is_some_and(|detail| detail.contains("WRONGTYPE"))
 }
 
 /// Unconstrained: a task that has used up tokio's cooperative budget, such as one that drops thousands of guards, would

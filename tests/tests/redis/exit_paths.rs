@@ -1,0 +1,193 @@
+//! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15 and 16 of peers).
+
+use crate::support::{GENEROUS, SIZES, assert_nothing_left, holders, majority, manager};
+use redlock_runtime::{LockError, LockGuard, LockManager};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::convert::Infallible;
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+const KEY: &str = "order:7";
+
+/// One manager on its nodes, and a signal that the body was entered.
+#[derive(Clone)]
+struct Scene {
+    nodes: Arc<Nodes>,
+    manager: LockManager,
+    entered: Arc<Notify>,
+}
+
+#[derive(Debug)]
+enum Failure {
+    Lock(LockError),
+    Work,
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+impl Scene {
+    /// Without this the tests could pass by never locking anything.
+    async fn enter(&self, guard: &LockGuard) {
+        let holders = holders(&self.nodes, guard).await;
+        assert!(holders >= majority(self.nodes.len()), "{holders} of {}", self.nodes.len());
+        self.entered.notify_one();
+    }
+
+    /// A call whose body never ends.
+    async fn stuck(self) -> Result<Infallible, LockError> {
+        let body = async |guard: &LockGuard| {
+            self.enter(guard).await;
+            Ok(pending().await)
+        };
+        self.manager.with_lock(KEY, body).await
+    }
+}
+
+async fn returns(scene: Scene) {
+    let body = async |guard: &LockGuard| {
+        scene.enter(guard).await;
+        Ok::<_, LockError>(7)
+    };
+    assert_eq!(scene.manager.with_lock(KEY, body).await.unwrap(), 7);
+}
+
+async fn question_mark(scene: Scene) {
+    let body = async |guard: &LockGuard| {
+        scene.enter(guard).await;
+        Err::<(), _>(Failure::Work)?;
+        unreachable!("the line above returns")
+    };
+    let outcome: Result<(), Failure> = scene.manager.with_lock(KEY, body).await;
+    assert!(matches!(outcome, Err(Failure::Work)), "{outcome:?}");
+}
+
+async fn early_return(scene: Scene) {
+    let body = async |guard: &LockGuard| {
+        scene.enter(guard).await;
+        for i in 0.. {
+            if i == 3 {
+                return Ok(i);
+            }
+            tokio::task::yield_now().await;
+        }
+        Err(LockError::Closed)
+    };
+    assert_eq!(scene.manager.with_lock(KEY, body).await.unwrap(), 3);
+}
+
+async fn panic(scene: Scene) {
+    let call = async move {
+        let body = async |guard: &LockGuard| -> Result<(), LockError> {
+            scene.enter(guard).await;
+            panic!("in the body")
+        };
+        scene.manager.with_lock(KEY, body).await
+    };
+    let error = tokio::spawn(call).await.unwrap_err();
+    assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "in the body");
+}
+
+async fn dropped_in_the_body(scene: Scene) {
+    let entered = Arc::clone(&scene.entered);
+    tokio::select! {
+        outcome = scene.stuck() => panic!("{outcome:?}"),
+        () = entered.notified() => {}
+    }
+}
+
+async fn task_aborted_in_the_body(scene: Scene) {
+    let entered = Arc::clone(&scene.entered);
+    let task = tokio::spawn(scene.stuck());
+    entered.notified().await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+}
+
+async fn timeout(scene: Scene) {
+    // Whether it strikes in the body or before, as on a busy machine, nothing may be left.
+    tokio::time::timeout(Duration::from_millis(50), scene.stuck()).await.unwrap_err();
+}
+
+async fn guard_dropped(scene: Scene) {
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    scene.enter(&guard).await;
+}
+
+async fn guard_released(scene: Scene) {
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    scene.enter(&guard).await;
+    guard.release().await.unwrap();
+}
+
+async fn release_not_awaited(scene: Scene) {
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    scene.enter(&guard).await;
+    drop(guard.release());
+}
+
+async fn dropped_while_waiting_for_another_holder(scene: Scene) {
+    let other = manager(&scene.nodes).await;
+    let held = other.acquire(KEY).await.unwrap();
+    let node = scene.nodes[0].inspect();
+    let tries = node.calls("set").await + 3;
+    let waiting = tokio::spawn(scene.clone().stuck());
+    eventually(PATIENCE, "three tries", async || match node.calls("set").await {
+        calls if calls >= tries => Ok(()),
+        calls => Err(calls),
+    })
+    .await;
+    waiting.abort();
+    assert!(waiting.await.unwrap_err().is_cancelled());
+    assert!(scene.manager.shutdown().await);
+    assert_eq!(holders(&scene.nodes, &held).await, scene.nodes.len(), "the other one's lock stays");
+    held.release().await.unwrap();
+    assert!(other.shutdown().await);
+}
+
+async fn gave_up_waiting(scene: Scene) {
+    let other = manager(&scene.nodes).await;
+    let held = other.acquire(KEY).await.unwrap();
+    let request = redlock_runtime::LockRequest::new(KEY).wait(Duration::from_millis(20));
+    let error = scene.manager.acquire(request).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+    held.release().await.unwrap();
+    assert!(other.shutdown().await);
+}
+
+type Exit = fn(Scene) -> Pin<Box<dyn Future<Output = ()>>>;
+
+const EXITS: [(&str, Exit); 12] = [
+    ("return", |scene| Box::pin(returns(scene))),
+    ("?", |scene| Box::pin(question_mark(scene))),
+    ("early return", |scene| Box::pin(early_return(scene))),
+    ("panic", |scene| Box::pin(panic(scene))),
+    ("dropped in the body", |scene| Box::pin(dropped_in_the_body(scene))),
+    ("task aborted in the body", |scene| Box::pin(task_aborted_in_the_body(scene))),
+    ("timeout", |scene| Box::pin(timeout(scene))),
+    ("guard dropped", |scene| Box::pin(guard_dropped(scene))),
+    ("guard released", |scene| Box::pin(guard_released(scene))),
+    ("release not awaited", |scene| Box::pin(release_not_awaited(scene))),
+    ("dropped while waiting", |scene| Box::pin(dropped_while_waiting_for_another_holder(scene))),
+    ("gave up waiting", |scene| Box::pin(gave_up_waiting(scene))),
+];
+
+#[tokio::test]
+async fn every_way_out_leaves_nothing_on_1_3_and_5_nodes() {
+    for size in SIZES {
+        let nodes = Arc::new(Nodes::start(size).await);
+        for (name, exit) in EXITS {
+            println!("{name}, {size} nodes");
+            let manager = manager(&nodes).await;
+            let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), entered: Arc::default() };
+            tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);
+            assert_nothing_left(&manager, &nodes).await;
+        }
+    }
+}

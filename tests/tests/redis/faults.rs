@@ -1,0 +1,228 @@
+//! Nodes that freeze, refuse, die and come back empty.
+
+use crate::support::{
+    BRIEF, GENEROUS, asked, assert_nothing_left, builder, causes, connected, holders, manager_through,
+    wait_until_all_vote,
+};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, NodeError};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+const KEY: &str = "order:7";
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Frozen,
+    /// Cut, and no new connection.
+    Refused,
+    Killed,
+    RestartedEmpty,
+}
+
+impl Fault {
+    const ALL: [Self; 4] = [Self::Frozen, Self::Refused, Self::Killed, Self::RestartedEmpty];
+
+    async fn strike(self, node: &RedisServer, proxy: &Proxy) {
+        match self {
+            Self::Frozen => node.freeze(),
+            Self::Refused => {
+                proxy.refuse(true).await;
+                proxy.cut().await;
+            }
+            Self::Killed => node.kill(),
+            Self::RestartedEmpty => node.restart_empty().await,
+        }
+    }
+
+    async fn heal(self, node: &RedisServer, proxy: &Proxy) {
+        match self {
+            Self::Frozen => node.thaw(),
+            Self::Refused => proxy.refuse(false).await,
+            Self::Killed => node.restart_empty().await,
+            Self::RestartedEmpty => {}
+        }
+    }
+}
+
+/// Five nodes behind proxies, of which `count` suffer `fault` while a lock is held.
+async fn minority_fails_while_held(fault: Fault, count: usize) {
+    println!("{fault:?}: {count} of 5");
+    let nodes = Nodes::start(5).await;
+    let proxies = nodes.proxied().await;
+    let (ours, theirs) = (manager_through(&proxies, &nodes).await, manager_through(&proxies, &nodes).await);
+    let guard = ours.acquire(KEY).await.unwrap();
+    wait_until_held_everywhere(&nodes, &guard).await;
+    for i in 0..count {
+        fault.strike(&nodes[i], &proxies[i]).await;
+    }
+    assert!(guard.is_held());
+    let error = theirs.try_acquire(KEY).await.unwrap_err();
+    assert!(error.is_contended(), "{error}");
+    guard.extend().await.unwrap();
+    guard.release().await.unwrap();
+    let again = theirs.acquire(KEY).await.unwrap();
+    drop(again);
+    for i in 0..count {
+        fault.heal(&nodes[i], &proxies[i]).await;
+    }
+    assert_nothing_left(&theirs, &nodes).await;
+    assert_nothing_left(&ours, &nodes).await;
+}
+
+async fn wait_until_held_everywhere(nodes: &Nodes, guard: &LockGuard) {
+    eventually(PATIENCE, "every node holds the lock", async || match holders(nodes, guard).await {
+        all if all == nodes.len() => Ok(()),
+        some => Err(some),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_failing_node_of_five_changes_nothing() {
+    for fault in Fault::ALL {
+        minority_fails_while_held(fault, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn two_failing_nodes_of_five_change_nothing() {
+    for fault in Fault::ALL {
+        minority_fails_while_held(fault, 2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_minority_that_was_never_reached_does_not_hold_up_different_keys() {
+    // Defects 1 and 2: connecting to a dead node under a lock that all callers need, one after the other.
+    let nodes = Nodes::start(5).await;
+    nodes[0].freeze();
+    nodes[1].kill();
+    let manager = builder(nodes.urls()).build().unwrap();
+    let mut calls = JoinSet::new();
+    for i in 0..8 {
+        let manager = manager.clone();
+        calls.spawn(async move { manager.acquire(i.to_string()).await.unwrap().release().await.unwrap() });
+    }
+    tokio::time::timeout(GENEROUS, calls.join_all()).await.expect("no call waits for a node");
+    nodes[0].thaw();
+    nodes[1].restart_empty().await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_frozen_minority_costs_nothing() {
+    // Defect 1: one node timeout for each acquisition, as the slowest node was waited for.
+    for (size, frozen) in [(3, 1), (5, 2)] {
+        let nodes = Nodes::start(size).await;
+        let manager = crate::support::manager(&nodes).await;
+        nodes[..frozen].iter().for_each(RedisServer::freeze);
+        let fifty = async {
+            for i in 0..50 {
+                let guard = manager.acquire(format!("order:{i}")).await.unwrap();
+                guard.extend().await.unwrap();
+                guard.release().await.unwrap();
+            }
+        };
+        // Not one of the 150 rounds has waited for the node timeout.
+        tokio::time::timeout(GENEROUS, fifty).await.expect("no round waits for the frozen nodes");
+        nodes[..frozen].iter().for_each(RedisServer::thaw);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_majority_is_a_clear_error_within_the_wait() {
+    // Defect 7: a wait that does not cover I/O. The node timeout is far longer than the wait here.
+    for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
+        let nodes = Nodes::start(size).await;
+        let manager = crate::support::manager(&nodes).await;
+        nodes[..frozen].iter().for_each(RedisServer::freeze);
+        let wait = Duration::from_millis(200);
+        let begun = Instant::now();
+        let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+        assert!((wait / 2..GENEROUS).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        let silent: Vec<_> = nodes[..frozen].iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
+        let causes = causes(&error);
+        assert_eq!(causes.iter().map(|(node, _)| *node).collect::<Vec<_>>(), silent, "{error}");
+        assert!(causes.iter().all(|(_, cause)| matches!(cause, NodeError::TimedOut(_))), "{error}");
+        assert!(error.to_string().starts_with("no quorum for \"order:7\""), "{error}");
+        nodes[..frozen].iter().for_each(RedisServer::thaw);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn each_cause_names_its_node_and_its_reason() {
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    nodes[0].freeze();
+    nodes[1].kill();
+    let error = eventually(PATIENCE, "the killed node is known to be down", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err();
+        match causes(&error)[1].1 {
+            NodeError::Unreachable(_) => Ok(error),
+            _ => Err(error),
+        }
+    })
+    .await;
+    let message = error.to_string();
+    let expected = [
+        "2 of 3 nodes needed, 1 agreed".to_owned(),
+        format!("127.0.0.1:{}: no answer within 50ms", nodes[0].port()),
+        format!("127.0.0.1:{}: not connected: ", nodes[1].port()),
+    ];
+    assert!(expected.iter().all(|part| message.contains(part)), "{message}");
+    nodes[0].thaw();
+    nodes[1].restart_empty().await;
+    wait_until_all_vote(&manager, &nodes).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+async fn wait_until_refused_as_stalled(manager: &LockManager) {
+    eventually(PATIENCE, "the node is known to be stalled", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err();
+        let is_stalled = matches!(causes(&error)[..], [(_, NodeError::Stalled(_))]);
+        if is_stalled { Ok(()) } else { Err(error) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stalled_node_is_asked_nothing_until_it_answers_again() {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = connected(builder([proxies[0].url()]).node_timeout(BRIEF), &nodes).await;
+    nodes[0].freeze();
+    wait_until_refused_as_stalled(&manager).await;
+    // Eventually, as the last command before may still be on its way to the proxy.
+    eventually(PATIENCE, "a refusal sends nothing", async || {
+        let before = asked(&proxies);
+        for _ in 0..20 {
+            let error = manager.try_acquire(KEY).await.unwrap_err();
+            assert!(matches!(error, LockError::NoQuorum { .. }), "{error:?}");
+        }
+        if asked(&proxies) == before { Ok(()) } else { Err(before) }
+    })
+    .await;
+    nodes[0].thaw();
+    wait_until_all_vote(&manager, &nodes).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_lone_node_that_restarts_is_used_again_by_itself() {
+    let nodes = Nodes::start(1).await;
+    let manager = crate::support::manager(&nodes).await;
+    nodes[0].kill();
+    let request = LockRequest::new(KEY).wait(PATIENCE);
+    let waiting = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.acquire(request).await }
+    });
+    nodes[0].restart_empty().await;
+    let guard = waiting.await.unwrap().unwrap();
+    assert_eq!(holders(&nodes, &guard).await, 1);
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}

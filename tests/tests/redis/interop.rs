@@ -1,0 +1,125 @@
+//! Other clients on the same key: they exclude us and are excluded by us.
+
+use crate::support::{assert_nothing_left, barrier, manager};
+use redlock_runtime::{LockError, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, redis_cli};
+use std::time::Duration;
+
+const KEY: &str = "order:7";
+const SET: [&str; 6] = ["SET", KEY, "their-token", "NX", "PX", "60000"];
+const NIL: &str = "";
+
+#[tokio::test]
+async fn a_plain_set_of_redis_cli_excludes_us() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &SET).await, "OK");
+        }
+        let error = manager.try_acquire(KEY).await.unwrap_err();
+        assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        let wait = Duration::from_millis(20);
+        let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+        assert!(
+            matches!(error, LockError::TimedOut { waited, .. } if waited + Duration::from_millis(2) >= wait),
+            "{error:?}"
+        );
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &["GET", KEY]).await, "their-token");
+            assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+        }
+        manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn our_lock_excludes_a_plain_set_of_redis_cli() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let guard = manager.acquire(KEY).await.unwrap();
+        barrier(&nodes).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &SET).await, NIL);
+            assert_eq!(redis_cli(node, &["GET", KEY]).await, guard.token().as_str());
+            assert!((1..=30_000).contains(&node.inspect().pttl(KEY).await), "it expires by itself");
+        }
+        guard.release().await.unwrap();
+        assert_nothing_left(&manager, &nodes).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &SET).await, "OK");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_call_gets_the_lock_when_redis_cli_deletes_its_own() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    assert_eq!(redis_cli(&nodes[0], &SET).await, "OK");
+    let waiting = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await }
+    });
+    assert_eq!(redis_cli(&nodes[0], &["DEL", KEY]).await, "1");
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+async fn put_list(node: &RedisServer) {
+    node.inspect().command::<()>(&["DEL", KEY]).await;
+    node.inspect().command::<()>(&["RPUSH", KEY, "not", "a", "lock"]).await;
+}
+
+async fn assert_list(nodes: &Nodes) {
+    barrier(nodes).await;
+    for node in nodes.iter() {
+        let list: Vec<String> = node.inspect().command(&["LRANGE", KEY, "0", "-1"]).await;
+        assert_eq!(list, ["not", "a", "lock"]);
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_counts_as_held() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for node in nodes.iter() {
+        put_list(node).await;
+    }
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+    assert!(manager.shutdown().await);
+    assert_list(&nodes).await;
+}
+
+#[tokio::test]
+async fn a_lock_replaced_by_a_key_of_another_type_is_lost() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    for node in nodes.iter() {
+        put_list(node).await;
+    }
+    let error = guard.extend().await.unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "extend: {error:?}");
+    drop(guard);
+    assert!(manager.shutdown().await);
+    assert_list(&nodes).await;
+}
+
+#[tokio::test]
+async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    for node in nodes.iter() {
+        put_list(node).await;
+    }
+    let error = guard.release().await.unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "release: {error:?}");
+    assert!(manager.shutdown().await);
+    assert_eq!(manager.release_stats().not_owner, 3, "{:?}", manager.release_stats());
+    assert_list(&nodes).await;
+}

@@ -1,0 +1,237 @@
+//! Leases that run out, are extended, or are found to be another's (defects 9, 10, 11, 13 and 16 of peers).
+
+use crate::support::{
+    BRIEF, GENEROUS, SIZES, assert_nothing_left, builder, causes, connected, holders, majority, manager,
+};
+use redlock_runtime::{LockError, LockGuard, LockRequest, NodeError};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const KEY: &str = "order:7";
+
+/// Looks at the key on every node at the moment when the body is dropped: with a client that blocks, since a `Drop`
+/// cannot wait.
+struct Body {
+    urls: Vec<String>,
+    seen: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        for url in &self.urls {
+            let mut connection = redis::Client::open(url.as_str()).unwrap().get_connection().unwrap();
+            let owner = redis::cmd("GET").arg(KEY).query(&mut connection).unwrap();
+            self.seen.lock().unwrap().push(owner);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_body_is_stopped_while_the_nodes_still_hold_the_key() {
+    // Defects 11 and 13: reported after the keys have expired; released before the body is gone.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        // Half of the ttl is left at the nodes when the lease is over for us: time to look, also on a busy machine.
+        let manager = connected(builder(nodes.urls()).drift_factor(0.5).node_timeout(BRIEF), &nodes).await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let body = Body { urls: nodes.urls(), seen: Arc::clone(&seen) };
+        let token = Mutex::new(String::new());
+        let request = LockRequest::new(KEY).ttl(Duration::from_secs(1));
+        let stuck = async |guard: &LockGuard| -> Result<(), LockError> {
+            guard.token().as_str().clone_into(&mut token.lock().unwrap());
+            let _body = body;
+            pending().await
+        };
+        let error = manager.with_lock(request, stuck).await.unwrap_err();
+        assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+        let owner = Some(token.into_inner().unwrap());
+        assert_eq!(*seen.lock().unwrap(), vec![owner; size], "{size} nodes");
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn the_body_is_stopped_although_every_node_is_frozen() {
+    // Defect 11: the deadline is local, whatever the network does.
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    let request = LockRequest::new(KEY).ttl(Duration::from_millis(300));
+    let frozen = async |guard: &LockGuard| -> Result<(), LockError> {
+        nodes.iter().for_each(RedisServer::freeze);
+        guard.extend().await.unwrap_err();
+        pending().await
+    };
+    let outcome = tokio::time::timeout(GENEROUS, manager.with_lock(request, frozen)).await;
+    let error = outcome.expect("stopped by its own clock").unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    nodes.iter().for_each(RedisServer::thaw);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn an_extended_lease_outlives_its_first_ttl() {
+    let nodes = Nodes::start(3).await;
+    let ttl = Duration::from_secs(1);
+    let manager = connected(builder(nodes.urls()).node_timeout(ttl / 2).default_ttl(ttl), &nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < ttl {
+        eventually(ttl, "half of the lease is used up", async || match guard.remaining() {
+            left if left < ttl / 2 => Ok(()),
+            left => Err(left),
+        })
+        .await;
+        guard.extend().await.unwrap();
+        assert!(guard.remaining() > ttl / 2, "{guard:?}");
+    }
+    assert_eq!(holders(&nodes, &guard).await, 3);
+    guard.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn extending_sets_the_expiry_at_the_nodes() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["PEXPIRE", KEY, "10000"]).await;
+    }
+    guard.extend().await.unwrap();
+    for node in nodes.iter() {
+        eventually(PATIENCE, "the whole ttl again", async || match node.inspect().pttl(KEY).await {
+            left if left > 10_000 => Ok(()),
+            left => Err(left),
+        })
+        .await;
+    }
+    guard.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+/// What happened to the key of a guard behind its back.
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    Expired,
+    TakenByAnother,
+}
+
+impl Loss {
+    async fn strike(self, node: &RedisServer) {
+        node.inspect().command::<()>(&["PEXPIRE", KEY, "1"]).await;
+        eventually_eq(PATIENCE, "the key expires", None, async || node.inspect().get(KEY).await).await;
+        if matches!(self, Self::TakenByAnother) {
+            node.inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "60000"]).await;
+        }
+    }
+
+    fn owner(self) -> Option<&'static str> {
+        matches!(self, Self::TakenByAnother).then_some("another")
+    }
+}
+
+#[tokio::test]
+async fn a_lock_lost_at_a_majority_is_neither_created_again_nor_taken_from_another() {
+    // Defects 10 and 16.
+    for size in SIZES {
+        for loss in [Loss::Expired, Loss::TakenByAnother] {
+            let nodes = Nodes::start(size).await;
+            let manager = manager(&nodes).await;
+            let guard = manager.acquire(KEY).await.unwrap();
+            crate::support::barrier(&nodes).await;
+            let lost = majority(size);
+            for node in &nodes[..lost] {
+                loss.strike(node).await;
+            }
+            for _ in 0..2 {
+                let error = guard.extend().await.unwrap_err();
+                assert!(matches!(error, LockError::Lost { .. }), "{loss:?} on {size} nodes: {error:?}");
+                assert!(!guard.is_held());
+            }
+            let error = guard.release().await.unwrap_err();
+            assert!(matches!(error, LockError::Lost { .. } | LockError::NoQuorum { .. }), "{error:?}");
+            assert!(manager.shutdown().await);
+            crate::support::barrier(&nodes).await;
+            for node in nodes.iter().take(lost) {
+                assert_eq!(node.inspect().get(KEY).await.as_deref(), loss.owner());
+            }
+            assert!(nodes.iter().skip(lost).len() == size - lost);
+            for node in nodes.iter().skip(lost) {
+                assert_eq!(node.inspect().get(KEY).await, None, "what was still ours is given back");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn releasing_a_lost_lock_says_so_and_leaves_the_next_owner_alone() {
+    for loss in [Loss::Expired, Loss::TakenByAnother] {
+        let nodes = Nodes::start(3).await;
+        let manager = manager(&nodes).await;
+        let (confirmed, dropped) = (manager.acquire(KEY).await.unwrap(), manager.clone());
+        for node in nodes.iter() {
+            loss.strike(node).await;
+        }
+        let error = confirmed.release().await.unwrap_err();
+        assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+        assert!(dropped.shutdown().await);
+        crate::support::barrier(&nodes).await;
+        for node in nodes.iter() {
+            assert_eq!(node.inspect().get(KEY).await.as_deref(), loss.owner());
+        }
+        assert_eq!(manager.release_stats().not_owner, 3, "counted at every node");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_lock_does_not_mask_the_result_of_its_body() {
+    // Defect 16: the release of an expired lock retries for seconds and then replaces the body's result.
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let body = async |_: &LockGuard| {
+        nodes[0].inspect().flush_all().await;
+        nodes[1].inspect().flush_all().await;
+        Ok::<_, LockError>(7)
+    };
+    assert_eq!(manager.with_lock(KEY, body).await.unwrap(), 7);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn an_extension_that_fails_does_not_harm_the_lock() {
+    // Defect 9: the failed round deletes the caller's own healthy lock.
+    for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
+        let nodes = Nodes::start(size).await;
+        let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+        let guard = eventually(PATIENCE, "a lock on a busy machine", async || manager.acquire(KEY).await).await;
+        let before = guard.remaining();
+        nodes[..frozen].iter().for_each(RedisServer::freeze);
+        let error = guard.extend().await.unwrap_err();
+        let causes = causes(&error);
+        assert!(causes.iter().all(|(_, cause)| matches!(cause, NodeError::TimedOut(_))), "{error:?}");
+        assert!(causes.len() >= frozen, "{error:?}");
+        assert!(guard.is_held() && guard.remaining() <= before, "{guard:?}");
+        nodes[..frozen].iter().for_each(RedisServer::thaw);
+        eventually(PATIENCE, "extended again", async || guard.extend().await).await;
+        eventually_eq(PATIENCE, "held everywhere", size, async || holders(&nodes, &guard).await).await;
+        drop(guard);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn one_lost_node_is_no_lost_lock() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    Loss::TakenByAnother.strike(&nodes[0]).await;
+    guard.extend().await.unwrap();
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    assert!(manager.shutdown().await);
+    crate::support::barrier(&nodes).await;
+    let owners: Vec<_> = nodes.contents().await.into_iter().map(|(i, keys)| (i, keys[KEY].clone())).collect();
+    assert_eq!(owners, [(0, "another".to_owned())]);
+}

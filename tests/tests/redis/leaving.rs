@@ -1,0 +1,215 @@
+//! Guards that go where no runtime helps them (defect 15 of peers), and the end of a manager.
+
+use crate::support::{GENEROUS, assert_nothing_left, barrier, builder, manager, wait_until_all_vote};
+use redlock_runtime::{LockError, LockGuard, LockManager};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Barrier, Notify};
+use tokio::task::JoinSet;
+
+const KEY: &str = "order:7";
+const MANY: usize = 2000;
+
+fn single_threaded() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+async fn many_guards(manager: &LockManager) -> Vec<LockGuard> {
+    let mut acquiring = JoinSet::new();
+    for i in 0..MANY {
+        let manager = manager.clone();
+        acquiring.spawn(async move { manager.acquire(format!("order:{i}")).await.unwrap() });
+    }
+    acquiring.join_all().await
+}
+
+async fn size(node: &RedisServer) -> usize {
+    node.inspect().command(&["DBSIZE"]).await
+}
+
+#[tokio::test]
+async fn two_thousand_guards_dropped_at_once_in_one_task() {
+    // Defect 15: a bounded release queue loses 970 of 2000.
+    for nodes in [1, 3] {
+        let nodes = Nodes::start(nodes).await;
+        let manager = manager(&nodes).await;
+        let guards = many_guards(&manager).await;
+        barrier(&nodes).await;
+        assert_eq!(size(&nodes[0]).await, MANY);
+        drop(guards);
+        assert_nothing_left(&manager, &nodes).await;
+        assert_eq!(manager.release_stats(), redlock_runtime::ReleaseStats::default());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_thousand_guards_dropped_at_once_by_as_many_tasks() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let start = Arc::new(Barrier::new(MANY));
+    let mut tasks = JoinSet::new();
+    for guard in many_guards(&manager).await {
+        let start = Arc::clone(&start);
+        tasks.spawn(async move {
+            start.wait().await;
+            drop(guard);
+        });
+    }
+    tasks.join_all().await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn dropped_on_a_thread_without_a_runtime() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    thread::spawn(move || drop(guard)).join().unwrap();
+    nodes.assert_empty(PATIENCE).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let release = thread::spawn(move || drop(guard.release()));
+    release.join().unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn dropped_by_a_panic_on_a_thread_without_a_runtime() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let panicking = thread::spawn(move || {
+        let _guard = guard;
+        panic!("with a guard");
+    });
+    assert_eq!(*panicking.join().unwrap_err().downcast::<&str>().unwrap(), "with a guard");
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn dropped_after_the_last_handle_of_its_manager() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    drop(manager);
+    drop(guard);
+    nodes.assert_empty(PATIENCE).await;
+    for node in nodes.iter() {
+        eventually_eq(PATIENCE, "the connections are closed", 0, async || node.inspect().clients().await.len()).await;
+    }
+}
+
+#[tokio::test]
+async fn an_acquisition_dropped_with_the_last_handle_of_its_manager() {
+    let nodes = Nodes::start(3).await;
+    for polls in 1..5 {
+        let manager = manager(&nodes).await;
+        drop(crate::support::polled(async move { manager.acquire(KEY).await }, polls).await);
+        for node in nodes.iter() {
+            eventually_eq(PATIENCE, "no connection is left", 0, async || node.inspect().clients().await.len()).await;
+        }
+        nodes.assert_empty(PATIENCE).await;
+    }
+}
+
+#[test]
+fn dropped_on_a_single_threaded_runtime_outside_of_its_tasks() {
+    let runtime = single_threaded();
+    let (nodes, manager, guard) = runtime.block_on(async {
+        let nodes = Nodes::start(3).await;
+        let manager = manager(&nodes).await;
+        let guard = manager.acquire(KEY).await.unwrap();
+        (nodes, manager, guard)
+    });
+    drop(guard);
+    runtime.block_on(assert_nothing_left(&manager, &nodes));
+}
+
+#[test]
+fn a_runtime_that_shuts_down_with_a_held_lock_does_not_panic() {
+    for runtime in [single_threaded(), Runtime::new().unwrap()] {
+        let observer = single_threaded();
+        let nodes = observer.block_on(Nodes::start(1));
+        let entered = Arc::new(Notify::new());
+        let mut task = pin!(runtime.spawn({
+            let (url, entered) = (nodes[0].url(), Arc::clone(&entered));
+            async move {
+                let _guard = builder([url]).build().unwrap().acquire(KEY).await.unwrap();
+                entered.notify_one();
+                pending::<()>().await;
+            }
+        }));
+        runtime.block_on(entered.notified());
+        drop(runtime);
+        let Poll::Ready(Err(error)) = task.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("the task has ended");
+        };
+        assert!(error.is_cancelled(), "{error:?}");
+    }
+}
+
+#[test]
+fn a_guard_that_outlives_its_runtime_counts_as_abandoned_and_does_not_panic() {
+    let runtime = single_threaded();
+    let nodes = runtime.block_on(Nodes::start(1));
+    let manager = runtime.block_on(manager(&nodes));
+    let guard = runtime.block_on(manager.acquire(KEY)).unwrap();
+    let late = runtime.block_on(manager.acquire("order:8")).unwrap();
+    drop(runtime);
+    drop(guard);
+    assert_eq!(manager.release_stats().abandoned, 1);
+    let outcome = single_threaded().block_on(late.release());
+    assert!(matches!(outcome, Err(LockError::NoQuorum { .. })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn shutdown_waits_for_the_releases_and_closes_the_manager() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let kept = manager.acquire("kept").await.unwrap();
+    let guards = many_guards(&manager).await;
+    nodes.iter().for_each(RedisServer::freeze);
+    drop(guards);
+    let mut shutdown = pin!(manager.shutdown());
+    assert!(shutdown.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "nothing is answered");
+    nodes.iter().for_each(RedisServer::thaw);
+    assert!(shutdown.await);
+    barrier(&nodes).await;
+    assert_eq!(nodes.contents().await.values().map(std::collections::BTreeMap::len).sum::<usize>(), 3, "what is kept");
+    for error in [manager.acquire(KEY).await.unwrap_err(), manager.try_acquire(KEY).await.unwrap_err()] {
+        assert!(matches!(error, LockError::Closed), "{error:?}");
+    }
+    let outcome = manager.with_lock(KEY, async |_: &LockGuard| Ok::<(), LockError>(())).await;
+    assert!(matches!(outcome, Err(LockError::Closed)), "{outcome:?}");
+    // A lock that was held before is used and given back as usual.
+    kept.extend().await.unwrap();
+    kept.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_those_who_wait() {
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let held = theirs.acquire(KEY).await.unwrap();
+    let tries = nodes[0].inspect().calls("set").await + 2;
+    let waiting = tokio::spawn({
+        let ours = ours.clone();
+        async move { ours.acquire(redlock_runtime::LockRequest::new(KEY).wait(redlock_runtime::Wait::Forever)).await }
+    });
+    eventually(PATIENCE, "it waits", async || match nodes[0].inspect().calls("set").await {
+        calls if calls >= tries => Ok(()),
+        calls => Err(calls),
+    })
+    .await;
+    assert!(ours.shutdown().await);
+    let outcome = tokio::time::timeout(GENEROUS, waiting).await.unwrap().unwrap();
+    assert!(matches!(outcome, Err(LockError::Closed)), "{outcome:?}");
+    held.release().await.unwrap();
+    wait_until_all_vote(&theirs, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
+}

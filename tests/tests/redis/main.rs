@@ -1,0 +1,22 @@
+//! Locks against real Redis servers: every way out, every fault, every kind of hostile input.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests are tests too"
+)]
+
+mod cancel;
+mod exclusion;
+mod exit_paths;
+mod faults;
+mod hostile;
+mod interop;
+mod lease;
+mod leaving;
+mod network;
+mod servers;
+mod support;
+mod tls;
+mod waiting;

@@ -1,0 +1,240 @@
+//! Lost, late and cut: what the network can do to a command and its answer (defects 4, 5 and 14 of peers).
+
+use crate::support::{
+    BRIEF, GENEROUS, asked, assert_nothing_left, builder, causes, connected, holders, manager_through,
+    wait_until_all_vote, wait_until_asked,
+};
+use redlock_runtime::{LockError, LockManager, LockRequest, NodeError};
+use redlock_tests::{Flow, Nodes, PATIENCE, Proxy, eventually, eventually_eq};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+const KEY: &str = "order:7";
+
+struct Scene {
+    nodes: Nodes,
+    proxies: Vec<Proxy>,
+    manager: LockManager,
+}
+
+/// One node behind a proxy.
+async fn scene() -> Scene {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    Scene { nodes, proxies, manager }
+}
+
+impl Scene {
+    fn proxy(&self) -> &Proxy {
+        &self.proxies[0]
+    }
+
+    fn acquire(&self) -> JoinHandle<Result<(), LockError>> {
+        let manager = self.manager.clone();
+        tokio::spawn(async move { manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await?.release().await })
+    }
+
+    async fn wait_until_key_exists(&self) {
+        eventually(PATIENCE, "the key is set", async || self.nodes[0].inspect().get(KEY).await.ok_or("no key")).await;
+    }
+
+    /// The connection breaks with everything on it, and a new one works.
+    async fn reconnect(&self) {
+        self.proxy().cut().await;
+        self.proxy().pass();
+    }
+
+    /// How often the key was deleted: one for each release of a lock that was held.
+    async fn deletions(&self) -> u64 {
+        self.nodes[0].inspect().calls("del").await
+    }
+}
+
+#[tokio::test]
+async fn a_release_lost_with_its_connection_is_sent_again() {
+    let scene = scene().await;
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    scene.proxy().drop_requests();
+    drop(guard);
+    scene.proxy().wait_until("the release is lost", |traffic| traffic.requests.dropped > 0).await;
+    scene.wait_until_key_exists().await;
+    scene.reconnect().await;
+    eventually_eq(PATIENCE, "the key is gone", None, async || scene.nodes[0].inspect().get(KEY).await).await;
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+    assert!(scene.manager.release_stats().sent_again >= 1, "{:?}", scene.manager.release_stats());
+}
+
+#[tokio::test]
+async fn a_release_whose_answer_was_lost_is_no_lost_lock() {
+    let scene = scene().await;
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    let deletions = scene.deletions().await;
+    scene.proxy().drop_replies();
+    drop(guard);
+    scene.proxy().wait_until("the answer is lost", |traffic| traffic.replies.dropped > 0).await;
+    assert_eq!(scene.deletions().await, deletions + 1);
+    scene.reconnect().await;
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+    assert_eq!(scene.deletions().await, deletions + 1, "sent again, it finds nothing");
+}
+
+#[tokio::test]
+async fn an_acquisition_dropped_with_both_the_answer_and_the_release_lost_leaves_nothing() {
+    let scene = scene().await;
+    scene.proxy().drop_replies();
+    let acquiring = scene.acquire();
+    scene.wait_until_key_exists().await;
+    scene.proxy().drop_requests();
+    acquiring.abort();
+    assert!(acquiring.await.unwrap_err().is_cancelled());
+    scene.proxy().wait_until("the release is lost", |traffic| traffic.requests.dropped > 0).await;
+    scene.wait_until_key_exists().await;
+    scene.reconnect().await;
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+}
+
+#[tokio::test]
+async fn a_lost_answer_does_not_make_the_own_lock_anothers() {
+    // Defect 5: the next try meets the key that the first one has set, and waits for its own ttl.
+    let scene = scene().await;
+    scene.proxy().drop_replies();
+    let acquiring = scene.acquire();
+    scene.wait_until_key_exists().await;
+    scene.reconnect().await;
+    // The ttl is 30 s, the patience less than that.
+    tokio::time::timeout(PATIENCE, acquiring).await.unwrap().unwrap().unwrap();
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_released_after_its_connection_was_cut() {
+    let scene = scene().await;
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    scene.proxy().cut().await;
+    assert!(guard.is_held(), "a lease does not depend on a connection");
+    drop(guard);
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_held_and_extended_over_a_reconnect() {
+    let scene = scene().await;
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    scene.proxy().cut().await;
+    eventually(PATIENCE, "the lease is extended", async || guard.extend().await).await;
+    assert_eq!(holders(&scene.nodes, &guard).await, 1);
+    guard.release().await.unwrap();
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+}
+
+#[tokio::test]
+async fn a_late_command_is_followed_by_its_release_on_the_same_connection() {
+    // Defect 4: a command that timed out at the client is executed by the server afterwards.
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = connected(builder([proxies[0].url()]).node_timeout(BRIEF), &nodes).await;
+    let (inspect, proxy) = (nodes[0].inspect(), &proxies[0]);
+    let (sets, deletions, before) = (inspect.calls("set").await, inspect.calls("del").await, asked(&proxies));
+    proxy.requests(Flow::Hold);
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    assert!(matches!(causes(&error)[..], [(_, NodeError::TimedOut(_))]), "{error:?}");
+    wait_until_asked(&proxies, &before).await;
+    assert_eq!(inspect.calls("set").await, sets, "not executed yet");
+    proxy.pass();
+    assert_nothing_left(&manager, &nodes).await;
+    let executed = (inspect.calls("set").await - sets, inspect.calls("del").await - deletions);
+    assert_eq!(executed, (1, 1), "set late, and deleted");
+}
+
+#[tokio::test]
+async fn validity_counts_from_the_send() {
+    // Defect 14: counted from the answer, the lease would outlive the key by the time the answer took.
+    let scene = scene().await;
+    let late = Duration::from_millis(200);
+    scene.proxy().replies(Flow::Delay(late));
+    let guard = scene.manager.acquire(KEY).await.unwrap();
+    assert!(guard.remaining() <= guard.ttl().mul_f64(0.99) - late, "{guard:?}");
+    guard.extend().await.unwrap();
+    assert!(guard.remaining() <= guard.ttl().mul_f64(0.99) - late, "{guard:?}");
+    guard.release().await.unwrap();
+    assert_nothing_left(&scene.manager, &scene.nodes).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_leaves_no_useful_lease_is_no_lock() {
+    // Defects 6 and 8: the body starts with a lease that is over, or as good as over.
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = builder([proxies[0].url()]).node_timeout(Duration::from_millis(490)).drift_factor(0.5);
+    let manager = connected(manager.default_ttl(Duration::from_secs(1)), &nodes).await;
+    // 498 ms of the ttl are provable, and less than a twentieth of the ttl is not useful.
+    proxies[0].replies(Flow::Delay(Duration::from_millis(470)));
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    let [(_, cause)] = causes(&error)[..] else { panic!("{error}") };
+    // On a busy machine the answer comes even later.
+    assert!(matches!(cause, NodeError::TooLate | NodeError::TimedOut(_)), "{error}");
+    proxies[0].pass();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn slow_replies_of_a_minority_are_not_waited_for() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    proxies[2].replies(Flow::Hold);
+    let guard = tokio::time::timeout(GENEROUS, manager.acquire(KEY)).await.unwrap().unwrap();
+    // The late vote counts when it comes: it is extended and released like the others.
+    proxies[2].pass();
+    eventually_eq(PATIENCE, "all three hold the lock", 3, async || holders(&nodes, &guard).await).await;
+    guard.release().await.unwrap();
+    wait_until_all_vote(&manager, &nodes).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_vote_whose_answer_was_lost_is_given_back_although_the_node_was_down_for_the_extension() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    let broken = &proxies[2];
+    broken.drop_replies();
+    let guard = manager.acquire(KEY).await.unwrap();
+    eventually_eq(PATIENCE, "all three hold the lock", 3, async || holders(&nodes, &guard).await).await;
+    broken.refuse(true).await;
+    broken.cut().await;
+    // Twice: the first may still meet the old connection.
+    for _ in 0..2 {
+        guard.extend().await.unwrap();
+    }
+    drop(guard);
+    broken.pass();
+    broken.refuse(false).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_vote_that_was_never_heard_of_is_given_back_although_the_node_stalled_meanwhile() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    nodes[2].freeze();
+    let before = asked(&proxies);
+    let guard = manager.acquire(KEY).await.unwrap();
+    wait_until_asked(&proxies, &before).await;
+    // Another lock's release goes unanswered until the node counts as stalled: then nothing is sent to it any more.
+    drop(manager.acquire("another").await.unwrap());
+    eventually(PATIENCE, "the node is known to be stalled", async || {
+        guard.extend().await.unwrap();
+        let before = proxies[2].traffic().requests.received;
+        guard.extend().await.unwrap();
+        // Time for the command to arrive, if one was sent.
+        nodes[0].inspect().command::<()>(&["PING"]).await;
+        if proxies[2].traffic().requests.received == before { Ok(()) } else { Err(before) }
+    })
+    .await;
+    drop(guard);
+    nodes[2].thaw();
+    assert_nothing_left(&manager, &nodes).await;
+}

@@ -1,0 +1,170 @@
+//! Kinds of servers and log-ins: what works, and what a refusal looks like.
+
+use crate::support::{assert_nothing_left, builder, causes, connected, manager};
+use redlock_runtime::{LockError, LockManager, NodeError};
+use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
+
+const KEY: &str = "order:7";
+
+/// All that an ACL user needs, for keys that start with `order:`. `eval` is for servers that have lost their scripts,
+/// `pexpire` for servers without `SET IFEQ`.
+const RULES: [&str; 8] = ["~order:*", "+set", "+get", "+del", "+pexpire", "+evalsha", "+eval", "+script|load"];
+
+async fn one(configure: impl Fn(Builder) -> Builder) -> Nodes {
+    Nodes::start_with(1, |_, builder| configure(builder)).await
+}
+
+fn at(url: impl Into<String>) -> LockManager {
+    builder([url.into()]).build().unwrap()
+}
+
+/// Takes, extends and gives back a lock, also after the server has lost its scripts.
+async fn use_lock(manager: &LockManager, node: &RedisServer) -> Result<(), LockError> {
+    for _ in 0..2 {
+        let guard = manager.try_acquire(KEY).await?;
+        guard.extend().await?;
+        guard.release().await?;
+        node.inspect().flush_scripts().await;
+    }
+    Ok(())
+}
+
+/// The one cause of the refusal.
+fn refusal(error: &LockError) -> String {
+    match causes(error)[..] {
+        [(_, NodeError::Refused(answer))] => answer.to_string(),
+        _ => panic!("{error:?}"),
+    }
+}
+
+#[tokio::test]
+async fn password_user_database_socket_and_old_protocol_work() {
+    let settings: [(&str, fn(Builder) -> Builder); 6] = [
+        ("plain", |builder| builder),
+        ("password", |builder| builder.password("p@ss:w/rd")),
+        ("user", |builder| builder.password("x").user("alice", "w0nder", "~* &* +@all")),
+        ("minimal user", |builder| builder.password("x").user("alice", "w0nder", &RULES.join(" "))),
+        ("RESP2 only", |builder| builder.without_command("HELLO")),
+        ("RESP2 only, password", |builder| builder.password("x").without_command("HELLO")),
+    ];
+    for (name, configure) in settings {
+        let nodes = one(|builder| configure(builder).unix_socket()).await;
+        for url in [nodes[0].url(), nodes[0].unix_url()] {
+            let manager = at(url);
+            manager.ready().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            use_lock(&manager, &nodes[0]).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_nothing_left(&manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_database_number_is_a_separate_place() {
+    let nodes = Nodes::start(1).await;
+    let third = at(format!("{}3", nodes[0].url()));
+    let guard = third.acquire(KEY).await.unwrap();
+    assert_eq!(nodes[0].inspect_database(3).get(KEY).await.as_deref(), Some(guard.token().as_str()));
+    let zeroth = manager(&nodes).await;
+    zeroth.try_acquire(KEY).await.unwrap().release().await.unwrap();
+    guard.release().await.unwrap();
+    assert!(nodes[0].inspect_database(3).keys().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_namespace_stands_before_the_key_in_redis_only() {
+    let nodes = Nodes::start(1).await;
+    let manager = builder(nodes.urls()).namespace("shop").build().unwrap();
+    let guard = manager.acquire(KEY).await.unwrap();
+    assert_eq!(guard.key().as_str(), KEY);
+    assert_eq!(nodes[0].inspect().keys().await, ["shop:order:7"]);
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_a_clear_error_without_the_password() {
+    let configure = |builder: Builder| builder.password("secret-1").user("alice", "secret-2", "~* &* +@all");
+    for old in [false, true] {
+        let nodes =
+            one(|builder| if old { configure(builder).without_command("HELLO") } else { configure(builder) }).await;
+        let address = format!("127.0.0.1:{}", nodes[0].port());
+        let wrong = "Password authentication failed";
+        let logins = [("", "NOAUTH"), (":secret-3@", wrong), ("alice:secret-3@", wrong)];
+        for (login, expected) in logins {
+            let manager = at(format!("redis://{login}{address}"));
+            let error = manager.try_acquire(KEY).await.unwrap_err();
+            assert!(refusal(&error).starts_with(expected), "{login}: {error:?}");
+            let text = format!("{error} {error:?} {manager:?}");
+            assert!(text.contains(expected) && text.contains(&address), "{text}");
+            assert!(!text.contains("secret"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_lacks_a_permission_gets_a_clear_error() {
+    for (i, missing) in RULES.iter().enumerate() {
+        let rules: Vec<_> = RULES.iter().enumerate().filter(|(j, _)| i != *j).map(|(_, rule)| *rule).collect();
+        let nodes = one(|builder| builder.password("x").user("alice", "w0nder", &rules.join(" "))).await;
+        let manager = at(nodes[0].url());
+        let error = use_lock(&manager, &nodes[0]).await.expect_err(missing);
+        // The second is what a script says about a command that its caller may not use.
+        let words = ["permission", "can't run this command"];
+        assert!(words.iter().any(|words| refusal(&error).contains(words)), "{missing}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_scripts_is_a_clear_error() {
+    let nodes = one(|builder| builder.without_command("SCRIPT")).await;
+    let manager = at(nodes[0].url());
+    for error in [manager.ready().await.unwrap_err(), manager.try_acquire(KEY).await.unwrap_err()] {
+        let refusal = refusal(&error);
+        assert!(refusal.contains("unknown command") && refusal.contains("SCRIPT"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_replica_is_a_clear_error() {
+    let master = RedisServer::start().await;
+    let nodes = one(|builder| builder.replica_of(&master)).await;
+    let manager = at(nodes[0].url());
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    assert!(refusal(&error).starts_with("READONLY"), "{error}");
+    assert!(master.inspect().keys().await.is_empty());
+    assert!(manager.shutdown().await, "there is nothing to give back");
+}
+
+#[tokio::test]
+async fn scripts_that_a_server_has_lost_are_loaded_again() {
+    // Defect 17: NOSCRIPT after SCRIPT FLUSH or a restart breaks the release.
+    for size in crate::support::SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let guard = manager.acquire(KEY).await.unwrap();
+        nodes.flush_scripts().await;
+        guard.extend().await.unwrap();
+        nodes.flush_scripts().await;
+        guard.release().await.unwrap();
+        let guard = manager.acquire(KEY).await.unwrap();
+        nodes.flush_scripts().await;
+        drop(guard);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    nodes[0].restart_empty().await;
+    eventually(PATIENCE, "used again", async || use_lock(&manager, &nodes[0]).await).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_server_out_of_memory_is_a_clear_error() {
+    let nodes = one(|builder| builder.config("maxmemory", &["1"])).await;
+    let manager = at(nodes[0].url());
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    assert!(refusal(&error).starts_with("OOM"), "{error}");
+    nodes[0].inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    use_lock(&connected(builder(nodes.urls()), &nodes).await, &nodes[0]).await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}

@@ -1,0 +1,114 @@
+//! What most tests here need: managers that do not give up early, and the question what is left in Redis.
+
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, NodeError};
+use redlock_tests::{Nodes, PATIENCE, Proxy, eventually};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+/// The numbers of nodes that every promise is tested with.
+pub(crate) const SIZES: [usize; 3] = [1, 3, 5];
+
+/// Long enough that no loaded machine makes a healthy node look silent.
+pub(crate) const GENEROUS: Duration = Duration::from_secs(5);
+
+/// For the tests in which a node is silent and the code has to notice.
+pub(crate) const BRIEF: Duration = Duration::from_millis(50);
+
+pub(crate) const fn majority(nodes: usize) -> usize {
+    nodes / 2 + 1
+}
+
+pub(crate) fn builder<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> LockManagerBuilder {
+    LockManager::builder().nodes(urls).node_timeout(GENEROUS)
+}
+
+/// A manager that is connected to every node.
+pub(crate) async fn connected(builder: LockManagerBuilder, nodes: &Nodes) -> LockManager {
+    let manager = builder.build().unwrap();
+    wait_until_all_vote(&manager, nodes).await;
+    manager
+}
+
+pub(crate) async fn manager(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()), nodes).await
+}
+
+/// A manager whose connections go through `proxies`, one in front of each node.
+pub(crate) async fn manager_through(proxies: &[Proxy], nodes: &Nodes) -> LockManager {
+    connected(builder(proxies.iter().map(Proxy::url)), nodes).await
+}
+
+/// Waits until every node gives its vote to `manager`, and not only a majority.
+pub(crate) async fn wait_until_all_vote(manager: &LockManager, nodes: &Nodes) {
+    eventually(PATIENCE, "every node votes", async || {
+        let guard = manager.acquire("warm-up").await.map_err(|error| error.to_string())?;
+        let holders = holders(nodes, &guard).await;
+        guard.release().await.map_err(|error| error.to_string())?;
+        if holders == nodes.len() { Ok(()) } else { Err(format!("{holders} votes")) }
+    })
+    .await;
+    nodes.assert_empty(PATIENCE).await;
+}
+
+/// How many running nodes hold the lock for `guard`.
+pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
+    let contents = nodes.contents().await;
+    let held = |keys: &&std::collections::BTreeMap<String, String>| {
+        keys.get(guard.key().as_str()).is_some_and(|owner| owner == guard.token().as_str())
+    };
+    contents.values().filter(held).count()
+}
+
+/// Closes `manager`, lets every answer come in, and checks that nothing is left on any node, now and not "soon".
+pub(crate) async fn assert_nothing_left(manager: &LockManager, nodes: &Nodes) {
+    assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.release_stats());
+    barrier(nodes).await;
+    let left = nodes.contents().await;
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// Returns when every node has executed what was in its sockets: one turn of the server's event loop serves all of
+/// them in any order, so two round trips are one complete turn.
+pub(crate) async fn barrier(nodes: &Nodes) {
+    for node in nodes.iter().filter(|node| node.is_running()) {
+        for _ in 0..2 {
+            node.inspect().command::<()>(&["PING"]).await;
+        }
+    }
+}
+
+/// Polls `future` at most `most` times, each time that it is woken, and drops it then.
+pub(crate) async fn polled<F: Future>(future: F, most: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut polls = 0;
+    poll_fn(|cx| {
+        polls += 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if polls >= most => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// The addresses and causes of a [`LockError::NoQuorum`].
+pub(crate) fn causes(error: &LockError) -> Vec<(&str, &NodeError)> {
+    match error {
+        LockError::NoQuorum { causes, .. } => causes.iter().map(|cause| (cause.node(), cause.error())).collect(),
+        other => panic!("no quorum expected: {other:?}"),
+    }
+}
+
+/// Waits until a request of the client has reached each proxy since `before` was read.
+pub(crate) async fn wait_until_asked(proxies: &[Proxy], before: &[u64]) {
+    for (proxy, before) in proxies.iter().zip(before) {
+        proxy.wait_until("the node is asked", |traffic| traffic.requests.received > *before).await;
+    }
+}
+
+pub(crate) fn asked(proxies: &[Proxy]) -> Vec<u64> {
+    proxies.iter().map(|proxy| proxy.traffic().requests.received).collect()
+}

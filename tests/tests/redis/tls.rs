@@ -1,0 +1,51 @@
+//! TLS against the certificates that the operating system trusts.
+
+use crate::support::builder;
+use redlock_runtime::NodeError;
+use redlock_tests::RedisServer;
+use std::env;
+use tokio::process::Command;
+
+const URL: &str = "REDLOCK_TESTS_TLS_URL";
+
+/// `SSL_CERT_FILE` is read from the environment, which a test cannot change for itself alone: the part that trusts the
+/// server's authority runs in a second process.
+#[tokio::test]
+async fn a_trusted_server_is_used() {
+    if let Ok(url) = env::var(URL) {
+        let manager = builder([url]).build().unwrap();
+        let guard = manager.try_acquire("order:7").await.unwrap();
+        guard.extend().await.unwrap();
+        guard.release().await.unwrap();
+        println!("used over TLS");
+        return;
+    }
+    let server = RedisServer::builder().password("secret").tls().start().await;
+    let mut second = Command::new(env::current_exe().unwrap());
+    second.args(["--exact", "--nocapture", "tls::a_trusted_server_is_used"]);
+    second.env(URL, server.tls_url()).env("SSL_CERT_FILE", server.ca_file()).env_remove("SSL_CERT_DIR");
+    let output = second.output().await.unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("used over TLS"), "{output:?}");
+    assert!(server.inspect().keys().await.is_empty());
+    assert_eq!(server.inspect().calls("pexpire").await + server.inspect().calls("set").await, 3, "the lock was real");
+}
+
+#[tokio::test]
+async fn an_untrusted_server_is_refused() {
+    let server = RedisServer::builder().password("secret").tls().start().await;
+    let manager = builder([server.tls_url()]).build().unwrap();
+    let error = manager.try_acquire("order:7").await.unwrap_err();
+    let [(_, NodeError::Unreachable(reason))] = crate::support::causes(&error)[..] else { panic!("{error:?}") };
+    assert!(reason.contains("certificate"), "{error}");
+    assert!(!format!("{error} {error:?} {manager:?}").contains("secret"), "{error:?}");
+    assert_eq!(server.inspect().calls("set").await, 0);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_tls_is_a_clear_error() {
+    let server = RedisServer::start().await;
+    let manager = builder([format!("rediss://127.0.0.1:{}", server.port())]).build().unwrap();
+    let error = manager.try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(crate::support::causes(&error)[..], [(_, NodeError::Unreachable(_))]), "{error:?}");
+}

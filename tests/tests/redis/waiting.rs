@@ -1,0 +1,98 @@
+//! Waiting for a lock that another holds: how long, and what is true afterwards (defects 7 and 8 of peers).
+
+use crate::support::{SIZES, assert_nothing_left, holders, majority, manager};
+use redlock_runtime::{LockError, LockRequest, Wait};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::time::{Duration, Instant};
+
+const KEY: &str = "order:7";
+
+#[tokio::test]
+async fn a_waiting_call_gets_a_released_lock_with_a_fresh_lease() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let held = theirs.acquire(KEY).await.unwrap();
+        let tries = nodes[0].inspect().calls("set").await + 2;
+        let waiting = tokio::spawn({
+            let ours = ours.clone();
+            async move { ours.acquire(LockRequest::new(KEY).wait(PATIENCE)).await }
+        });
+        eventually(PATIENCE, "it waits", async || match nodes[0].inspect().calls("set").await {
+            calls if calls >= tries => Ok(()),
+            calls => Err(calls),
+        })
+        .await;
+        let released = Instant::now();
+        held.release().await.unwrap();
+        let guard = waiting.await.unwrap().unwrap();
+        // Defect 8: a lease that counts from the start of the wait would be older than the release.
+        assert!(guard.remaining() + released.elapsed() > guard.ttl().mul_f64(0.98), "{guard:?}");
+        assert!(holders(&nodes, &guard).await >= majority(size));
+        drop(guard);
+        assert_nothing_left(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_call_gets_the_lock_of_a_holder_that_crashed() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SET", KEY, "crashed", "PX", "100"]).await;
+    }
+    let guard = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap();
+    assert!(guard.is_held());
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_wait_neither_returns_at_once_nor_sleeps_after_its_last_try() {
+    // Defect 7.
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let wait = Duration::from_millis(100);
+    let begun = Instant::now();
+    let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+    let elapsed = begun.elapsed();
+    let LockError::TimedOut { waited, .. } = error else { panic!("{error:?}") };
+    assert!(waited <= elapsed && waited + Duration::from_millis(2) >= wait, "{waited:?} of {elapsed:?}");
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn no_wait_is_one_try() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let guard = manager.acquire(KEY).await.unwrap();
+        crate::support::barrier(&nodes).await;
+        let before = nodes[0].inspect().calls("set").await;
+        for request in [LockRequest::new(KEY).wait(Wait::None), LockRequest::new(KEY).wait(Duration::ZERO)] {
+            let error = manager.acquire(request).await.unwrap_err();
+            assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        }
+        crate::support::barrier(&nodes).await;
+        assert_eq!(nodes[0].inspect().calls("set").await, before + 2);
+        drop(guard);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn an_uncontended_lock_is_two_commands_on_each_node() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["CONFIG", "RESETSTAT"]).await;
+    }
+    manager.acquire(KEY).await.unwrap().release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+    for node in nodes.iter() {
+        let inspect = node.inspect();
+        assert_eq!((inspect.calls("set").await, inspect.calls("evalsha").await), (1, 1));
+    }
+}
