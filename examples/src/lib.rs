@@ -18,7 +18,12 @@ pub async fn data_store() -> RedisResult<ConnectionManager> {
     redis::Client::open(first)?.get_connection_manager_with_config(config).await
 }
 
-/// Compiles and runs the code in README.md.
+/// Compiles the code in the README of the project.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// Compiles the code in the README of the crate that users depend on.
+#[cfg(doctest)]
+#[doc = include_str!("../../redlock-runtime/README.md")]
+pub struct RuntimeReadme;

@@ -11,5 +11,6 @@ mod http;
 mod order_service;
 mod program;
 mod quickstart;
+mod readme;
 mod seed_counter;
 mod service;
