@@ -1,10 +1,10 @@
 //! Nodes that freeze, refuse, die and come back empty.
 
 use crate::support::{
-    BRIEF, GENEROUS, asked, assert_nothing_left, builder, causes, connected, holders, manager_through,
-    wait_until_all_vote,
+    BRIEF, GENEROUS, acquired_everywhere, asked, assert_nothing_left, builder, causes, connected, holders,
+    manager_through, wait_until_all_vote,
 };
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, NodeError};
+use redlock_runtime::{LockError, LockManager, LockRequest, NodeError};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -51,8 +51,7 @@ async fn minority_fails_while_held(fault: Fault, count: usize) {
     let nodes = Nodes::start(5).await;
     let proxies = nodes.proxied().await;
     let (ours, theirs) = (manager_through(&proxies, &nodes).await, manager_through(&proxies, &nodes).await);
-    let guard = ours.acquire(KEY).await.unwrap();
-    wait_until_held_everywhere(&nodes, &guard).await;
+    let guard = acquired_everywhere(&ours, &nodes, KEY).await;
     for i in 0..count {
         fault.strike(&nodes[i], &proxies[i]).await;
     }
@@ -68,14 +67,6 @@ async fn minority_fails_while_held(fault: Fault, count: usize) {
     }
     assert_nothing_left(&theirs, &nodes).await;
     assert_nothing_left(&ours, &nodes).await;
-}
-
-async fn wait_until_held_everywhere(nodes: &Nodes, guard: &LockGuard) {
-    eventually(PATIENCE, "every node holds the lock", async || match holders(nodes, guard).await {
-        all if all == nodes.len() => Ok(()),
-        some => Err(some),
-    })
-    .await;
 }
 
 #[tokio::test]
