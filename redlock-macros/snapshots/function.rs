@@ -27,27 +27,28 @@ pub async fn capture(
         );
         __acquire
     };
-    let __outcome = match __acquire.await {
-        ::redlock_runtime::__private::Ok(__guard) => {
-            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
-            let __outcome = ::redlock_runtime::__private::hold(
-                    &__guard,
-                    async move {
-                        let _ = (&amount, &_permit, &order_id);
-                        if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                            Result<Receipt, PayError>,
-                        > {
-                            return __output;
-                        }
-                        provider.charge(order_id, amount).await?
-                    },
-                )
-                .await;
-            __outcome
-        }
-        ::redlock_runtime::__private::Err(__error) => {
-            ::redlock_runtime::__private::Err(__error)
-        }
+    let __outcome = '__call: {
+        let __guard = match __acquire.await {
+            ::redlock_runtime::__private::Ok(__guard) => __guard,
+            ::redlock_runtime::__private::Err(__error) => {
+                break '__call ::redlock_runtime::__private::Err(__error);
+            }
+        };
+        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+        let __outcome = ::redlock_runtime::__private::hold(
+                &__guard,
+                async move {
+                    let _ = (&amount, &_permit, &order_id);
+                    if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                        Result<Receipt, PayError>,
+                    > {
+                        return __output;
+                    }
+                    provider.charge(order_id, amount).await?
+                },
+            )
+            .await;
+        __outcome
     };
     match __outcome {
         ::redlock_runtime::__private::Ok(__output) => __output,

@@ -19,25 +19,28 @@ async fn nightly<T: Job>(
         );
         __acquire
     };
-    let __outcome = match __acquire.await {
-        crate::locks::__private::Ok(__guard) => {
-            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
-            let __outcome = crate::locks::__private::hold(
-                    &__guard,
-                    async move {
-                        let _ = (&limit, &jobs);
-                        if let crate::locks::__private::Some(__output) = crate::locks::__private::None::<
-                            Result<_, Error>,
-                        > {
-                            return __output;
-                        }
-                        run(jobs)
-                    },
-                )
-                .await;
-            __outcome
-        }
-        crate::locks::__private::Err(__error) => crate::locks::__private::Err(__error),
+    let __outcome = '__call: {
+        let __guard = match __acquire.await {
+            crate::locks::__private::Ok(__guard) => __guard,
+            crate::locks::__private::Err(__error) => {
+                break '__call crate::locks::__private::Err(__error);
+            }
+        };
+        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+        let __outcome = crate::locks::__private::hold(
+                &__guard,
+                async move {
+                    let _ = (&limit, &jobs);
+                    if let crate::locks::__private::Some(__output) = crate::locks::__private::None::<
+                        Result<_, Error>,
+                    > {
+                        return __output;
+                    }
+                    run(jobs)
+                },
+            )
+            .await;
+        __outcome
     };
     match __outcome {
         crate::locks::__private::Ok(__output) => __output,

@@ -16,26 +16,27 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
     };
     let provider = self.provider.clone();
     async move {
-        let __outcome = match __acquire.await {
-            ::redlock_runtime::__private::Ok(__guard) => {
-                #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
-                let __outcome = ::redlock_runtime::__private::hold(
-                        &__guard,
-                        async move {
-                            if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                                Result<u64, Error>,
-                            > {
-                                return __output;
-                            }
-                            provider.charge(id).await
-                        },
-                    )
-                    .await;
-                __outcome
-            }
-            ::redlock_runtime::__private::Err(__error) => {
-                ::redlock_runtime::__private::Err(__error)
-            }
+        let __outcome = '__call: {
+            let __guard = match __acquire.await {
+                ::redlock_runtime::__private::Ok(__guard) => __guard,
+                ::redlock_runtime::__private::Err(__error) => {
+                    break '__call ::redlock_runtime::__private::Err(__error);
+                }
+            };
+            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+            let __outcome = ::redlock_runtime::__private::hold(
+                    &__guard,
+                    async move {
+                        if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                            Result<u64, Error>,
+                        > {
+                            return __output;
+                        }
+                        provider.charge(id).await
+                    },
+                )
+                .await;
+            __outcome
         };
         match __outcome {
             ::redlock_runtime::__private::Ok(__output) => __output,

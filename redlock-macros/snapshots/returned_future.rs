@@ -16,16 +16,16 @@ fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
     };
     let __future: BoxFuture<'_, Result<u64, Error>> = { self.provider.charge(id) };
     ::redlock_runtime::__private::Box::pin(async move {
-        let __outcome = match __acquire.await {
-            ::redlock_runtime::__private::Ok(__guard) => {
-                #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
-                let __outcome = ::redlock_runtime::__private::hold(&__guard, __future)
-                    .await;
-                __outcome
-            }
-            ::redlock_runtime::__private::Err(__error) => {
-                ::redlock_runtime::__private::Err(__error)
-            }
+        let __outcome = '__call: {
+            let __guard = match __acquire.await {
+                ::redlock_runtime::__private::Ok(__guard) => __guard,
+                ::redlock_runtime::__private::Err(__error) => {
+                    break '__call ::redlock_runtime::__private::Err(__error);
+                }
+            };
+            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+            let __outcome = ::redlock_runtime::__private::hold(&__guard, __future).await;
+            __outcome
         };
         match __outcome {
             ::redlock_runtime::__private::Ok(__output) => __output,

@@ -172,14 +172,16 @@ impl<'a> Writer<'a> {
         // A lifetime that the body does not live up to is reported here.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
         quote_spanned! {here()=>
-            let __outcome = match __acquire.await {
-                #private::Ok(__guard) => {
-                    // Items at the start of the body stand after statements here, and unused arguments are used.
-                    #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
-                    let __outcome = #private::hold(&__guard, #body).await;
-                    __outcome
-                }
-                #private::Err(__error) => #private::Err(__error),
+            // Not one `match` around all of this: its temporary would stay in the future while the body runs.
+            let __outcome = '__call: {
+                let __guard = match __acquire.await {
+                    #private::Ok(__guard) => __guard,
+                    #private::Err(__error) => break '__call #private::Err(__error),
+                };
+                // Items at the start of the body stand after statements here, and unused arguments are used.
+                #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+                let __outcome = #private::hold(&__guard, #body).await;
+                __outcome
             };
             match __outcome {
                 #private::Ok(#output) => #output,

@@ -178,3 +178,71 @@ fn output_of(bounds: &Bounds) -> Option<&Type> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Returned, async_block, awaited, first_return, returned};
+    use proc_macro2::{Group, TokenStream};
+    use quote::ToTokens;
+
+    fn squeezed(tokens: impl ToTokens) -> String {
+        tokens.to_token_stream().to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn the_async_block_at_the_end_is_found() {
+        let table = [
+            ("{ async { 1 } }", Some("async{x}")),
+            ("{ let a = 1; async move { a } }", Some("leta=1;asyncmove{x}")),
+            ("{ Box::pin(async move { 1 }) }", Some("Box::pin(asyncmove{x})")),
+            ("{ std::boxed::Box::pin(async { 1 }) }", Some("std::boxed::Box::pin(async{x})")),
+            ("{ async move { 1 }.boxed() }", Some("asyncmove{x}.boxed()")),
+            ("{ async { async { 1 } } }", Some("async{x}")),
+            ("{ }", None),
+            ("{ self.call(async { 1 }) }", None),
+            ("{ async { 1 }; }", None),
+            ("{ Box::pin(async { 1 }.map(f)) }", None),
+            ("{ if a { Box::pin(async {}) } else { Box::pin(async {}) } }", None),
+        ];
+        for (body, expected) in table {
+            let group: Group = syn::parse_str(body).unwrap();
+            let filled = async_block(&group).map(|place| squeezed(place.fill("x".parse::<TokenStream>().unwrap())));
+            assert_eq!(filled.as_deref(), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_return_inside_an_async_block_does_not_leave() {
+        let table = [
+            ("if a { return b; } async { 1 }", true),
+            ("call(return)", true),
+            ("async { return 1; }", false),
+            ("async move { return 1; }", false),
+            ("async { 1 }; { return }", true),
+            ("returned(1)", false),
+        ];
+        for (tokens, expected) in table {
+            assert_eq!(first_return(tokens.parse().unwrap()).is_some(), expected, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn futures_are_known_by_their_looks() {
+        let table = [
+            ("-> impl Future<Output = Result<u8, E>> + Send + '_", Some(Returned::Unnamed), Some("Result<u8,E>")),
+            ("-> impl Send + std::future::Future<Output = u8>", Some(Returned::Unnamed), Some("u8")),
+            ("-> Pin<Box<dyn Future<Output = ()> + 'a>>", Some(Returned::Boxed), Some("()")),
+            ("-> BoxFuture<'static, Result<u8, E>>", Some(Returned::Boxed), Some("Result<u8,E>")),
+            ("-> futures::future::LocalBoxFuture<'_, u8>", Some(Returned::Boxed), Some("u8")),
+            ("-> Result<u8, E>", None, None),
+            ("-> Pin<Box<u8>>", None, None),
+            ("-> impl Iterator<Item = u8>", None, None),
+            ("", None, None),
+        ];
+        for (output, form, ty) in table {
+            let output = syn::parse_str(output).unwrap();
+            assert_eq!(returned(&output), form, "{}", squeezed(&output));
+            assert_eq!(awaited(&output).map(squeezed).as_deref(), ty, "{}", squeezed(&output));
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::key::LockKey;
 use crate::node::Status;
 use crate::options::{Policy, Wait};
 use crate::quorum::quorum;
-use crate::reclaim::Reclaim;
+use crate::reclaim::{Reclaim, Unanswered};
 use crate::token::ManagerId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,14 +61,16 @@ impl Core {
         self.count(|status| *status == Status::Up) >= self.quorum()
     }
 
+    /// Whether the nodes have yet to be heard of.
+    pub(crate) fn is_starting(&self) -> bool {
+        !self.started.load(Ordering::Relaxed)
+    }
+
     /// Waits until a majority is connected or every first connection has ended one way or the other, no longer than
     /// `wait`.
     ///
     /// Without this the first calls after the start would fail only because they came too early.
     pub(crate) async fn started(&self, wait: Wait) {
-        if self.started.load(Ordering::Relaxed) {
-            return;
-        }
         match wait {
             // Who does not wait for holders still waits for the connection, which has its own limit.
             Wait::None | Wait::Forever => self.first_connections().await,
@@ -87,6 +89,13 @@ impl Core {
     /// Waits until a majority is connected.
     pub(crate) async fn up(&self) {
         changes::until(&self.changed, || self.is_up()).await;
+    }
+
+    /// Sees to it that a release sent to `node` is answered.
+    pub(crate) fn see_through(&self, node: usize, release: Unanswered) {
+        if let Some(reclaim) = self.nodes.get(node) {
+            reclaim.see_through(release);
+        }
     }
 
     /// The error for an operation that too few nodes answered.

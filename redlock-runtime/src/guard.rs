@@ -22,19 +22,19 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(crate) const fn new(ownership: Box<Ownership>) -> Self {
-        Self { ownership }
+    pub(crate) fn new(ownership: Ownership) -> Self {
+        Self { ownership: Box::new(ownership) }
     }
 
     /// What is locked.
     #[must_use]
-    pub const fn key(&self) -> &LockKey {
+    pub fn key(&self) -> &LockKey {
         self.ownership.key()
     }
 
     /// Who holds it: the value under the key at every node.
     #[must_use]
-    pub const fn token(&self) -> &OwnerToken {
+    pub fn token(&self) -> &OwnerToken {
         self.ownership.token()
     }
 

@@ -74,7 +74,7 @@ mod tests {
     fn a_ttl_below_the_drift_proves_nothing() {
         // A peer wraps around to 1.8e19 milliseconds here.
         assert_eq!(provable(Duration::from_millis(1), 0.01), Duration::ZERO);
-        assert_eq!(provable(Duration::from_millis(1000), 0.01), Duration::from_millis(988));
+        assert_eq!(provable(Duration::from_secs(1), 0.01), Duration::from_millis(988));
     }
 
     #[test]

@@ -7,9 +7,7 @@
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::key::LockKey;
-use crate::node::{Answer, Command, Node, Pending, Reply, Status, Verb};
-use crate::token::OwnerToken;
+use crate::node::{Answer, Command, Node, Pending, Reply, Status, Subject, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -26,7 +24,6 @@ const MOST_UNANSWERED: usize = 50_000;
 /// A node together with the releases that it has not answered.
 pub(crate) struct Reclaim {
     node: Node,
-    clock: Clock,
     ledger: Arc<Ledger>,
     queue: Option<mpsc::UnboundedSender<Unanswered>>,
 }
@@ -62,12 +59,12 @@ impl Reclaim {
         let ledger = Arc::new(Ledger::default());
         let (queue, unanswered) = mpsc::unbounded_channel();
         runtime.spawn(collect(node.clone(), clock, Arc::clone(&ledger), unanswered));
-        Self { node, clock, ledger, queue: Some(queue) }
+        Self { node, ledger, queue: Some(queue) }
     }
 
     /// For a node that answers at once.
-    pub(crate) fn at_once(node: Node, clock: Clock) -> Self {
-        Self { node, clock, ledger: Arc::default(), queue: None }
+    pub(crate) fn at_once(node: Node) -> Self {
+        Self { node, ledger: Arc::default(), queue: None }
     }
 
     pub(crate) const fn ledger(&self) -> &Arc<Ledger> {
@@ -82,36 +79,31 @@ impl Reclaim {
         self.node.label()
     }
 
-    /// Sends `command` unless the node owes too many answers.
-    pub(crate) fn ask(&self, command: Command) -> Pending {
-        match self.ledger.refusal(self.clock) {
-            Some(refusal) => Pending::answered(Err(refusal)),
-            None => self.node.send(command),
+    /// Sends `command` at `now`, unless the node owes too many answers.
+    pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
+        match self.ledger.refusal(now) {
+            // A node without a connection knows a better reason.
+            Some(refusal) if self.node.status() == Status::Up => Pending::answered(Err(refusal)),
+            _ => self.node.send(command),
         }
     }
 
     /// Sends the release, whatever the node owes.
-    pub(crate) fn release(&self, key: LockKey, token: OwnerToken, ttl: Duration, expected: bool) -> Unanswered {
-        let command = Command { verb: Verb::Release, key, token };
+    pub(crate) fn release(&self, subject: Arc<Subject>, matters_until: Instant, expected: bool) -> Unanswered {
+        let command = Command { verb: Verb::Release, subject };
         let answer = self.node.send(command.clone());
-        Unanswered { command, answer, matters_until: self.clock.now().after(ttl), expected }
+        Unanswered { command, answer, matters_until, expected }
     }
 
     /// Sees to it that `release` is answered.
-    pub(crate) fn see_through(&self, mut release: Unanswered) {
-        let settled = match release.answer.try_answer() {
-            Some(answer) if settles(&answer) => Some(answer),
-            // The command did not get through; the task sends it again.
-            Some(answer) => {
-                release.answer = Pending::answered(answer);
-                None
+    pub(crate) fn see_through(&self, release: Unanswered) {
+        match (&release.answer, &self.queue) {
+            (Pending::Answered(Some(answer)), _) if settles(answer) => {
+                self.ledger.settle(&release, answer, self.node.label());
             }
-            None => None,
-        };
-        match (settled, &self.queue) {
-            (Some(answer), _) => self.ledger.settle(&release, &answer, self.node.label()),
-            (None, Some(queue)) => self.ledger.keep(queue, release),
-            (None, None) => {}
+            (_, Some(queue)) => self.ledger.keep(queue, release),
+            // A node without a queue has answered.
+            (_, None) => {}
         }
     }
 }
@@ -124,10 +116,10 @@ impl fmt::Debug for Reclaim {
 
 impl Ledger {
     /// Why nothing more is asked of the node, if so.
-    fn refusal(&self, clock: Clock) -> Option<NodeError> {
+    fn refusal(&self, now: Instant) -> Option<NodeError> {
         let since = match self.waiting_since.load(Ordering::Relaxed) {
             0 => return None,
-            since => clock.now().since(Instant::from_origin(Duration::from_millis(since))),
+            since => now.since(Instant::from_origin(Duration::from_millis(since))),
         };
         let overdue = since >= STALLED_AFTER || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         overdue.then_some(NodeError::Stalled(since))
@@ -147,7 +139,7 @@ impl Ledger {
         match answer {
             Ok(Reply::NotOwner) if release.expected => {
                 self.not_owner.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(node, key = %release.command.key, "the lock was not ours any more at its release");
+                tracing::warn!(node, key = %release.command.subject.key, "the lock was not ours any more at its release");
             }
             Ok(_) => {}
             Err(error) => self.abandon(release, &error.to_string()),
@@ -156,7 +148,7 @@ impl Ledger {
 
     fn abandon(&self, release: &Unanswered, reason: &str) {
         self.abandoned.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(key = %release.command.key, reason, "a release was not confirmed; the key expires by itself");
+        tracing::warn!(key = %release.command.subject.key, reason, "a release was not confirmed; the key expires by itself");
     }
 
     fn done(&self) {

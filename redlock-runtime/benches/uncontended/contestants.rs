@@ -123,18 +123,9 @@ impl Ours {
     }
 }
 
+#[distributed_lock(key = "{key}", ttl = 30, manager = manager)]
 async fn locked(manager: &LockManager, key: &str) -> Result<(), LockError> {
-    use redlock_runtime::__private as p;
-    let acquire =
-        p::acquire(Some(manager), format_args!("{}", p::part(key, &[])), p::Settings { ttl: Some(TTL), wait: None });
-    let guard = match acquire.await {
-        Ok(g) => g,
-        Err(e) => return p::from_lock_error(e),
-    };
-    match p::hold(&guard, async move { Ok(()) }).await {
-        Ok(v) => v,
-        Err(e) => p::from_lock_error(e),
-    }
+    Ok(())
 }
 
 impl Contestant for Ours {

@@ -1,7 +1,12 @@
 //! What a lock costs when nobody else wants it: ours through the attribute, beside a raw redis-rs pair and rslock.
 //!
 //! `cargo bench -p redlock-runtime` prints the table and writes it to `benches/uncontended.md`.
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a benchmark that cannot run should say so and stop"
+)]
 
 mod contestants;
 mod measure;

@@ -12,53 +12,50 @@ use crate::options::{LockRequest, Wait};
 use crate::ownership::Ownership;
 use crate::quorum::Verdict;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// # Cancel safety
 /// Dropped at any await, it leaves nothing behind: the [`Ownership`] of the round sends its release.
-pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Box<Ownership>, LockError> {
+pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Ownership, LockError> {
     let key = request.key.below(&core.namespace);
     key.check()?;
     let ttl = core.policy.checked_ttl(request.ttl.unwrap_or(core.policy.default_ttl))?;
     let wait = request.wait.unwrap_or(core.policy.default_wait);
     let begun = core.clock.now();
-    let elapsed = || core.clock.now().since(begun);
+    let mut now = begun;
     let mut retry = Retry::new(wait, ttl, core.policy.node_timeout(ttl));
 
     if core.is_closed() {
         return Err(LockError::Closed);
     }
-    core.started(wait).await;
-    let mut is_contended = false;
+    if core.is_starting() {
+        core.started(wait).await;
+        now = core.clock.now();
+    }
+    let mut outcome = Outcome::Silent;
     loop {
-        let mut round = Ownership::claim(core, &key, ttl);
-        let patience = retry.patience(elapsed());
-        is_contended = match round.decided(patience).await {
+        let mut round = Ownership::claim(core, &key, ttl, now);
+        let patience = retry.patience(now.since(begun));
+        outcome = match round.decided(patience).await {
             Verdict::Reached => return Ok(round),
-            Verdict::Contended => true,
+            Verdict::Contended => Outcome::Contended,
             // What the round before has seen stands, unless this one had the time to see something else.
-            Verdict::OutOfReach | Verdict::Open => is_contended && retry.is_cut(patience),
+            Verdict::OutOfReach | Verdict::Open if retry.is_cut(patience) => outcome,
+            Verdict::OutOfReach | Verdict::Open => Outcome::Silent,
         };
-        let (outcome, error) = if is_contended {
-            (Outcome::Contended, contended(wait, round.key().clone(), elapsed()))
-        } else {
-            (Outcome::Silent, round.failure())
-        };
-        // Sent before the pause: votes that did not suffice must not be in anybody's way.
-        drop(round);
-        match retry.pause(outcome, elapsed(), fastrand::f64()) {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(error),
+        let waited = core.clock.now().since(begun);
+        match retry.pause(outcome, waited, fastrand::f64()) {
+            Some(pause) => {
+                // The release must be on its way before the pause: votes that did not suffice are in everybody's way.
+                drop(round);
+                tokio::time::sleep(pause).await;
+            }
+            None if outcome == Outcome::Silent => return Err(round.failure()),
+            None if wait == Wait::None => return Err(LockError::Contended { key }),
+            None => return Err(LockError::TimedOut { key, waited }),
         }
         if core.is_closed() {
             return Err(LockError::Closed);
         }
-    }
-}
-
-fn contended(wait: Wait, key: crate::key::LockKey, waited: Duration) -> LockError {
-    match wait {
-        Wait::None => LockError::Contended { key },
-        Wait::For(_) | Wait::Forever => LockError::TimedOut { key, waited },
+        now = core.clock.now();
     }
 }

@@ -149,7 +149,7 @@ impl LockManagerBuilder {
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::Tokio;
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
-        self.finish(ManagerId::random(), clock, Box::new([Reclaim::at_once(node, clock)]), Arc::default())
+        self.finish(ManagerId::random(), clock, Box::new([Reclaim::at_once(node)]), Arc::default())
     }
 
     fn finish(self, id: ManagerId, clock: Clock, nodes: Box<[Reclaim]>, changed: Arc<Notify>) -> LockManager {

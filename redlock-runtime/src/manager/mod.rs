@@ -38,7 +38,7 @@ use std::time::Duration;
 /// writes: where that must never happen, let the written resource check a number that grows with each owner.
 #[derive(Clone, Debug)]
 pub struct LockManager {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// What became of the releases of a manager, counted per node and summed since the start.

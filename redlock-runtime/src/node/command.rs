@@ -6,15 +6,34 @@ use crate::node::redis::RedisRequest;
 use crate::token::OwnerToken;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// One atomic command about one lock.
+/// One atomic command.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
+    /// Shared by all commands of one acquisition, to all nodes.
+    pub(crate) subject: Arc<Subject>,
+}
+
+/// What a command is about: a key, and the token that wants it or has it.
+#[derive(Debug)]
+pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
+}
+
+impl Command {
+    /// The name of the key in Redis.
+    pub(crate) fn key(&self) -> &str {
+        self.subject.key.name()
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        self.subject.token.as_str()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +72,6 @@ pub(crate) enum Pending {
 impl Pending {
     pub(crate) const fn answered(answer: Answer) -> Self {
         Self::Answered(Some(answer))
-    }
-
-    /// The answer if it is here; `None` otherwise. Registers no waker.
-    pub(crate) fn try_answer(&mut self) -> Option<Answer> {
-        match self.poll_answer(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => Some(answer),
-            Poll::Pending => None,
-        }
     }
 
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {

@@ -6,7 +6,7 @@
 use crate::clock::Clock;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::{RedisNode, endpoint::Endpoint};
-use crate::node::{Command, Node, Reply, Verb};
+use crate::node::{Command, Node, Reply, Subject, Verb};
 use crate::token::{ManagerId, OwnerToken};
 use fastrand::Rng;
 use redlock_tests::RedisServer;
@@ -65,7 +65,8 @@ impl Pair {
     }
 
     async fn ask(&self, verb: Verb, key: usize, token: usize) -> (Reply, Reply) {
-        let command = Command { verb, key: KEYS[key].into(), token: self.tokens[token] };
+        let subject = Subject { key: KEYS[key].into(), token: self.tokens[token] };
+        let command = Command { verb, subject: Arc::new(subject) };
         (self.memory.send(command.clone()).await.unwrap(), self.redis.send(command).await.unwrap())
     }
 

@@ -34,7 +34,7 @@ impl MemoryNode {
 
     pub(crate) fn execute(&self, command: &Command) -> Reply {
         let now = self.clock.now();
-        let (key, token) = (command.key.name(), command.token.as_str());
+        let (key, token) = (command.key(), command.token());
         let mut state = self.state();
         match command.verb {
             Verb::SetNx { ttl } => {
@@ -84,11 +84,12 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::Subject;
     use crate::token::{ManagerId, OwnerToken};
     use std::time::Duration;
 
-    fn command(verb: Verb, key: &str, token: &OwnerToken) -> Command {
-        Command { verb, key: key.into(), token: *token }
+    fn command(verb: Verb, key: &str, token: OwnerToken) -> Command {
+        Command { verb, subject: Arc::new(Subject { key: key.into(), token }) }
     }
 
     #[tokio::test(start_paused = true)]
@@ -96,7 +97,7 @@ mod tests {
         let node = MemoryNode::new(Clock::Tokio);
         let token = OwnerToken::new(ManagerId::random());
         for i in 0..10 * SWEEP_FROM {
-            node.execute(&command(Verb::SetNx { ttl: Duration::from_millis(10) }, &i.to_string(), &token));
+            node.execute(&command(Verb::SetNx { ttl: Duration::from_millis(10) }, &i.to_string(), token));
             tokio::time::advance(Duration::from_millis(1)).await;
         }
         assert!(node.state().held.len() <= SWEEP_FROM);

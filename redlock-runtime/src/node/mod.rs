@@ -6,7 +6,7 @@ mod differential;
 pub(crate) mod memory;
 pub(crate) mod redis;
 
-pub(crate) use self::command::{Answer, Command, Pending, Reply, Verb};
+pub(crate) use self::command::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;

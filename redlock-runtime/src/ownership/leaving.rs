@@ -2,8 +2,7 @@
 
 use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::key::LockKey;
-use crate::node::{Answer, Pending, Reply};
+use crate::node::{Answer, Pending, Reply, Subject};
 use crate::quorum::{Tally, Verdict};
 use crate::reclaim::Unanswered;
 use std::future::poll_fn;
@@ -14,19 +13,28 @@ use std::time::Duration;
 /// Releases on their way. Dropped, they are seen through in the background.
 #[must_use]
 pub(crate) struct Leaving {
-    pub(super) core: Arc<Core>,
-    pub(super) key: LockKey,
-    pub(super) held_for: Duration,
-    pub(super) releases: Vec<Release>,
+    core: Arc<Core>,
+    subject: Arc<Subject>,
+    held_for: Duration,
+    releases: Vec<Release>,
 }
 
-pub(super) struct Release {
-    pub(super) node: usize,
-    pub(super) sent: Unanswered,
-    pub(super) answer: Option<Answer>,
+struct Release {
+    node: usize,
+    sent: Unanswered,
+    answer: Option<Answer>,
 }
 
 impl Leaving {
+    pub(super) fn new(core: &Arc<Core>, subject: &Arc<Subject>, held_for: Duration) -> Self {
+        let releases = Vec::with_capacity(core.nodes.len());
+        Self { core: Arc::clone(core), subject: Arc::clone(subject), held_for, releases }
+    }
+
+    pub(super) fn add(&mut self, node: usize, sent: Unanswered) {
+        self.releases.push(Release { node, sent, answer: None });
+    }
+
     /// Waits until a majority has confirmed the release.
     ///
     /// # Errors
@@ -46,7 +54,7 @@ impl Leaving {
         });
         match tokio::time::timeout(patience, answers).await {
             Ok(Verdict::Reached) => Ok(()),
-            Ok(Verdict::Contended) => Err(LockError::Lost { key: self.key.clone(), held_for: self.held_for }),
+            Ok(Verdict::Contended) => Err(LockError::Lost { key: self.subject.key.clone(), held_for: self.held_for }),
             _ => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
         }
     }
@@ -76,7 +84,7 @@ impl Leaving {
             let node = self.core.nodes.get(release.node)?.label().into();
             Some(NodeFailure { node, error })
         });
-        self.core.no_quorum(Some(&self.key), failures.collect())
+        self.core.no_quorum(Some(&self.subject.key), failures.collect())
     }
 }
 
@@ -86,9 +94,7 @@ impl Drop for Leaving {
             if let Some(answer) = answer {
                 sent.answer = Pending::answered(answer);
             }
-            if let Some(reclaim) = self.core.nodes.get(node) {
-                reclaim.see_through(sent);
-            }
+            self.core.see_through(node, sent);
         }
     }
 }

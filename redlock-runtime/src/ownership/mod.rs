@@ -6,15 +6,15 @@ mod leaving;
 mod standing;
 
 pub(crate) use self::leaving::Leaving;
-use self::leaving::Release;
 use self::standing::{InFlight, Standing, Vote};
 use crate::clock::Instant;
 use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::key::LockKey;
 use crate::lease;
-use crate::node::{Command, Verb};
+use crate::node::{Command, Subject, Verb};
 use crate::quorum::Verdict;
+use crate::reclaim::Unanswered;
 use crate::token::OwnerToken;
 use std::fmt;
 use std::future::poll_fn;
@@ -24,8 +24,7 @@ use std::time::Duration;
 
 pub(crate) struct Ownership {
     core: Arc<Core>,
-    key: LockKey,
-    token: OwnerToken,
+    subject: Arc<Subject>,
     ttl: Duration,
     begun: Instant,
     standing: Mutex<Standing>,
@@ -33,25 +32,24 @@ pub(crate) struct Ownership {
 
 impl Ownership {
     /// Asks every node for the lock with a new token.
-    pub(crate) fn claim(core: &Arc<Core>, key: &LockKey, ttl: Duration) -> Box<Self> {
-        let ownership = Box::new(Self {
+    pub(crate) fn claim(core: &Arc<Core>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
+        let ownership = Self {
             core: Arc::clone(core),
-            key: key.clone(),
-            token: OwnerToken::new(core.id),
+            subject: Arc::new(Subject { key: key.clone(), token: OwnerToken::new(core.id) }),
             ttl,
-            begun: core.clock.now(),
+            begun: now,
             standing: Mutex::new(Standing::new(core.nodes.len())),
-        });
-        ownership.ask(Verb::SetNx { ttl });
+        };
+        ownership.ask(Verb::SetNx { ttl }, now);
         ownership
     }
 
-    pub(crate) const fn key(&self) -> &LockKey {
-        &self.key
+    pub(crate) fn key(&self) -> &LockKey {
+        &self.subject.key
     }
 
-    pub(crate) const fn token(&self) -> &OwnerToken {
-        &self.token
+    pub(crate) fn token(&self) -> &OwnerToken {
+        &self.subject.token
     }
 
     pub(crate) const fn ttl(&self) -> Duration {
@@ -70,19 +68,28 @@ impl Ownership {
     /// How much longer the lock is provably ours.
     pub(crate) fn validity(&self) -> Duration {
         let mut standing = self.standing();
-        standing.settle();
-        // Read after the answers: it may only err towards a shorter validity.
-        standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+        let validity = |standing: &Standing| {
+            // The time is read after the answers: it may only err towards a shorter validity.
+            standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+        };
+        match validity(&standing) {
+            Duration::ZERO => {
+                standing.settle();
+                validity(&standing)
+            }
+            // Answers that came since can only add to it, and matter when it is used up.
+            proven => proven,
+        }
     }
 
-    /// Sends `verb` to every node at once. Returns the lease end that a positive answer proves: it counts from before
-    /// the first send.
-    fn ask(&self, verb: Verb) -> Instant {
+    /// Sends `verb` to every node at once. Returns the lease end that a positive answer proves, counted from `now`,
+    /// which must be before the first send.
+    fn ask(&self, verb: Verb, now: Instant) -> Instant {
         let mut standing = self.standing();
         standing.settle();
-        let end = self.core.clock.now().after(lease::provable(self.ttl, self.core.policy.drift_factor));
+        let end = now.after(lease::provable(self.ttl, self.core.policy.drift_factor));
         for (node, reclaim) in standing.nodes.iter_mut().zip(&self.core.nodes) {
-            let answer = reclaim.ask(Command { verb, key: self.key.clone(), token: self.token });
+            let answer = reclaim.ask(Command { verb, subject: Arc::clone(&self.subject) }, now);
             node.awaits(InFlight { end, answer });
         }
         end
@@ -111,7 +118,7 @@ impl Ownership {
     /// [`LockError::Lost`] when too many nodes say that the lock is not ours, [`LockError::NoQuorum`] when too few
     /// answer in time. Neither takes away what was proven before.
     pub(crate) async fn extend(&self) -> Result<(), LockError> {
-        let wanted = self.ask(Verb::Extend { ttl: self.ttl });
+        let wanted = self.ask(Verb::Extend { ttl: self.ttl }, self.core.clock.now());
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
             standing.poll(cx);
@@ -135,7 +142,7 @@ impl Ownership {
     }
 
     pub(crate) fn lost(&self) -> LockError {
-        LockError::Lost { key: self.key.clone(), held_for: self.age() }
+        LockError::Lost { key: self.key().clone(), held_for: self.age() }
     }
 
     /// The error for a round that too few nodes answered.
@@ -147,26 +154,33 @@ impl Ownership {
         let failures = self.core.nodes.iter().zip(&standing.nodes).filter_map(|(reclaim, node)| {
             Some(NodeFailure { node: reclaim.label().into(), error: node.reason(silence)? })
         });
-        self.core.no_quorum(Some(&self.key), failures.collect())
+        self.core.no_quorum(Some(self.key()), failures.collect())
     }
 
-    /// Sends the release to every node that may hold the lock for this token. Later calls send nothing.
-    pub(crate) fn leave(&self) -> Leaving {
+    /// Sends the release to every node that may hold the lock for this token, and hands `each` what is unanswered.
+    /// Later calls send nothing.
+    fn release(&self, mut each: impl FnMut(usize, Unanswered)) {
         let mut standing = self.standing();
-        standing.settle();
-        let mut releases = Vec::new();
-        if !std::mem::replace(&mut standing.released, true) {
-            for (index, (reclaim, node)) in self.core.nodes.iter().zip(&standing.nodes).enumerate() {
-                if node.may_hold() {
-                    let expected = node.vote == Vote::Granted;
-                    let release = reclaim.release(self.key.clone(), self.token, self.ttl, expected);
-                    releases.push(Release { node: index, sent: release, answer: None });
-                }
-            }
+        if std::mem::replace(&mut standing.released, true) {
+            return;
         }
-        // Their answers say nothing any more: the release follows them on the same connection.
-        standing.nodes.iter_mut().for_each(|node| node.in_flight = None);
-        Leaving { core: Arc::clone(&self.core), key: self.key.clone(), held_for: self.age(), releases }
+        standing.settle();
+        let matters_until = self.core.clock.now().after(self.ttl);
+        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
+            if node.may_hold() {
+                let expected = node.vote == Vote::Granted;
+                each(index, reclaim.release(Arc::clone(&self.subject), matters_until, expected));
+            }
+            // Its answer says nothing any more: the release follows on the same connection.
+            node.in_flight = None;
+        }
+    }
+
+    /// Gives the lock back; the answers can be waited for.
+    pub(crate) fn leave(&self) -> Leaving {
+        let mut leaving = Leaving::new(&self.core, &self.subject, self.age());
+        self.release(|node, sent| leaving.add(node, sent));
+        leaving
     }
 
     fn standing(&self) -> MutexGuard<'_, Standing> {
@@ -177,15 +191,15 @@ impl Ownership {
 
 impl Drop for Ownership {
     fn drop(&mut self) {
-        drop(self.leave());
+        self.release(|node, sent| self.core.see_through(node, sent));
     }
 }
 
 impl fmt::Debug for Ownership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ownership")
-            .field("key", &self.key)
-            .field("token", &self.token)
+            .field("key", self.key())
+            .field("token", self.token())
             .field("nodes", &self.standing().nodes)
             .finish_non_exhaustive()
     }

@@ -46,5 +46,8 @@ pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + S
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
     let request = LockRequest { key: key.to_string().into(), ttl: settings.ttl, wait: settings.wait };
     let manager = manager.cloned();
-    Box::pin(async move { manager.map_or_else(installed::current, Ok)?.acquire(request).await })
+    Box::pin(async move {
+        let manager = manager.map_or_else(installed::current, Ok)?;
+        crate::acquire::acquire(&manager.core, request).await.map(LockGuard::new)
+    })
 }

@@ -6,6 +6,7 @@ mod exits;
 mod keys;
 mod options;
 mod shapes;
+mod size;
 
 // The files that must compile in silence, for clippy.
 #[path = "../../ui/pass/async_trait.rs"]

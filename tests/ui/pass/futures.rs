@@ -37,7 +37,7 @@ pub fn boxed(id: u64) -> Pin<Box<dyn Future<Output = Result<u64, LockError>> + S
 #[distributed_lock(key = "order:{id}")]
 #[must_use]
 pub fn alias(id: &u64) -> BoxFuture<'_, Result<Box<dyn Send>, LockError>> {
-    Box::pin(async { Ok(Box::new(*id) as Box<dyn Send>) })
+    Box::pin(async { Ok(Box::new(*id)) })
 }
 
 /// # Errors

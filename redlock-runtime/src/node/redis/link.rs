@@ -26,7 +26,7 @@ pub(super) struct Capabilities {
 impl Link {
     /// Puts `command` into the connection's queue before it returns.
     pub(super) fn send(self: Arc<Self>, command: Command) -> Pending {
-        let (key, token) = (command.key.name(), command.token.as_str());
+        let (key, token) = (command.key(), command.token());
         let wire = match command.verb {
             Verb::SetNx { ttl } => set(key, token, ttl, |set| set.arg("NX")),
             Verb::Extend { ttl } if self.capabilities.set_ifeq => {

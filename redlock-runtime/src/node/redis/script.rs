@@ -43,7 +43,7 @@ impl Script {
 }
 
 fn call(eval: &str, script: &str, command: &Command) -> Cmd {
-    let (key, token) = (command.key.name(), command.token.as_str());
+    let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(6, key.len() + token.len() + script.len() + 32);
     call.arg(eval).arg(script).arg(1).arg(key).arg(token);
     if let Verb::Extend { ttl } = command.verb {

@@ -12,7 +12,9 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// Speaks TLS on `stream`, and refuses a server whose certificate is not for `host`.
 pub(super) async fn client(host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    TlsConnector::from(Arc::new(configuration()?)).connect(name, stream).await
+    // Reading the certificates takes a while.
+    let configuration = tokio::task::spawn_blocking(configuration).await.map_err(io::Error::other)??;
+    TlsConnector::from(Arc::new(configuration)).connect(name, stream).await
 }
 
 /// Read anew for each connection, so that a renewed CA bundle is used without a restart.
