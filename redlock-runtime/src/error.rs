@@ -142,6 +142,8 @@ pub enum NodeError {
     Unreachable(Box<str>),
     /// The connection broke before the answer came.
     Disconnected,
+    /// No answer by the time the others had decided the outcome.
+    Unanswered,
     /// No answer within the node timeout.
     TimedOut(Duration),
     /// The node has not answered an earlier command for this long; nothing more is asked of it until it does.
@@ -159,6 +161,7 @@ impl fmt::Display for NodeError {
         match self {
             Self::Unreachable(reason) => write!(f, "not connected: {reason}"),
             Self::Disconnected => f.write_str("the connection broke before the answer"),
+            Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
             Self::Refused(answer) => write!(f, "answered {answer}"),

@@ -16,6 +16,7 @@ mod changes;
 mod clock;
 mod core;
 mod error;
+mod from_lock_error;
 mod guard;
 mod hold;
 mod key;
@@ -30,11 +31,12 @@ mod reclaim;
 mod token;
 
 pub use self::error::{LockError, NodeError, NodeFailure};
+pub use self::from_lock_error::FromLockError;
 pub use self::guard::LockGuard;
 pub use self::key::LockKey;
 pub use self::manager::{LockManager, LockManagerBuilder, ReleaseStats};
 pub use self::options::{LockRequest, Wait};
-pub use self::private::{FromLockError, LockKeyPart};
+pub use self::private::LockKeyPart;
 pub use self::token::OwnerToken;
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]

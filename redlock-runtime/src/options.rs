@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Everything counts: waiting for the holder, talking to the nodes, connecting at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// One try. A held key is [`LockError::Contended`] at once.
+    /// One try. A held key is [`LockError::Contended`] at once; a server that does not answer within the node timeout is
+    /// [`LockError::NoQuorum`].
     None,
     /// Until the lock is obtained or this time is over; [`LockError::TimedOut`] then.
     For(Duration),

@@ -40,7 +40,7 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), LockError> {
     let manager = start().await?;
     // From here on, every annotated function uses this manager.
-    manager.clone().install()?;
+    manager.install()?;
 
     take_turns().await?;
     fail_at_once().await;

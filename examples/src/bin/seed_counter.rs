@@ -95,7 +95,7 @@ async fn run_workers(mode: &str, counter: &str) -> Result<(), Box<dyn Error>> {
 async fn work(locked: bool, counter: &str) -> Result<(), Box<dyn Error>> {
     // The counter is on the same server and has the key's name; the namespace keeps the lock away from it.
     let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
-    manager.clone().install()?;
+    manager.install()?;
     let redis = redlock_examples::data_store().await?;
     let mut tasks = JoinSet::new();
     for _ in 0..TASKS_PER_PROCESS {

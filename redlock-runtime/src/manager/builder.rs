@@ -96,7 +96,10 @@ impl LockManagerBuilder {
     }
 
     /// Puts every key below `namespace` and a colon, so that several applications can share a server.
-    /// Default: none; the key is the name in Redis.
+    /// Default: none; the key is the name in Redis, so that it means the same to every other Redlock client.
+    ///
+    /// Locks and data share the names of a database: a lock called `order:7` cannot be taken, ever, where an order is
+    /// stored under `order:7`. A namespace such as `locks` keeps them apart.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self

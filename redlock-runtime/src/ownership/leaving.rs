@@ -55,7 +55,8 @@ impl Leaving {
         match tokio::time::timeout(patience, answers).await {
             Ok(Verdict::Reached) => Ok(()),
             Ok(Verdict::Contended) => Err(LockError::Lost { key: self.subject.key.clone(), held_for: self.held_for }),
-            _ => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
+            Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),
+            Err(_) => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
         }
     }
 

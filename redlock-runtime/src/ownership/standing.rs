@@ -152,7 +152,8 @@ impl NodeStanding {
         match (silence, self.vote) {
             (Some(silence), _) if self.in_flight.is_some() => Some(silence.clone()),
             (_, Vote::NotOurs) => Some(NodeError::Held),
-            (_, Vote::Open | Vote::Granted | Vote::Failed) => self.failure.clone(),
+            (_, Vote::Open) => Some(self.failure.clone().unwrap_or(NodeError::Unanswered)),
+            (_, Vote::Granted | Vote::Failed) => self.failure.clone(),
         }
     }
 }
