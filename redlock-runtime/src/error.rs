@@ -45,7 +45,8 @@ pub enum LockError {
         /// One cause for each node that did not agree.
         causes: Box<[NodeFailure]>,
     },
-    /// The lease ran out before the body was done; the body was stopped.
+    /// The lock is not held any more although it was not given back: its lease ran out, or its key was deleted. A body
+    /// that was running has been stopped.
     #[non_exhaustive]
     Lost {
         /// What was held.
@@ -93,7 +94,7 @@ impl fmt::Display for LockError {
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
             Self::Lost { key, held_for } => {
-                write!(f, "the lease on {:?} ran out after {held_for:.1?}, before the work was done", key.as_str())
+                write!(f, "{:?} was lost after it had been held for {held_for:.1?}", key.as_str())
             }
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(

@@ -14,7 +14,6 @@
 mod acquire;
 mod changes;
 mod clock;
-mod core;
 mod error;
 mod from_lock_error;
 mod guard;
@@ -28,6 +27,7 @@ mod ownership;
 mod private;
 mod quorum;
 mod reclaim;
+mod shared;
 mod token;
 
 pub use self::error::{LockError, NodeError, NodeFailure};

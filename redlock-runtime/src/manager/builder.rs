@@ -2,7 +2,6 @@
 
 use super::LockManager;
 use crate::clock::Clock;
-use crate::core::Core;
 use crate::error::LockError;
 use crate::node::Node;
 use crate::node::memory::MemoryNode;
@@ -10,6 +9,7 @@ use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::options::{Policy, Wait};
 use crate::reclaim::Reclaim;
+use crate::shared::Core;
 use crate::token::ManagerId;
 use std::collections::HashSet;
 use std::fmt;
@@ -150,7 +150,7 @@ impl LockManagerBuilder {
     }
 
     pub(super) fn build_in_memory(self) -> LockManager {
-        let clock = Clock::Tokio;
+        let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
         self.finish(ManagerId::random(), clock, Box::new([Reclaim::at_once(node)]), Arc::default())
     }

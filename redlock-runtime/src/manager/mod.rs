@@ -5,7 +5,6 @@ pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
 use crate::acquire::acquire;
-use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::from_lock_error::FromLockError;
 use crate::guard::LockGuard;
@@ -13,6 +12,7 @@ use crate::hold::hold;
 use crate::node::Status;
 use crate::options::{LockRequest, Wait};
 use crate::reclaim::Reclaim;
+use crate::shared::Core;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

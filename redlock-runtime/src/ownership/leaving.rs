@@ -1,10 +1,10 @@
 //! Giving a lock back at every node that may hold it.
 
-use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::node::{Answer, Pending, Reply, Subject};
 use crate::quorum::{Tally, Verdict};
 use crate::reclaim::Unanswered;
+use crate::shared::Core;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
