@@ -30,14 +30,19 @@ pub(crate) enum Clock {
     Boot,
     /// The tokio clock, which stands still under `tokio::time::pause` and jumps with `advance`:
     /// the clock of the embedded memory node, so that tests run in virtual time.
-    Tokio,
+    Tokio { origin: tokio::time::Instant },
 }
 
 impl Clock {
+    /// The tokio clock, from now on: a paused runtime has a time of its own.
+    pub(crate) fn tokio() -> Self {
+        Self::Tokio { origin: tokio::time::Instant::now() }
+    }
+
     pub(crate) fn now(self) -> Instant {
         match self {
             Self::Boot => Instant(boot::now()),
-            Self::Tokio => Instant(virtual_time::now()),
+            Self::Tokio { origin } => Instant(tokio::time::Instant::now().saturating_duration_since(origin)),
         }
     }
 }
@@ -69,17 +74,6 @@ mod boot {
     }
 }
 
-mod virtual_time {
-    use std::sync::OnceLock;
-    use std::time::Duration;
-    use tokio::time::Instant;
-
-    pub(super) fn now() -> Duration {
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        Instant::now().saturating_duration_since(*ORIGIN.get_or_init(Instant::now))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,8 +94,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_tokio_clock_follows_virtual_time() {
-        let start = Clock::Tokio.now();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        let clock = Clock::tokio();
         tokio::time::advance(Duration::from_secs(3600)).await;
-        assert_eq!(Clock::Tokio.now().since(start), Duration::from_secs(3600));
+        assert_eq!(clock.now(), Instant::from_origin(Duration::from_secs(3600)));
     }
 }

@@ -45,7 +45,8 @@ pub enum LockError {
         /// One cause for each node that did not agree.
         causes: Box<[NodeFailure]>,
     },
-    /// The lease ran out before the body was done; the body was stopped.
+    /// The lock is not held any more although it was not given back: its lease ran out, or its key was deleted. A body
+    /// that was running has been stopped.
     #[non_exhaustive]
     Lost {
         /// What was held.
@@ -93,7 +94,7 @@ impl fmt::Display for LockError {
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
             Self::Lost { key, held_for } => {
-                write!(f, "the lease on {:?} ran out after {held_for:.1?}, before the work was done", key.as_str())
+                write!(f, "{:?} was lost after it had been held for {held_for:.1?}", key.as_str())
             }
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(
@@ -142,6 +143,8 @@ pub enum NodeError {
     Unreachable(Box<str>),
     /// The connection broke before the answer came.
     Disconnected,
+    /// No answer by the time the others had decided the outcome.
+    Unanswered,
     /// No answer within the node timeout.
     TimedOut(Duration),
     /// The node has not answered an earlier command for this long; nothing more is asked of it until it does.
@@ -159,6 +162,7 @@ impl fmt::Display for NodeError {
         match self {
             Self::Unreachable(reason) => write!(f, "not connected: {reason}"),
             Self::Disconnected => f.write_str("the connection broke before the answer"),
+            Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
             Self::Refused(answer) => write!(f, "answered {answer}"),

@@ -70,7 +70,7 @@ impl LockKey {
 
     /// The same key below `namespace`, which is empty or ends in its separator.
     pub(crate) fn below(self, namespace: &str) -> Self {
-        if namespace.is_empty() {
+        if namespace.is_empty() && self.start == 0 {
             return self;
         }
         Self { name: [namespace, self.as_str()].concat().into(), start: namespace.len() }
@@ -138,6 +138,14 @@ mod tests {
         assert_eq!((key.name(), key.as_str()), ("shop:order:7", "order:7"));
         assert_eq!(key, LockKey::from("order:7"));
         assert_eq!(LockKey::from("a").below("").name(), "a");
+    }
+
+    #[test]
+    fn a_key_means_the_same_to_every_manager_whatever_namespace_it_comes_from() {
+        let key = LockKey::from("order:7").below("shop:");
+        assert_eq!(key.clone().below("").name(), "order:7");
+        assert_eq!(key.clone().below("shop:").name(), "shop:order:7");
+        assert_eq!(key.below("bank:").name(), "bank:order:7");
     }
 
     #[test]

@@ -14,8 +14,8 @@
 mod acquire;
 mod changes;
 mod clock;
-mod core;
 mod error;
+mod from_lock_error;
 mod guard;
 mod hold;
 mod key;
@@ -27,14 +27,16 @@ mod ownership;
 mod private;
 mod quorum;
 mod reclaim;
+mod shared;
 mod token;
 
 pub use self::error::{LockError, NodeError, NodeFailure};
+pub use self::from_lock_error::FromLockError;
 pub use self::guard::LockGuard;
 pub use self::key::LockKey;
 pub use self::manager::{LockManager, LockManagerBuilder, ReleaseStats};
 pub use self::options::{LockRequest, Wait};
-pub use self::private::{FromLockError, LockKeyPart};
+pub use self::private::LockKeyPart;
 pub use self::token::OwnerToken;
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]

@@ -7,14 +7,17 @@ use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
 ///
-/// Everything counts: waiting for the holder, talking to the nodes, connecting at the start.
+/// Everything counts: waiting for the holder, talking to the nodes, connecting at the start, which may take two seconds.
+/// Waiting is for holders: servers that are gone are [`LockError::NoQuorum`] after about one second, unless the wait is
+/// shorter or has no end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// One try. A held key is [`LockError::Contended`] at once.
+    /// One try. A held key is [`LockError::Contended`] at once; a server that does not answer within the node timeout is
+    /// [`LockError::NoQuorum`].
     None,
     /// Until the lock is obtained or this time is over; [`LockError::TimedOut`] then.
     For(Duration),
-    /// Until the lock is obtained.
+    /// Until the lock is obtained, also from servers that are gone for a while.
     Forever,
 }
 

@@ -6,33 +6,31 @@
 mod retry;
 
 use self::retry::{Outcome, Retry};
-use crate::core::Core;
 use crate::error::LockError;
+use crate::key::LockKey;
 use crate::options::{LockRequest, Wait};
 use crate::ownership::Ownership;
 use crate::quorum::Verdict;
+use crate::shared::Core;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// # Cancel safety
 /// Dropped at any await, it leaves nothing behind: the [`Ownership`] of the round sends its release.
 pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Ownership, LockError> {
-    let key = request.key.below(&core.namespace);
-    key.check()?;
-    let ttl = core.policy.checked_ttl(request.ttl.unwrap_or(core.policy.default_ttl))?;
-    let wait = request.wait.unwrap_or(core.policy.default_wait);
+    let Wanted { key, ttl, wait } = Wanted::checked(core, request)?;
     let begun = core.clock.now();
     let mut now = begun;
-    let mut retry = Retry::new(wait, ttl, core.policy.node_timeout(ttl));
-
-    if core.is_closed() {
-        return Err(LockError::Closed);
-    }
     if core.is_starting() {
         core.started(wait).await;
         now = core.clock.now();
     }
+    let mut retry = Retry::new(wait, ttl, core.policy.node_timeout(ttl));
     let mut outcome = Outcome::Silent;
     loop {
+        if core.is_closed() {
+            return Err(LockError::Closed);
+        }
         let mut round = Ownership::claim(core, &key, ttl, now);
         let patience = retry.patience(now.since(begun));
         outcome = match round.decided(patience).await {
@@ -43,19 +41,41 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Ow
             Verdict::OutOfReach | Verdict::Open => Outcome::Silent,
         };
         let waited = core.clock.now().since(begun);
-        match retry.pause(outcome, waited, fastrand::f64()) {
-            Some(pause) => {
-                // The release must be on its way before the pause: votes that did not suffice are in everybody's way.
-                drop(round);
-                tokio::time::sleep(pause).await;
-            }
-            None if outcome == Outcome::Silent => return Err(round.failure()),
-            None if wait == Wait::None => return Err(LockError::Contended { key }),
-            None => return Err(LockError::TimedOut { key, waited }),
-        }
-        if core.is_closed() {
-            return Err(LockError::Closed);
-        }
+        let Some(pause) = retry.pause(outcome, waited, fastrand::f64()) else {
+            return Err(failure(outcome, &round, wait, waited));
+        };
+        // The release must be on its way before the pause: votes that did not suffice are in everybody's way.
+        drop(round);
+        tokio::time::sleep(pause).await;
         now = core.clock.now();
+    }
+}
+
+fn failure(outcome: Outcome, round: &Ownership, wait: Wait, waited: Duration) -> LockError {
+    let key = round.key().clone();
+    match (outcome, wait) {
+        (Outcome::Silent, _) => round.failure(),
+        (Outcome::Contended, Wait::None) => LockError::Contended { key },
+        (Outcome::Contended, Wait::For(_) | Wait::Forever) => LockError::TimedOut { key, waited },
+    }
+}
+
+/// A request with everything decided.
+struct Wanted {
+    key: LockKey,
+    ttl: Duration,
+    wait: Wait,
+}
+
+impl Wanted {
+    fn checked(core: &Core, request: LockRequest) -> Result<Self, LockError> {
+        let key = request.key.below(&core.namespace);
+        key.check()?;
+        let ttl = core.policy.checked_ttl(request.ttl.unwrap_or(core.policy.default_ttl))?;
+        let wait = match request.wait.unwrap_or(core.policy.default_wait) {
+            Wait::For(Duration::ZERO) => Wait::None,
+            wait => wait,
+        };
+        Ok(Self { key, ttl, wait })
     }
 }

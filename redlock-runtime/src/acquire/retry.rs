@@ -8,6 +8,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(80);
 /// With less time than this left, another round is not worth its commands.
 const LAST_MOMENT: Duration = Duration::from_millis(2);
 
+/// A caller with a limit does not wait for servers that are gone for longer than this: waiting is for holders.
+const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+
 /// Why a round did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -25,6 +28,8 @@ pub(super) struct Retry {
     /// How far the patience may grow when the nodes turn out to be slow rather than dead.
     most_patience: Duration,
     pause: Duration,
+    /// When the first of the silent rounds ended that were the last ones.
+    silent_since: Option<Duration>,
 }
 
 impl Retry {
@@ -34,7 +39,13 @@ impl Retry {
             Wait::For(limit) => Some(limit),
             Wait::Forever => None,
         };
-        Self { limit, patience: node_timeout, most_patience: node_timeout.max(ttl / 10), pause: FIRST_PAUSE }
+        Self {
+            limit,
+            patience: node_timeout,
+            most_patience: node_timeout.max(ttl / 10),
+            pause: FIRST_PAUSE,
+            silent_since: None,
+        }
     }
 
     /// How long the next round may take.
@@ -58,14 +69,22 @@ impl Retry {
     ///
     /// There is always a round after the last sleep, and it ends within the wait.
     pub(super) fn pause(&mut self, outcome: Outcome, elapsed: Duration, random: f64) -> Option<Duration> {
-        if outcome == Outcome::Silent {
-            self.patience = (self.patience * 2).min(self.most_patience);
-        }
+        let silence = self.silence(outcome, elapsed);
         let pause = self.pause.mul_f64(0.5 + random);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         let Some(limit) = self.limit else { return Some(pause) };
         let left = limit.saturating_sub(elapsed);
-        (left >= LAST_MOMENT).then(|| pause.min(left / 2))
+        (silence < LONGEST_SILENCE && left >= LAST_MOMENT).then(|| pause.min(left / 2))
+    }
+
+    /// For how long no round has heard enough nodes. The next one is given more time: they may be slow and not dead.
+    fn silence(&mut self, outcome: Outcome, elapsed: Duration) -> Duration {
+        if outcome == Outcome::Contended {
+            self.silent_since = None;
+            return Duration::ZERO;
+        }
+        self.patience = (self.patience * 2).min(self.most_patience);
+        elapsed.saturating_sub(*self.silent_since.get_or_insert(elapsed))
     }
 }
 
@@ -112,6 +131,20 @@ mod tests {
             let patience = retry.patience(Duration::from_millis(late));
             assert!(patience <= LAST_MOMENT && retry.is_cut(patience), "{patience:?} at {late} ms");
         }
+    }
+
+    #[test]
+    fn dead_servers_are_not_waited_for_like_a_holder() {
+        let at = Duration::from_millis;
+        let mut limited = retry(Wait::For(Duration::from_secs(10)));
+        assert!(limited.pause(Outcome::Silent, at(50), 0.5).is_some());
+        assert!(limited.pause(Outcome::Silent, at(900), 0.5).is_some());
+        assert!(limited.pause(Outcome::Contended, at(1000), 0.5).is_some(), "somebody answered");
+        assert!(limited.pause(Outcome::Silent, at(1100), 0.5).is_some());
+        assert!(limited.pause(Outcome::Silent, at(2100), 0.5).is_none());
+        let mut endless = retry(Wait::Forever);
+        assert!(endless.pause(Outcome::Silent, at(50), 0.5).is_some());
+        assert!(endless.pause(Outcome::Silent, at(100_000), 0.5).is_some());
     }
 
     #[test]

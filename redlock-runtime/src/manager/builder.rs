@@ -2,7 +2,6 @@
 
 use super::LockManager;
 use crate::clock::Clock;
-use crate::core::Core;
 use crate::error::LockError;
 use crate::node::Node;
 use crate::node::memory::MemoryNode;
@@ -10,6 +9,7 @@ use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::options::{Policy, Wait};
 use crate::reclaim::Reclaim;
+use crate::shared::Core;
 use crate::token::ManagerId;
 use std::collections::HashSet;
 use std::fmt;
@@ -96,7 +96,10 @@ impl LockManagerBuilder {
     }
 
     /// Puts every key below `namespace` and a colon, so that several applications can share a server.
-    /// Default: none; the key is the name in Redis.
+    /// Default: none; the key is the name in Redis, so that it means the same to every other Redlock client.
+    ///
+    /// Locks and data share the names of a database: a lock called `order:7` cannot be taken, ever, where an order is
+    /// stored under `order:7`. A namespace such as `locks` keeps them apart.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
@@ -147,7 +150,7 @@ impl LockManagerBuilder {
     }
 
     pub(super) fn build_in_memory(self) -> LockManager {
-        let clock = Clock::Tokio;
+        let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
         self.finish(ManagerId::random(), clock, Box::new([Reclaim::at_once(node)]), Arc::default())
     }

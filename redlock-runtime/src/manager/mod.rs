@@ -5,14 +5,14 @@ pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
 use crate::acquire::acquire;
-use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
+use crate::from_lock_error::FromLockError;
 use crate::guard::LockGuard;
 use crate::hold::hold;
 use crate::node::Status;
 use crate::options::{LockRequest, Wait};
-use crate::private::FromLockError;
 use crate::reclaim::Reclaim;
+use crate::shared::Core;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -154,8 +154,8 @@ impl LockManager {
     ///
     /// # Errors
     /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).
-    pub fn install(self) -> Result<(), LockError> {
-        installed::install(self)
+    pub fn install(&self) -> Result<(), LockError> {
+        installed::install(self.clone())
     }
 
     /// Runs `future` with this manager in place of the installed one.
@@ -185,7 +185,8 @@ impl LockManager {
         installed::current()
     }
 
-    /// Waits until a majority of the nodes is connected, for two seconds at most.
+    /// Waits until a majority of the nodes is connected, for two seconds at most: long enough for a server that starts
+    /// at the same time.
     ///
     /// Calls work without it. It is for a service that wants to know at the start whether its Redis is there.
     ///

@@ -2,12 +2,8 @@
 
 use crate::error::NodeError;
 use crate::key::LockKey;
-use crate::node::redis::RedisRequest;
 use crate::token::OwnerToken;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// One atomic command.
@@ -61,31 +57,3 @@ pub(crate) enum Reply {
 }
 
 pub(crate) type Answer = Result<Reply, NodeError>;
-
-/// The answer to a command that was sent, given out once.
-#[derive(Debug)]
-pub(crate) enum Pending {
-    Answered(Option<Answer>),
-    Redis(RedisRequest),
-}
-
-impl Pending {
-    pub(crate) const fn answered(answer: Answer) -> Self {
-        Self::Answered(Some(answer))
-    }
-
-    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        match self {
-            Self::Answered(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Redis(request) => request.poll_answer(cx),
-        }
-    }
-}
-
-impl Future for Pending {
-    type Output = Answer;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        self.poll_answer(cx)
-    }
-}

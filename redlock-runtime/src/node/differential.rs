@@ -54,7 +54,7 @@ struct Pair {
 
 impl Pair {
     async fn start(server: &RedisServer) -> Self {
-        let memory = Node::Memory(Arc::new(MemoryNode::new(Clock::Tokio)));
+        let memory = Node::Memory(Arc::new(MemoryNode::new(Clock::tokio())));
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
         let redis = Node::Redis(RedisNode::start(endpoint, "differential".into(), Arc::default(), &Handle::current()));
         redis.up().await;

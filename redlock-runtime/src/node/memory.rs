@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn abandoned_locks_do_not_pile_up() {
-        let node = MemoryNode::new(Clock::Tokio);
+        let node = MemoryNode::new(Clock::tokio());
         let token = OwnerToken::new(ManagerId::random());
         for i in 0..10 * SWEEP_FROM {
             node.execute(&command(Verb::SetNx { ttl: Duration::from_millis(10) }, &i.to_string(), token));

@@ -4,9 +4,11 @@ mod command;
 #[cfg(test)]
 mod differential;
 pub(crate) mod memory;
+mod pending;
 pub(crate) mod redis;
 
-pub(crate) use self::command::{Answer, Command, Pending, Reply, Subject, Verb};
+pub(crate) use self::command::{Answer, Command, Reply, Subject, Verb};
+pub(crate) use self::pending::Pending;
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
@@ -31,8 +33,8 @@ pub(crate) enum Status {
 impl Node {
     /// Puts `command` into the order of the node's connection before it returns; the answer comes later, if at all.
     ///
-    /// A command that was sent is executed even when its [`Pending`] is dropped, unless the connection breaks; the
-    /// exception is a command that is dropped before the connection got round to writing it, which is never executed.
+    /// Whether a command is executed whose [`Pending`] is dropped before it was written is left open; after that it is,
+    /// unless the connection breaks.
     pub(crate) fn send(&self, command: Command) -> Pending {
         match self {
             Self::Redis(node) => node.send(command),

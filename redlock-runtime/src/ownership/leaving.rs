@@ -1,10 +1,10 @@
 //! Giving a lock back at every node that may hold it.
 
-use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::node::{Answer, Pending, Reply, Subject};
 use crate::quorum::{Tally, Verdict};
 use crate::reclaim::Unanswered;
+use crate::shared::Core;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -55,7 +55,8 @@ impl Leaving {
         match tokio::time::timeout(patience, answers).await {
             Ok(Verdict::Reached) => Ok(()),
             Ok(Verdict::Contended) => Err(LockError::Lost { key: self.subject.key.clone(), held_for: self.held_for }),
-            _ => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
+            Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),
+            Err(_) => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
         }
     }
 

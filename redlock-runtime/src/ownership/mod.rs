@@ -8,13 +8,13 @@ mod standing;
 pub(crate) use self::leaving::Leaving;
 use self::standing::{InFlight, Standing, Vote};
 use crate::clock::Instant;
-use crate::core::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::key::LockKey;
 use crate::lease;
 use crate::node::{Command, Subject, Verb};
 use crate::quorum::Verdict;
 use crate::reclaim::Unanswered;
+use crate::shared::Core;
 use crate::token::OwnerToken;
 use std::fmt;
 use std::future::poll_fn;
@@ -28,6 +28,8 @@ pub(crate) struct Ownership {
     ttl: Duration,
     begun: Instant,
     standing: Mutex<Standing>,
+    /// Held while an extension waits: an answer wakes one task.
+    extending: tokio::sync::Mutex<()>,
 }
 
 impl Ownership {
@@ -39,6 +41,7 @@ impl Ownership {
             ttl,
             begun: now,
             standing: Mutex::new(Standing::new(core.nodes.len())),
+            extending: tokio::sync::Mutex::const_new(()),
         };
         ownership.ask(Verb::SetNx { ttl }, now);
         ownership
@@ -60,11 +63,6 @@ impl Ownership {
         self.core.policy.node_timeout(self.ttl)
     }
 
-    /// How long ago the lock was asked for.
-    pub(crate) fn age(&self) -> Duration {
-        self.core.clock.now().since(self.begun)
-    }
-
     /// How much longer the lock is provably ours.
     pub(crate) fn validity(&self) -> Duration {
         let mut standing = self.standing();
@@ -73,7 +71,8 @@ impl Ownership {
             standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
         };
         match validity(&standing) {
-            Duration::ZERO => {
+            // Whoever waits for an extension takes in the answers.
+            Duration::ZERO if self.extending.try_lock().is_ok() => {
                 standing.settle();
                 validity(&standing)
             }
@@ -118,6 +117,7 @@ impl Ownership {
     /// [`LockError::Lost`] when too many nodes say that the lock is not ours, [`LockError::NoQuorum`] when too few
     /// answer in time. Neither takes away what was proven before.
     pub(crate) async fn extend(&self) -> Result<(), LockError> {
+        let _turn = self.extending.lock().await;
         let wanted = self.ask(Verb::Extend { ttl: self.ttl }, self.core.clock.now());
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
@@ -127,7 +127,10 @@ impl Ownership {
                 return Poll::Ready(Ok(()));
             }
             match standing.tally().verdict() {
-                Verdict::Contended => Poll::Ready(Err(self.lost())),
+                Verdict::Contended => {
+                    let held_for = self.held_for(&standing);
+                    Poll::Ready(Err(LockError::Lost { key: self.key().clone(), held_for }))
+                }
                 _ if standing.nodes.iter().all(|node| node.in_flight.is_none()) => {
                     Poll::Ready(Err(self.no_quorum(&standing, None)))
                 }
@@ -142,7 +145,7 @@ impl Ownership {
     }
 
     pub(crate) fn lost(&self) -> LockError {
-        LockError::Lost { key: self.key().clone(), held_for: self.age() }
+        LockError::Lost { key: self.key().clone(), held_for: self.held_for(&self.standing()) }
     }
 
     /// The error for a round that too few nodes answered.
@@ -178,9 +181,16 @@ impl Ownership {
 
     /// Gives the lock back; the answers can be waited for.
     pub(crate) fn leave(&self) -> Leaving {
-        let mut leaving = Leaving::new(&self.core, &self.subject, self.age());
+        let held_for = self.held_for(&self.standing());
+        let mut leaving = Leaving::new(&self.core, &self.subject, held_for);
         self.release(|node, sent| leaving.add(node, sent));
         leaving
+    }
+
+    /// For how long the lock was provably ours.
+    fn held_for(&self, standing: &Standing) -> Duration {
+        let now = self.core.clock.now();
+        standing.proven_until.map_or(Duration::ZERO, |end| end.min(now).since(self.begun))
     }
 
     fn standing(&self) -> MutexGuard<'_, Standing> {

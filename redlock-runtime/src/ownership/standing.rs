@@ -9,6 +9,8 @@ use std::task::{Context, Poll, Waker};
 
 pub(super) struct Standing {
     pub(super) nodes: Box<[NodeStanding]>,
+    /// The latest moment until which the lock ever was provably ours.
+    pub(super) proven_until: Option<Instant>,
     pub(super) released: bool,
 }
 
@@ -50,7 +52,7 @@ pub(super) struct InFlight {
 impl Standing {
     pub(super) fn new(nodes: usize) -> Self {
         let node = || NodeStanding { vote: Vote::Open, end: None, failure: None, may_hold: false, in_flight: None };
-        Self { nodes: std::iter::repeat_with(node).take(nodes).collect(), released: false }
+        Self { nodes: std::iter::repeat_with(node).take(nodes).collect(), proven_until: None, released: false }
     }
 
     /// Takes in the answers that are here.
@@ -59,8 +61,12 @@ impl Standing {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
+        let mut is_news = false;
         for node in &mut self.nodes {
-            node.poll(cx);
+            is_news |= node.poll(cx);
+        }
+        if is_news {
+            self.proven_until = self.proven_until.max(self.valid_until());
         }
     }
 
@@ -106,14 +112,17 @@ impl NodeStanding {
         self.may_hold |= self.in_flight.replace(sent).is_some();
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) {
+    /// Whether there was an answer.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         if let Some(sent) = &mut self.in_flight
             && let Poll::Ready(answer) = sent.answer.poll_answer(cx)
         {
             let end = sent.end;
             self.in_flight = None;
             self.take_in(answer, end);
+            return true;
         }
+        false
     }
 
     fn take_in(&mut self, answer: Answer, end: Instant) {
@@ -152,7 +161,8 @@ impl NodeStanding {
         match (silence, self.vote) {
             (Some(silence), _) if self.in_flight.is_some() => Some(silence.clone()),
             (_, Vote::NotOurs) => Some(NodeError::Held),
-            (_, Vote::Open | Vote::Granted | Vote::Failed) => self.failure.clone(),
+            (_, Vote::Open) => Some(self.failure.clone().unwrap_or(NodeError::Unanswered)),
+            (_, Vote::Granted | Vote::Failed) => self.failure.clone(),
         }
     }
 }

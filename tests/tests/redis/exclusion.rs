@@ -78,7 +78,8 @@ async fn one_of_many_tries_at_once_succeeds_at_most() {
         let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
         for round in 0..20 {
             let mut tries = JoinSet::new();
-            for manager in managers.iter().cloned() {
+            for manager in &managers {
+                let manager = manager.clone();
                 tries.spawn(async move { manager.try_acquire(format!("order:{round}")).await });
             }
             let guards: Vec<_> = tries.join_all().await.into_iter().filter_map(Result::ok).collect();

@@ -1,6 +1,6 @@
 //! Other clients on the same key: they exclude us and are excluded by us.
 
-use crate::support::{assert_nothing_left, barrier, manager};
+use crate::support::{acquired_everywhere, assert_nothing_left, barrier, manager};
 use redlock_runtime::{LockError, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, redis_cli};
 use std::time::Duration;
@@ -39,8 +39,7 @@ async fn our_lock_excludes_a_plain_set_of_redis_cli() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
-        let guard = manager.acquire(KEY).await.unwrap();
-        barrier(&nodes).await;
+        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
         for node in nodes.iter() {
             assert_eq!(redis_cli(node, &SET).await, NIL);
             assert_eq!(redis_cli(node, &["GET", KEY]).await, guard.token().as_str());
@@ -98,7 +97,7 @@ async fn a_key_of_another_type_counts_as_held() {
 async fn a_lock_replaced_by_a_key_of_another_type_is_lost() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
-    let guard = manager.acquire(KEY).await.unwrap();
+    let guard = acquired_everywhere(&manager, &nodes, KEY).await;
     for node in nodes.iter() {
         put_list(node).await;
     }
@@ -113,7 +112,7 @@ async fn a_lock_replaced_by_a_key_of_another_type_is_lost() {
 async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
-    let guard = manager.acquire(KEY).await.unwrap();
+    let guard = acquired_everywhere(&manager, &nodes, KEY).await;
     for node in nodes.iter() {
         put_list(node).await;
     }

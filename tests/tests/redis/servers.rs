@@ -1,6 +1,6 @@
 //! Kinds of servers and log-ins: what works, and what a refusal looks like.
 
-use crate::support::{assert_nothing_left, builder, causes, connected, manager};
+use crate::support::{acquired_everywhere, assert_nothing_left, builder, causes, connected, manager};
 use redlock_runtime::{LockError, LockManager, NodeError};
 use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 
@@ -9,6 +9,8 @@ const KEY: &str = "order:7";
 /// All that an ACL user needs, for keys that start with `order:`. `eval` is for servers that have lost their scripts,
 /// `pexpire` for servers without `SET IFEQ`.
 const RULES: [&str; 8] = ["~order:*", "+set", "+get", "+del", "+pexpire", "+evalsha", "+eval", "+script|load"];
+
+type Configure = fn(Builder) -> Builder;
 
 async fn one(configure: impl Fn(Builder) -> Builder) -> Nodes {
     Nodes::start_with(1, |_, builder| configure(builder)).await
@@ -39,7 +41,7 @@ fn refusal(error: &LockError) -> String {
 
 #[tokio::test]
 async fn password_user_database_socket_and_old_protocol_work() {
-    let settings: [(&str, fn(Builder) -> Builder); 6] = [
+    let settings: [(&str, Configure); 6] = [
         ("plain", |builder| builder),
         ("password", |builder| builder.password("p@ss:w/rd")),
         ("user", |builder| builder.password("x").user("alice", "w0nder", "~* &* +@all")),
@@ -88,7 +90,7 @@ async fn a_wrong_password_is_a_clear_error_without_the_password() {
         let nodes =
             one(|builder| if old { configure(builder).without_command("HELLO") } else { configure(builder) }).await;
         let address = format!("127.0.0.1:{}", nodes[0].port());
-        let wrong = "Password authentication failed";
+        let wrong = "that user or password is wrong";
         let logins = [("", "NOAUTH"), (":secret-3@", wrong), ("alice:secret-3@", wrong)];
         for (login, expected) in logins {
             let manager = at(format!("redis://{login}{address}"));
@@ -141,7 +143,7 @@ async fn scripts_that_a_server_has_lost_are_loaded_again() {
     for size in crate::support::SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
-        let guard = manager.acquire(KEY).await.unwrap();
+        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
         nodes.flush_scripts().await;
         guard.extend().await.unwrap();
         nodes.flush_scripts().await;

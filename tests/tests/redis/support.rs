@@ -1,7 +1,7 @@
 //! What most tests here need: managers that do not give up early, and the question what is left in Redis.
 
 use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, NodeError};
-use redlock_tests::{Nodes, PATIENCE, Proxy, eventually};
+use redlock_tests::{Nodes, PATIENCE, Proxy, eventually, eventually_eq};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -50,6 +50,13 @@ pub(crate) async fn wait_until_all_vote(manager: &LockManager, nodes: &Nodes) {
     })
     .await;
     nodes.assert_empty(PATIENCE).await;
+}
+
+/// Takes the lock, and waits until the last node holds it, too: an acquisition is done when a majority does.
+pub(crate) async fn acquired_everywhere(manager: &LockManager, nodes: &Nodes, key: &str) -> LockGuard {
+    let guard = manager.acquire(key).await.unwrap();
+    eventually_eq(PATIENCE, "every node holds the lock", nodes.len(), async || holders(nodes, &guard).await).await;
+    guard
 }
 
 /// How many running nodes hold the lock for `guard`.

@@ -1,6 +1,6 @@
 //! Waiting for a lock that another holds: how long, and what is true afterwards (defects 7 and 8 of peers).
 
-use crate::support::{SIZES, assert_nothing_left, holders, majority, manager};
+use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, holders, majority, manager};
 use redlock_runtime::{LockError, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::{Duration, Instant};
@@ -68,8 +68,7 @@ async fn no_wait_is_one_try() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
-        let guard = manager.acquire(KEY).await.unwrap();
-        crate::support::barrier(&nodes).await;
+        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
         let before = nodes[0].inspect().calls("set").await;
         for request in [LockRequest::new(KEY).wait(Wait::None), LockRequest::new(KEY).wait(Duration::ZERO)] {
             let error = manager.acquire(request).await.unwrap_err();

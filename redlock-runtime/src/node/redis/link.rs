@@ -75,6 +75,10 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
     if error.is_io_error() || error.kind() == ErrorKind::Parse {
         return NodeError::Disconnected;
     }
+    if error.kind() == ErrorKind::AuthenticationFailed {
+        // The client crate does not keep the server's words.
+        return NodeError::Refused("that user or password is wrong".into());
+    }
     let code = error.code().unwrap_or_default();
     let answer = match error.detail() {
         Some(detail) => format!("{code} {detail}"),

@@ -13,6 +13,7 @@ mod tls;
 use self::endpoint::Endpoint;
 use self::link::Link;
 pub(crate) use self::request::RedisRequest;
+use self::supervisor::Supervised;
 use crate::changes;
 use crate::error::NodeError;
 use crate::node::{Command, Pending, Status};
@@ -47,7 +48,7 @@ impl RedisNode {
     pub(crate) fn start(endpoint: Endpoint, client_name: String, changed: Arc<Notify>, runtime: &Handle) -> Arc<Self> {
         let shared = Arc::new(Shared { state: RwLock::new(State::Starting), changed });
         let node = Self { label: endpoint.label().into(), shared: Arc::clone(&shared), supervisor: OnceLock::new() };
-        let task = runtime.spawn(supervisor::supervise(endpoint, client_name, shared));
+        let task = runtime.spawn(supervisor::supervise(endpoint, client_name, Supervised(shared)));
         // The lock is new, so this cannot fail.
         let _ = node.supervisor.set(task.abort_handle());
         Arc::new(node)

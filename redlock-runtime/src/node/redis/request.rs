@@ -14,6 +14,7 @@ pub(crate) struct RedisRequest {
     command: Command,
     /// `None` only while it is being dropped.
     answer: Option<Wire>,
+    is_repeated: bool,
 }
 
 type Wire = ReusableBoxFuture<'static, Result<Value, RedisError>>;
@@ -21,7 +22,7 @@ type Wire = ReusableBoxFuture<'static, Result<Value, RedisError>>;
 impl RedisRequest {
     /// Puts `wire` into the connection's queue before it returns.
     pub(super) fn start(link: Arc<Link>, command: Command, wire: Cmd) -> Pending {
-        let mut request = Self { answer: Some(send(&link, wire)), link, command };
+        let mut request = Self { answer: Some(send(&link, wire)), link, command, is_repeated: false };
         // The first poll sends the command.
         match request.poll_answer(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => Pending::answered(answer),
@@ -29,12 +30,19 @@ impl RedisRequest {
         }
     }
 
+    pub(crate) const fn is_repeated(&self) -> bool {
+        self.is_repeated
+    }
+
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
         while let Some(answer) = &mut self.answer {
             match ready!(answer.poll(cx)).and_then(Value::extract_error) {
                 Ok(value) => return Poll::Ready(reply(self.command.verb, &value)),
                 Err(error) => match self.by_source(&error) {
-                    Some(wire) => self.answer = Some(send(&self.link, wire)),
+                    Some(wire) => {
+                        self.answer = Some(send(&self.link, wire));
+                        self.is_repeated = true;
+                    }
                     // Whatever stands there instead, the token does not own the lock any more.
                     None if is_of_another_type(&error) => return Poll::Ready(Ok(Reply::NotOwner)),
                     None => return Poll::Ready(Err(refused(&error))),

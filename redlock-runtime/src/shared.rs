@@ -11,7 +11,12 @@ use crate::reclaim::{Reclaim, Unanswered};
 use crate::token::ManagerId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::Notify;
+
+/// The longest that a call waits for the first connections. They have limits of their own, which count only as long as
+/// the runtime of the manager is driven.
+const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -71,19 +76,16 @@ impl Core {
     ///
     /// Without this the first calls after the start would fail only because they came too early.
     pub(crate) async fn started(&self, wait: Wait) {
-        match wait {
-            // Who does not wait for holders still waits for the connection, which has its own limit.
-            Wait::None | Wait::Forever => self.first_connections().await,
-            Wait::For(limit) => {
-                // Late is not an error here: the round says which node is missing.
-                let _ = tokio::time::timeout(limit, self.first_connections()).await;
-            }
+        let limit = match wait {
+            // Who does not wait for holders still waits for the first connection.
+            Wait::None | Wait::Forever => FIRST_CONNECTIONS,
+            Wait::For(limit) => limit.min(FIRST_CONNECTIONS),
+        };
+        let is_started = || self.is_up() || self.count(|status| *status == Status::Starting) == 0;
+        // Late is not an error here: the round says which node is missing.
+        if tokio::time::timeout(limit, changes::until(&self.changed, is_started)).await.is_ok() {
+            self.started.store(true, Ordering::Relaxed);
         }
-    }
-
-    async fn first_connections(&self) {
-        changes::until(&self.changed, || self.is_up() || self.count(|status| *status == Status::Starting) == 0).await;
-        self.started.store(true, Ordering::Relaxed);
     }
 
     /// Waits until a majority is connected.

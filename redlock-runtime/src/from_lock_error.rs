@@ -1,6 +1,6 @@
 //! How a lock error becomes the return value of an annotated function.
 
-use crate::LockError;
+use crate::error::LockError;
 
 /// A return type that can carry a [`LockError`].
 ///
@@ -40,15 +40,4 @@ impl<E: From<LockError>> CarriesLockError for E {
     fn carrying(error: LockError) -> Self {
         error.into()
     }
-}
-
-/// The default for `on_error`.
-#[must_use]
-pub fn from_lock_error<R: FromLockError>(error: LockError) -> R {
-    R::from_lock_error(error)
-}
-
-/// `on_error = handler`. A function, so that the argument of a closure has a type.
-pub fn handle_lock_error<R, H: FnOnce(LockError) -> R>(handler: H, error: LockError) -> R {
-    handler(error)
 }

@@ -1,9 +1,11 @@
 //! Releases in the background: every release is kept until its node has answered.
 //!
 //! `Drop` can send a release but cannot wait for the answer. The answer still matters: a server may have lost its
-//! scripts, and a connection may break with the release on it. So each node has a task that takes the unanswered
-//! releases in the order in which they were sent, and sends again what a broken connection swallowed.
+//! scripts, and a connection may break with the release on it. So each node has a [`collector`] that takes the answers.
 
+mod collector;
+
+use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
@@ -32,7 +34,7 @@ pub(crate) struct Reclaim {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     unanswered: AtomicUsize,
-    /// Since when the oldest release has been waiting, in milliseconds of the clock; 0 when none is.
+    /// Since when the oldest release has been waiting for its answer, in milliseconds of the clock; 0 when none is.
     waiting_since: AtomicU64,
     /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
     matters_until: AtomicU64,
@@ -42,14 +44,15 @@ pub(crate) struct Ledger {
     pub(crate) abandoned: AtomicU64,
 }
 
-/// A release that was sent.
+/// A release that was sent. It counts as unanswered until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
+    ledger: Arc<Ledger>,
     command: Command,
     pub(crate) answer: Pending,
     /// The key has expired by then, so that the release has nothing left to do.
     matters_until: Instant,
-    /// Whether the node had confirmed that it held the lock for us.
+    /// Whether the node is known to have held the lock for us, and to have been asked only once to give it back.
     expected: bool,
 }
 
@@ -58,7 +61,7 @@ impl Reclaim {
     pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
         let ledger = Arc::new(Ledger::default());
         let (queue, unanswered) = mpsc::unbounded_channel();
-        runtime.spawn(collect(node.clone(), clock, Arc::clone(&ledger), unanswered));
+        runtime.spawn(Collector::new(node.clone(), clock, Arc::clone(&ledger), unanswered).run());
         Self { node, ledger, queue: Some(queue) }
     }
 
@@ -90,18 +93,22 @@ impl Reclaim {
 
     /// Sends the release, whatever the node owes.
     pub(crate) fn release(&self, subject: Arc<Subject>, matters_until: Instant, expected: bool) -> Unanswered {
+        self.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
+        self.ledger.matters_until.fetch_max(millis(matters_until), Ordering::Relaxed);
         let command = Command { verb: Verb::Release, subject };
         let answer = self.node.send(command.clone());
-        Unanswered { command, answer, matters_until, expected }
+        Unanswered { ledger: Arc::clone(&self.ledger), command, answer, matters_until, expected }
     }
 
     /// Sees to it that `release` is answered.
     pub(crate) fn see_through(&self, release: Unanswered) {
         match (&release.answer, &self.queue) {
-            (Pending::Answered(Some(answer)), _) if settles(answer) => {
-                self.ledger.settle(&release, answer, self.node.label());
+            (Pending::Answered(Some(answer)), _) if settles(answer) => release.settle(answer, self.node.label()),
+            (_, Some(queue)) => {
+                if let Err(gone) = queue.send(release) {
+                    gone.0.abandon("the runtime has ended");
+                }
             }
-            (_, Some(queue)) => self.ledger.keep(queue, release),
             // A node without a queue has answered.
             (_, None) => {}
         }
@@ -125,38 +132,6 @@ impl Ledger {
         overdue.then_some(NodeError::Stalled(since))
     }
 
-    fn keep(&self, queue: &mpsc::UnboundedSender<Unanswered>, release: Unanswered) {
-        self.matters_until.fetch_max(millis(release.matters_until), Ordering::Relaxed);
-        self.unanswered.fetch_add(1, Ordering::Relaxed);
-        if let Err(gone) = queue.send(release) {
-            // The runtime has ended, and the connections with it: the key expires.
-            self.abandon(&gone.0, "the runtime has ended");
-            self.done();
-        }
-    }
-
-    fn settle(&self, release: &Unanswered, answer: &Answer, node: &str) {
-        match answer {
-            Ok(Reply::NotOwner) if release.expected => {
-                self.not_owner.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(node, key = %release.command.subject.key, "the lock was not ours any more at its release");
-            }
-            Ok(_) => {}
-            Err(error) => self.abandon(release, &error.to_string()),
-        }
-    }
-
-    fn abandon(&self, release: &Unanswered, reason: &str) {
-        self.abandoned.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(key = %release.command.subject.key, reason, "a release was not confirmed; the key expires by itself");
-    }
-
-    fn done(&self) {
-        if self.unanswered.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.answered.notify_waiters();
-        }
-    }
-
     /// Waits until every release is answered. `false` when some were not before they ceased to matter.
     pub(crate) async fn drained(&self, clock: Clock) -> bool {
         let limit = Instant::from_origin(Duration::from_millis(self.matters_until.load(Ordering::Relaxed)));
@@ -165,36 +140,50 @@ impl Ledger {
     }
 }
 
-/// A broken connection leaves open whether the release was executed. Any answer from the server settles it.
-const fn settles(answer: &Answer) -> bool {
-    matches!(answer, Ok(_) | Err(NodeError::Refused(_)))
-}
+impl Unanswered {
+    fn settle(&self, answer: &Answer, node: &str) {
+        match answer {
+            Ok(Reply::NotOwner) if self.expected => {
+                self.ledger.not_owner.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(node, key = %self.command.subject.key, "the lock was not ours any more at its release");
+            }
+            Ok(_) => {}
+            Err(error) => self.abandon(&error.to_string()),
+        }
+    }
 
-/// Takes the answers in the order of the sends, which is the order in which one connection gives them: so one wake-up
-/// serves a whole batch.
-async fn collect(node: Node, clock: Clock, ledger: Arc<Ledger>, mut unanswered: mpsc::UnboundedReceiver<Unanswered>) {
-    while let Some(mut release) = unanswered.recv().await {
-        ledger.waiting_since.store(millis(clock.now()).max(1), Ordering::Relaxed);
-        let answer = see_through(&node, clock, &ledger, &mut release).await;
-        ledger.waiting_since.store(0, Ordering::Relaxed);
-        ledger.settle(&release, &answer, node.label());
-        ledger.done();
+    fn abandon(&self, reason: &str) {
+        self.ledger.abandoned.fetch_add(1, Ordering::Relaxed);
+        let key = &self.command.subject.key;
+        tracing::warn!(%key, reason, "a release was not confirmed; the key expires by itself");
+    }
+
+    /// Sends the release once more, after an answer that settled nothing.
+    fn send_again(&mut self, node: &Node) {
+        self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
+        // The first one may have been executed, and its answer lost.
+        self.expected = false;
+        self.answer = node.send(self.command.clone());
     }
 }
 
-/// Sends `release` again until it is answered or the key has expired.
-async fn see_through(node: &Node, clock: Clock, ledger: &Ledger, release: &mut Unanswered) -> Answer {
-    loop {
-        let answer = (&mut release.answer).await;
-        let left = release.matters_until.since(clock.now());
-        if settles(&answer) || left.is_zero() {
-            return answer;
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if self.ledger.unanswered.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.ledger.answered.notify_waiters();
         }
-        if tokio::time::timeout(left, node.up()).await.is_err() {
-            return answer;
-        }
-        ledger.sent_again.fetch_add(1, Ordering::Relaxed);
-        release.answer = node.send(release.command.clone());
+    }
+}
+
+/// A broken connection leaves open whether the release was executed, and a server that is busy, loading or failing over
+/// will execute it later. Any other answer settles it.
+fn settles(answer: &Answer) -> bool {
+    const PASSING: [&str; 7] =
+        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "READONLY ", "TRYAGAIN "];
+    match answer {
+        Ok(_) => true,
+        Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.starts_with(code)),
+        Err(_) => false,
     }
 }
 

@@ -1,0 +1,80 @@
+//! The handlers. Those that change an order hold its lock.
+
+use crate::error::ApiError;
+use crate::orders::{Order, Orders, Status};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use redlock_runtime::{LockManager, distributed_lock};
+use serde::Deserialize;
+
+#[derive(Clone)]
+pub(crate) struct AppState {
+    pub(crate) locks: LockManager,
+    pub(crate) orders: Orders,
+}
+
+pub(crate) fn router(state: AppState) -> Router {
+    Router::new()
+        .route("/orders", post(create))
+        .route("/orders/{id}", get(show).patch(change))
+        .route("/orders/{id}/capture", post(capture))
+        .with_state(state)
+}
+
+#[derive(Deserialize)]
+struct Amount {
+    /// In cents.
+    amount: u64,
+}
+
+/// A new order needs no lock: nobody else knows its number yet.
+async fn create(
+    State(state): State<AppState>,
+    Json(body): Json<Amount>,
+) -> Result<(StatusCode, Json<Order>), ApiError> {
+    let order = state.orders.create(body.amount).await?;
+    Ok((StatusCode::CREATED, Json(order)))
+}
+
+async fn show(State(state): State<AppState>, Path(id): Path<u64>) -> Result<Json<Order>, ApiError> {
+    Ok(Json(state.orders.find(id).await?))
+}
+
+/// Takes the payment of an open order. Of several calls, one does; the others are told at once to come back later.
+///
+/// `{id}` and `state` are the names bound inside the extractors' patterns. The extractors run before the lock is taken,
+/// so a malformed request takes none. A client that hangs up drops the call, which stops the body and gives the lock
+/// back.
+#[distributed_lock(key = "order:{id}", ttl = 30, wait = none, manager = state.locks)]
+async fn capture(State(state): State<AppState>, Path(id): Path<u64>) -> Result<Json<Order>, ApiError> {
+    // Look, then act: correct only because nobody else can come in between.
+    let mut order = open_order(&state, id).await?;
+    state.orders.charge(&order).await?;
+    order.status = Status::Captured;
+    state.orders.save(&order).await?;
+    Ok(Json(order))
+}
+
+/// Changes the amount of an open order. It has the same key as [`capture`], so an order never changes while it is paid:
+/// a change waits for the payment, and then finds the order closed.
+#[distributed_lock(key = "order:{id}", ttl = 30, wait = 2, manager = state.locks)]
+async fn change(
+    State(state): State<AppState>,
+    Path(id): Path<u64>,
+    Json(body): Json<Amount>,
+) -> Result<Json<Order>, ApiError> {
+    let mut order = open_order(&state, id).await?;
+    order.amount = body.amount;
+    state.orders.save(&order).await?;
+    Ok(Json(order))
+}
+
+async fn open_order(state: &AppState, id: u64) -> Result<Order, ApiError> {
+    let order = state.orders.find(id).await?;
+    match order.status {
+        Status::Open => Ok(order),
+        Status::Captured => Err(ApiError::Captured(id)),
+    }
+}

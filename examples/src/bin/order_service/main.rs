@@ -1,0 +1,85 @@
+//! A web service whose handlers take locks: start it twice, and no order is paid twice.
+//!
+//! ```text
+//! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin order_service -- --port 3001
+//! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin order_service -- --port 3002
+//!
+//! curl -i 127.0.0.1:3001/orders -H 'content-type: application/json' -d '{"amount": 1999}'
+//! curl -i -X POST 127.0.0.1:3002/orders/1/capture
+//! ```
+//!
+//! `PAYMENT_MS` is how long a payment takes (200): with 5000, there is time to try a second call by hand.
+
+mod api;
+mod error;
+mod orders;
+
+use crate::api::{AppState, router};
+use crate::orders::Orders;
+use redlock_runtime::LockManager;
+use std::error::Error;
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("order_service: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let port = port()?;
+    // The orders are on the same server; the namespace keeps the locks away from them.
+    let locks = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
+    locks.ready().await?;
+    let state = AppState { locks: locks.clone(), orders: Orders::connect(payment_time()?).await? };
+
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    println!("order_service: listening on http://{}", listener.local_addr()?);
+    axum::serve(listener, router(state)).with_graceful_shutdown(stop_signal()).await?;
+
+    // Every request is answered; the releases of the last ones may still be on their way.
+    if !locks.shutdown().await {
+        eprintln!("order_service: some locks could not be given back and are left to expire");
+    }
+    println!("order_service: stopped");
+    Ok(())
+}
+
+/// `--port 3001`; 3000 if it is not given, any free port for 0.
+fn port() -> Result<u16, Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    match (arguments.next().as_deref(), arguments.next(), arguments.next()) {
+        (None, ..) => Ok(3000),
+        (Some("--port"), Some(port), None) => Ok(port.parse().map_err(|error| format!("--port {port}: {error}"))?),
+        _ => Err("usage: order_service [--port PORT]".into()),
+    }
+}
+
+fn payment_time() -> Result<Duration, Box<dyn Error>> {
+    let millis = std::env::var("PAYMENT_MS").unwrap_or_else(|_| "200".to_owned());
+    Ok(Duration::from_millis(millis.parse().map_err(|error| format!("PAYMENT_MS={millis}: {error}"))?))
+}
+
+/// Ctrl-C, and SIGTERM where it exists.
+async fn stop_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

@@ -1,0 +1,69 @@
+//! Orders in Redis. Nothing here is atomic on purpose: only the lock around it keeps an order from being paid twice.
+
+use crate::error::ApiError;
+use redis::aio::ConnectionManager;
+use redis::{AsyncCommands, RedisResult};
+use serde::Serialize;
+use std::time::Duration;
+
+#[derive(Clone)]
+pub(crate) struct Orders {
+    redis: ConnectionManager,
+    payment_time: Duration,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Order {
+    pub(crate) id: u64,
+    /// In cents.
+    pub(crate) amount: u64,
+    pub(crate) status: Status,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    Open,
+    Captured,
+}
+
+impl Orders {
+    pub(crate) async fn connect(payment_time: Duration) -> RedisResult<Self> {
+        Ok(Self { redis: redlock_examples::data_store().await?, payment_time })
+    }
+
+    pub(crate) async fn create(&self, amount: u64) -> RedisResult<Order> {
+        let id = self.redis.clone().incr("orders:last", 1).await?;
+        let order = Order { id, amount, status: Status::Open };
+        self.save(&order).await?;
+        Ok(order)
+    }
+
+    pub(crate) async fn find(&self, id: u64) -> Result<Order, ApiError> {
+        let fields = self.redis.clone().hmget(name(id), &["amount", "captured"]).await?;
+        let (Some(amount), Some(captured)) = fields else {
+            return Err(ApiError::NoSuchOrder(id));
+        };
+        let status = if captured { Status::Captured } else { Status::Open };
+        Ok(Order { id, amount, status })
+    }
+
+    pub(crate) async fn save(&self, order: &Order) -> RedisResult<()> {
+        let captured = matches!(order.status, Status::Captured);
+        let fields = [("amount", order.amount), ("captured", u64::from(captured))];
+        self.redis.clone().hset_multiple(name(order.id), &fields).await
+    }
+
+    /// Asks the bank for the money, which takes its time. The bank does as it is told, as often as it is told.
+    ///
+    /// A real one gets an idempotency key with the request: the lock keeps two callers apart, but it cannot finish the
+    /// work of a process that dies between the payment and [`save`](Self::save).
+    pub(crate) async fn charge(&self, order: &Order) -> RedisResult<()> {
+        tokio::time::sleep(self.payment_time).await;
+        self.redis.clone().rpush(format!("bank:charges:{}", order.id), order.amount).await
+    }
+}
+
+fn name(id: u64) -> String {
+    format!("orders:{id}")
+}

@@ -1,0 +1,102 @@
+//! A first look at `#[distributed_lock]`: two annotated functions, and what their callers see.
+//!
+//! Runs on a node inside this process, or on the Redis servers in `REDLOCK_NODES`.
+
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::sync::LazyLock;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// One call per order at a time, in all processes that use the same Redis. The others wait, up to 5 seconds.
+#[distributed_lock(key = "order:{order_id}", ttl = 30, wait = 5)]
+async fn capture_payment(clerk: &str, order_id: u64) -> Result<(), LockError> {
+    say(clerk, format_args!("order {order_id}: begins"));
+    sleep(Duration::from_millis(150)).await; // the bank is slow
+    say(clerk, format_args!("order {order_id}: done"));
+    Ok(())
+}
+
+/// One report per day at a time. A call that comes while another is at work fails at once.
+#[distributed_lock(key = "report:{day}", ttl = 30, wait = none)]
+async fn send_report(clerk: &str, day: &str) -> Result<usize, LockError> {
+    say(clerk, format_args!("report of {day}: begins"));
+    sleep(Duration::from_millis(150)).await;
+    Ok(42)
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("quickstart: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), LockError> {
+    let manager = start().await?;
+    // From here on, every annotated function uses this manager.
+    manager.install()?;
+
+    take_turns().await?;
+    fail_at_once().await;
+    give_up_halfway().await?;
+
+    chapter("Before the process ends, `shutdown` waits until every release is answered.");
+    let answered = manager.shutdown().await;
+    say("", if answered { "all locks are given back" } else { "some locks are left to expire" });
+    Ok(())
+}
+
+async fn start() -> Result<LockManager, LockError> {
+    if std::env::var_os("REDLOCK_NODES").is_none() {
+        println!("The locks are in this process, because REDLOCK_NODES is not set. To have them on Redis:");
+        println!("REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin quickstart");
+        return Ok(LockManager::in_memory());
+    }
+    let manager = LockManager::from_env()?;
+    manager.ready().await?;
+    println!("The locks are on the Redis servers in REDLOCK_NODES.");
+    Ok(manager)
+}
+
+async fn take_turns() -> Result<(), LockError> {
+    chapter("Calls for the same order take turns. Another order does not wait for them.");
+    tokio::try_join!(capture_payment("Ann", 7), capture_payment("Ben", 7), capture_payment("Cleo", 8))?;
+    Ok(())
+}
+
+async fn fail_at_once() {
+    chapter("With `wait = none`, a call that finds the key taken returns an error. Its body does not run.");
+    let report = async |clerk| match send_report(clerk, "Monday").await {
+        Ok(lines) => say(clerk, format_args!("Ok({lines})")),
+        Err(error) => say(clerk, format_args!("Err({error})")),
+    };
+    let a_little_later = async {
+        sleep(Duration::from_millis(50)).await;
+        report("Ben").await;
+    };
+    tokio::join!(report("Ann"), a_little_later);
+}
+
+async fn give_up_halfway() -> Result<(), LockError> {
+    chapter("A call that is dropped, here by a timeout, stops and gives its lock back. The next one need not wait.");
+    if timeout(Duration::from_millis(50), capture_payment("Dan", 9)).await.is_err() {
+        say("Dan", "order 9: timed out");
+    }
+    capture_payment("Eve", 9).await
+}
+
+fn chapter(title: &str) {
+    println!("\n{title}");
+}
+
+/// Prints a line with the time since the first one.
+fn say(who: &str, what: impl Display) {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    println!("{:>7} ms  {who:<5} {what}", START.elapsed().as_millis());
+}

@@ -1,0 +1,141 @@
+//! The classic check of a lock: many tasks in several processes add 1 to a number that they read first and write later.
+//!
+//! ```text
+//! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin seed_counter
+//! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin seed_counter -- --unlocked
+//! ```
+//!
+//! With the lock the number is exact. `--unlocked` leaves the lock out, and shows that the check can fail. The program
+//! starts itself again for each process; it ends with an error when the number is wrong.
+
+use redis::AsyncCommands;
+use redis::aio::ConnectionManager;
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+use std::time::Instant;
+use tokio::process::Command;
+use tokio::task::JoinSet;
+
+const PROCESSES: u64 = 5;
+const TASKS_PER_PROCESS: u64 = 100;
+const TASKS: u64 = PROCESSES * TASKS_PER_PROCESS;
+
+/// Adds 1 as `INCR` would, but in two steps.
+async fn increment(counter: &str, redis: &mut ConnectionManager) -> Result<(), TaskError> {
+    let value: u64 = redis.get(counter).await?;
+    redis.set(counter, value + 1).await.map_err(TaskError::Redis)
+}
+
+/// The same, while nobody else is at it.
+#[distributed_lock(key = "{counter}", ttl = 30, wait = "2m")]
+async fn increment_locked(counter: &str, redis: &mut ConnectionManager) -> Result<(), TaskError> {
+    increment(counter, redis).await
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("seed_counter: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => check("--locked").await,
+        ["--unlocked"] => check("--unlocked").await,
+        ["--worker", mode, counter] => work(mode == "--locked", counter).await,
+        _ => Err("usage: seed_counter [--unlocked]".into()),
+    }
+}
+
+/// Counts with several processes and looks at the number.
+async fn check(mode: &str) -> Result<(), Box<dyn Error>> {
+    // A wrong or missing URL shows here, and not in five processes at once.
+    LockManager::from_env()?.ready().await?;
+    let mut redis = redlock_examples::data_store().await?;
+    let counter = format!("seed_counter:{}", std::process::id());
+    redis.set::<_, _, ()>(&counter, 0).await?;
+
+    let lock = if mode == "--locked" { "with the lock" } else { "without a lock" };
+    println!("{TASKS} tasks in {PROCESSES} processes add 1 to {counter:?}, {lock}.");
+    let started = Instant::now();
+    let outcome = run_workers(mode, &counter).await;
+    let count: u64 = redis.get_del(&counter).await?;
+    outcome?;
+
+    println!("The number is {count}, after {:.1} s.", started.elapsed().as_secs_f64());
+    if count == TASKS { Ok(()) } else { Err(format!("{} of {TASKS} additions are lost", TASKS - count).into()) }
+}
+
+async fn run_workers(mode: &str, counter: &str) -> Result<(), Box<dyn Error>> {
+    let mut workers = JoinSet::new();
+    for _ in 0..PROCESSES {
+        let mut worker = Command::new(std::env::current_exe()?);
+        worker.args(["--worker", mode, counter]).kill_on_drop(true);
+        workers.spawn(async move { worker.status().await });
+    }
+    while let Some(ended) = workers.join_next().await {
+        let status = ended??;
+        if !status.success() {
+            return Err(format!("a process failed: {status}").into());
+        }
+    }
+    Ok(())
+}
+
+/// One process: all its tasks at once.
+async fn work(locked: bool, counter: &str) -> Result<(), Box<dyn Error>> {
+    // The counter is on the same server and has the key's name; the namespace keeps the lock away from it.
+    let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
+    manager.install()?;
+    let redis = redlock_examples::data_store().await?;
+    let mut tasks = JoinSet::new();
+    for _ in 0..TASKS_PER_PROCESS {
+        let (counter, mut redis) = (counter.to_owned(), redis.clone());
+        tasks.spawn(async move {
+            if locked { increment_locked(&counter, &mut redis).await } else { increment(&counter, &mut redis).await }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    manager.shutdown().await;
+    Ok(())
+}
+
+#[derive(Debug)]
+enum TaskError {
+    Lock(LockError),
+    Redis(redis::RedisError),
+}
+
+impl From<LockError> for TaskError {
+    fn from(error: LockError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+impl From<redis::RedisError> for TaskError {
+    fn from(error: redis::RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(error) => error.fmt(f),
+            Self::Redis(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for TaskError {}

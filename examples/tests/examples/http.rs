@@ -1,0 +1,43 @@
+//! As much of an HTTP client as the tests need.
+
+use redlock_tests::PATIENCE;
+use serde_json::Value;
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What the service answered; the body is JSON.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<u64>,
+    pub(crate) body: Value,
+}
+
+/// Sends a request and keeps the connection: dropping it is how a client hangs up.
+pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Waits for the answer.
+pub(crate) async fn receive(mut stream: TcpStream) -> Reply {
+    let mut text = String::new();
+    let reading = timeout(PATIENCE, stream.read_to_string(&mut text)).await;
+    reading.expect("the service answers").unwrap();
+    parse(&text).unwrap_or_else(|| panic!("no answer of ours: {text:?}"))
+}
+
+fn parse(text: &str) -> Option<Reply> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let retry_after = head.lines().find_map(|line| line.strip_prefix("retry-after: ")?.parse().ok());
+    Some(Reply { status, retry_after, body: serde_json::from_str(body).ok()? })
+}

@@ -1,0 +1,16 @@
+//! Runs each example as its user does: the program, its arguments, its environment, its output.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests are tests too"
+)]
+
+mod http;
+mod order_service;
+mod program;
+mod quickstart;
+mod readme;
+mod seed_counter;
+mod service;

@@ -1,0 +1,207 @@
+//! `order_service`: several processes, one Redis.
+
+use crate::http::{self, Reply};
+use crate::program::{self, alone};
+use crate::service::Service;
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use serde_json::json;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const SOON: Duration = Duration::from_millis(200);
+/// Longer than any lease and any patience here.
+const NEVER: Duration = Duration::from_secs(3600);
+
+async fn charges(server: &RedisServer, order: u64) -> Vec<u64> {
+    server.inspect().command(&["LRANGE", &format!("bank:charges:{order}"), "0", "-1"]).await
+}
+
+async fn wait_until_locked(server: &RedisServer, order: u64) {
+    let key = format!("locks:order:{order}");
+    eventually(PATIENCE, "the order is locked", async || server.inspect().get(&key).await.ok_or(())).await;
+}
+
+/// Far sooner than the lease of 30 s would end.
+async fn assert_no_lock(server: &RedisServer) {
+    eventually(PATIENCE, "no lock is left", async || {
+        let left = server.inspect().mentions("locks:").await;
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    })
+    .await;
+}
+
+#[track_caller]
+fn assert_busy(reply: &Reply) {
+    assert_eq!((reply.status, reply.retry_after), (409, Some(1)), "{reply:?}");
+    assert_eq!(reply.body, json!({"error": "busy", "message": "another request is at work on this order"}));
+}
+
+#[track_caller]
+fn assert_captured_before(reply: &Reply, order: u64) {
+    assert_eq!((reply.status, reply.retry_after), (409, None), "{reply:?}");
+    assert_eq!(reply.body, json!({"error": "captured", "message": format!("order {order} is paid already")}));
+}
+
+#[tokio::test]
+async fn two_services_capture_each_order_once() {
+    const ORDERS: usize = 8;
+    const CALLS_PER_SERVICE: usize = 3;
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let services = [Service::start(&server.url(), SOON).await, Service::start(&server.url(), SOON).await];
+    let mut calls = JoinSet::new();
+    for _ in 0..ORDERS {
+        let order = services[0].create().await;
+        for address in [services[0].address(), services[1].address()].repeat(CALLS_PER_SERVICE) {
+            let path = format!("/orders/{order}/capture");
+            calls.spawn(async move { (order, http::receive(http::send(address, "POST", &path, "").await).await) });
+        }
+    }
+    let (won, lost): (Vec<_>, Vec<_>) = calls.join_all().await.into_iter().partition(|(_, reply)| reply.status == 200);
+    assert_eq!((won.len(), lost.len()), (ORDERS, ORDERS * (2 * CALLS_PER_SERVICE - 1)), "{won:?} {lost:?}");
+    for (order, reply) in won {
+        assert_eq!(reply.body, json!({"id": order, "amount": 1999, "status": "captured"}));
+        assert_eq!(charges(&server, order).await, [1999], "order {order}");
+    }
+    let (busy, late): (Vec<_>, Vec<_>) = lost.iter().partition(|(_, reply)| reply.retry_after.is_some());
+    assert!(!busy.is_empty(), "no two calls met: {late:?}");
+    for (_, reply) in busy {
+        assert_busy(reply);
+    }
+    for (order, reply) in late {
+        assert_captured_before(reply, *order);
+    }
+    assert_no_lock(&server).await;
+}
+
+#[tokio::test]
+async fn a_locked_order_is_busy() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), SOON).await;
+    let order = service.create().await;
+    let key = format!("locks:order:{order}");
+    server.inspect().command::<()>(&["SET", &key, "somebody else", "NX", "PX", "60000"]).await;
+
+    assert_busy(&service.capture(order).await);
+    let (path, started) = (format!("/orders/{order}"), Instant::now());
+    assert_busy(&service.request("PATCH", &path, r#"{"amount": 1}"#).await);
+    assert!(started.elapsed() >= Duration::from_secs(1), "it waits, up to 2 s");
+    assert!(charges(&server, order).await.is_empty());
+    assert_eq!(server.inspect().get(&key).await.as_deref(), Some("somebody else"));
+
+    server.inspect().command::<()>(&["DEL", &key]).await;
+    assert_eq!(service.capture(order).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_order_does_not_change_while_it_is_paid() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), SOON).await;
+    let order = service.create().await;
+    let path = format!("/orders/{order}");
+    let changed = service.request("PATCH", &path, r#"{"amount": 500}"#).await;
+    assert_eq!((changed.status, changed.body["amount"].as_u64()), (200, Some(500)));
+
+    let capture = service.send("POST", &format!("{path}/capture"), "").await;
+    wait_until_locked(&server, order).await;
+    let change = service.request("PATCH", &path, r#"{"amount": 1}"#).await;
+    assert_captured_before(&change, order);
+    assert_eq!(http::receive(capture).await.status, 200);
+    assert_eq!(charges(&server, order).await, [500]);
+    let expected = json!({"id": order, "amount": 500, "status": "captured"});
+    assert_eq!(service.request("GET", &path, "").await.body, expected);
+}
+
+#[tokio::test]
+async fn an_unknown_order_is_not_found_and_not_locked() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), SOON).await;
+    for (method, path) in [("GET", "/orders/7"), ("POST", "/orders/7/capture"), ("PATCH", "/orders/7")] {
+        let reply = service.request(method, path, r#"{"amount": 1}"#).await;
+        assert_eq!((reply.status, reply.retry_after), (404, None), "{method} {path}: {reply:?}");
+        assert_eq!(reply.body, json!({"error": "not_found", "message": "there is no order 7"}));
+    }
+    assert_no_lock(&server).await;
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_frees_the_order() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), NEVER).await;
+    let order = service.create().await;
+    let capture = service.send("POST", &format!("/orders/{order}/capture"), "").await;
+    wait_until_locked(&server, order).await;
+    drop(capture);
+    assert_no_lock(&server).await;
+    assert!(charges(&server, order).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_dead_redis_is_unavailable_until_it_is_back() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), SOON).await;
+    let order = service.create().await;
+    server.kill();
+    for (method, path) in [("POST", "/orders/1/capture"), ("PATCH", "/orders/1"), ("GET", "/orders/1")] {
+        let reply = service.request(method, path, r#"{"amount": 1}"#).await;
+        assert_eq!((reply.status, reply.retry_after), (503, Some(5)), "{method} {path}: {reply:?}");
+        assert_eq!(reply.body["error"], "unavailable");
+    }
+    server.restart_empty().await;
+    eventually(PATIENCE, "the service finds Redis again", async || {
+        let reply = service.capture(order).await;
+        if reply.status == 404 { Ok(()) } else { Err(reply) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lock_needs_a_majority_of_the_nodes() {
+    let _alone = alone().await;
+    let nodes = Nodes::start(3).await;
+    let service = Service::start(&nodes.environment_value(), SOON).await;
+    let (first, second) = (service.create().await, service.create().await);
+    nodes[2].kill();
+    assert_eq!(service.capture(first).await.status, 200);
+    nodes[1].kill();
+    let reply = service.capture(second).await;
+    assert_eq!((reply.status, reply.retry_after), (503, Some(5)), "{reply:?}");
+    assert!(charges(&nodes[0], second).await.is_empty());
+    // The orders are on the node that is left.
+    assert_eq!(service.request("GET", &format!("/orders/{second}"), "").await.body["status"], "open");
+    assert_no_lock(&nodes[0]).await;
+}
+
+#[tokio::test]
+async fn a_service_that_stops_answers_first_and_leaves_no_lock() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), SOON).await;
+    let order = service.create().await;
+    let capture = service.send("POST", &format!("/orders/{order}/capture"), "").await;
+    wait_until_locked(&server, order).await;
+    service.terminate();
+    assert_eq!(http::receive(capture).await.status, 200);
+    let (status, last_line) = service.ended().await;
+    assert!(status.success(), "{status}");
+    assert_eq!(last_line.as_deref(), Some("order_service: stopped"));
+    assert!(server.inspect().mentions("locks:").await.is_empty(), "shutdown waits for the release");
+}
+
+#[tokio::test]
+async fn it_says_what_it_needs() {
+    let _alone = alone().await;
+    let outcome = program::run(program::command(env!("CARGO_BIN_EXE_order_service"), None)).await;
+    assert!(!outcome.succeeded);
+    assert_eq!(
+        outcome.stderr,
+        "order_service: REDLOCK_NODES is not set: write REDLOCK_NODES=redis://host:6379, or several URLs separated \
+         by commas\n"
+    );
+}

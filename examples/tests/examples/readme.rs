@@ -1,0 +1,57 @@
+//! The messages in README.md are those that the errors print.
+
+use crate::program::alone;
+use redlock_runtime::{LockError, LockManager, LockRequest};
+use redlock_tests::Nodes;
+use std::time::Duration;
+
+const README: &str = include_str!("../../../README.md");
+const KEY: &str = "order:7";
+
+#[track_caller]
+fn assert_documented(error: &LockError, text: &str) {
+    let name = format!("{error:?}");
+    let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let row = README.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+    let row = row.unwrap_or_else(|| panic!("no row for {name}"));
+    assert!(row.contains(text), "{name} prints:\n{text}\nThe README has:\n{row}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_on_the_way_to_the_lock_and_back() {
+    let locks = LockManager::in_memory();
+    let request = || LockRequest::new(KEY).ttl(Duration::from_secs(30));
+    let guard = locks.acquire(request()).await.unwrap();
+    let refused = [
+        locks.try_acquire(KEY).await,
+        locks.acquire(request().wait(Duration::from_secs(2))).await,
+        locks.acquire("").await,
+    ];
+    drop(guard);
+    let lost = locks.with_lock(request(), async |_| std::future::pending::<Result<(), LockError>>().await).await;
+    let not_installed = LockManager::current().map(drop);
+    assert!(locks.shutdown().await);
+    let closed = locks.acquire(KEY).await.map(drop);
+
+    let errors = refused.into_iter().map(|refused| refused.map(drop)).chain([lost, not_installed, closed]);
+    for error in errors.map(Result::unwrap_err) {
+        assert_documented(&error, &error.to_string());
+    }
+}
+
+#[tokio::test]
+async fn too_few_nodes() {
+    let _alone = alone().await;
+    let nodes = Nodes::start(3).await;
+    nodes[1].kill();
+    let locks = LockManager::builder().nodes(nodes.urls()).build().unwrap();
+    locks.ready().await.unwrap(); // the other two
+    nodes[2].freeze();
+    let error = locks.try_acquire(KEY).await.unwrap_err();
+    let mut text = error.to_string();
+    for (node, documented) in nodes.iter().zip(["10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"]) {
+        text = text.replace(&format!("127.0.0.1:{}", node.port()), documented);
+    }
+    // The number of macOS, and that of Linux.
+    assert_documented(&error, &text.replace("os error 61", "os error 111"));
+}

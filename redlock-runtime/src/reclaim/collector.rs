@@ -1,0 +1,96 @@
+//! Takes the answers to the releases of one node, and sends again what was swallowed.
+
+use super::{Ledger, Unanswered, millis, settles};
+use crate::clock::Clock;
+use crate::node::{Node, Pending};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct Collector {
+    node: Node,
+    clock: Clock,
+    ledger: Arc<Ledger>,
+    queue: mpsc::UnboundedReceiver<Unanswered>,
+    /// Taken out of the queue already, in the order of the sends.
+    waiting: VecDeque<Unanswered>,
+}
+
+impl Collector {
+    pub(super) fn new(
+        node: Node,
+        clock: Clock,
+        ledger: Arc<Ledger>,
+        queue: mpsc::UnboundedReceiver<Unanswered>,
+    ) -> Self {
+        Self { node, clock, ledger, queue, waiting: VecDeque::new() }
+    }
+
+    /// Runs until the manager and its last guard are gone, and everything is answered.
+    ///
+    /// The answers are taken in the order of the sends, which is the order in which one connection gives them: so one
+    /// wake-up serves a whole batch.
+    pub(super) async fn run(mut self) {
+        while let Some(release) = self.next().await {
+            self.see_through(release).await;
+        }
+    }
+
+    async fn next(&mut self) -> Option<Unanswered> {
+        match self.waiting.pop_front() {
+            Some(release) => Some(release),
+            None => self.queue.recv().await,
+        }
+    }
+
+    /// Waits for the answer, and sends `release` again until there is one or the key has expired.
+    async fn see_through(&mut self, mut release: Unanswered) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let was_repeated = release.answer.is_repeated();
+            self.ledger.waiting_since.store(millis(self.clock.now()).max(1), Ordering::Relaxed);
+            let answer = (&mut release.answer).await;
+            self.ledger.waiting_since.store(0, Ordering::Relaxed);
+            let left = release.matters_until.since(self.clock.now());
+            if settles(&answer) || left.is_zero() {
+                if release.answer.is_repeated() && !was_repeated {
+                    self.repeat_the_others();
+                }
+                return release.settle(&answer, self.node.label());
+            }
+            // Time for the connection to be seen as broken, and for a busy server to get on.
+            sleep(pause.min(left)).await;
+            if timeout(left, self.node.up()).await.is_err() {
+                return release.settle(&answer, self.node.label());
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            release.send_again(&self.node);
+            self.repeat_the_others();
+        }
+    }
+
+    /// What befell one release befell those behind it: sends them again at once, not one per round trip.
+    fn repeat_the_others(&mut self) {
+        while let Ok(release) = self.queue.try_recv() {
+            self.waiting.push_back(release);
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        for release in &mut self.waiting {
+            // A poll is all that a release needs whose script was lost.
+            if let Poll::Ready(answer) = release.answer.poll_answer(&mut cx) {
+                if settles(&answer) {
+                    release.answer = Pending::answered(answer);
+                } else {
+                    release.send_again(&self.node);
+                }
+            }
+        }
+    }
+}
