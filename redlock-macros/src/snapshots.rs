@@ -114,3 +114,24 @@ fn mistakes() {
         expect_file!["../snapshots/mistakes.rs"],
     );
 }
+
+/// `#[tokio::test]` is gone in a build without tests, so that no compile-fail case can show it.
+#[test]
+fn test_attribute_above() {
+    let item = "#[::core::prelude::v1::test] fn nightly() -> Result<(), Error> { \
+                let body = async { Ok(()) }; runtime.block_on(body) }";
+    let tokens = distributed_lock_tokens(r#"key = "nightly""#.parse().unwrap(), item.parse().unwrap(), false);
+    let text = tokens.to_string();
+    assert!(text.contains("an attribute above this one has made it block") && text.contains("fn nightly"), "{text}");
+}
+
+/// An editor finds the argument from inside the string; the compiler gets the escaped part in its place.
+#[test]
+fn an_editor_sees_the_argument_itself() {
+    for (for_editor, expected) in [(true, false), (false, true)] {
+        let item = "async fn capture(order_id: u64) -> Result<(), Error> { Ok(()) }";
+        let tokens =
+            distributed_lock_tokens(r#"key = "order:{order_id}""#.parse().unwrap(), item.parse().unwrap(), for_editor);
+        assert_eq!(tokens.to_string().contains("let order_id ="), expected);
+    }
+}
