@@ -19,15 +19,20 @@ where
             let __acquire = {
                 let __manager: &::redlock_runtime::__private::LockManager = &(__self
                     .locks);
-                let __settings = ::redlock_runtime::__private::Settings {
-                    ttl: ::redlock_runtime::__private::None,
-                    wait: ::redlock_runtime::__private::None,
+                let __settings = const {
+                    ::redlock_runtime::__private::Settings {
+                        ttl: ::redlock_runtime::__private::None,
+                        wait: ::redlock_runtime::__private::None,
+                    }
                 };
-                let __part0 = ::redlock_runtime::__private::part(&__self.tenant, &[':']);
-                let __part1 = ::redlock_runtime::__private::part(&id, &[]);
                 let __acquire = ::redlock_runtime::__private::acquire(
                     ::redlock_runtime::__private::Some(__manager),
-                    ::redlock_runtime::__private::format_args!("{__part0}:{__part1}"),
+                    ::redlock_runtime::__private::format_args!(
+                        "{__part0}:{__part1}", __part0 =
+                        ::redlock_runtime::__private::part(& __self.tenant).escaped(&
+                        [':']), __part1 = ::redlock_runtime::__private::part(& id)
+                        .escaped(& [])
+                    ),
                     __settings,
                 );
                 __acquire
@@ -36,10 +41,10 @@ where
                 let __guard = match __acquire.await {
                     ::redlock_runtime::__private::Ok(__guard) => __guard,
                     ::redlock_runtime::__private::Err(__error) => {
-                        break '__call ::redlock_runtime::__private::Err(__error);
+                        let __outcome = ::redlock_runtime::__private::Err(__error);
+                        break '__call __outcome;
                     }
                 };
-                #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
                 let __outcome = ::redlock_runtime::__private::hold(
                         &__guard,
                         async move {

@@ -6,20 +6,20 @@ pub async fn capture(
     amount: Money,
     unused: u8,
 ) -> Result<Receipt, PayError> {
-    #[allow(unexpected_cfgs)]
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::Settings {
-            ttl: ::redlock_runtime::__private::Some(
-                ::redlock_runtime::__private::Duration::from_millis(30000u64),
-            ),
-            wait: ::redlock_runtime::__private::Some(
-                ::redlock_runtime::__private::Wait::For(
-                    ::redlock_runtime::__private::Duration::from_millis(90000u64),
+        let __settings = const {
+            ::redlock_runtime::__private::Settings {
+                ttl: ::redlock_runtime::__private::Some(
+                    ::redlock_runtime::__private::Duration::from_millis(30000u64),
                 ),
-            ),
+                wait: ::redlock_runtime::__private::Some(
+                    ::redlock_runtime::__private::Wait::For(
+                        ::redlock_runtime::__private::Duration::from_millis(90000u64),
+                    ),
+                ),
+            }
         };
-        #[cfg(not(rust_analyzer))]
-        let order_id = ::redlock_runtime::__private::part(&order_id, &[]);
+        let order_id = ::redlock_runtime::__private::part(&order_id).escaped(&[]);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
             ::redlock_runtime::__private::format_args!("order:{order_id}"),
@@ -31,14 +31,16 @@ pub async fn capture(
         let __guard = match __acquire.await {
             ::redlock_runtime::__private::Ok(__guard) => __guard,
             ::redlock_runtime::__private::Err(__error) => {
-                break '__call ::redlock_runtime::__private::Err(__error);
+                let __outcome = ::redlock_runtime::__private::Err(__error);
+                break '__call __outcome;
             }
         };
-        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
+        #[allow(clippy::used_underscore_binding)]
         let __outcome = ::redlock_runtime::__private::hold(
                 &__guard,
                 async move {
                     let _ = (&amount, &_permit, &order_id);
+                    let unused = unused;
                     if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
                         Result<Receipt, PayError>,
                     > {

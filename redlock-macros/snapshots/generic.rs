@@ -23,10 +23,10 @@ async fn nightly<T: Job>(
         let __guard = match __acquire.await {
             crate::locks::__private::Ok(__guard) => __guard,
             crate::locks::__private::Err(__error) => {
-                break '__call crate::locks::__private::Err(__error);
+                let __outcome = crate::locks::__private::Err(__error);
+                break '__call __outcome;
             }
         };
-        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
         let __outcome = crate::locks::__private::hold(
                 &__guard,
                 async move {

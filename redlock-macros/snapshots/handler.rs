@@ -1,8 +1,10 @@
 async fn nightly(#[cfg(test)] seed: u64) -> bool {
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::Settings {
-            ttl: ::redlock_runtime::__private::None,
-            wait: ::redlock_runtime::__private::None,
+        let __settings = const {
+            ::redlock_runtime::__private::Settings {
+                ttl: ::redlock_runtime::__private::None,
+                wait: ::redlock_runtime::__private::None,
+            }
         };
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
@@ -15,10 +17,10 @@ async fn nightly(#[cfg(test)] seed: u64) -> bool {
         let __guard = match __acquire.await {
             ::redlock_runtime::__private::Ok(__guard) => __guard,
             ::redlock_runtime::__private::Err(__error) => {
-                break '__call ::redlock_runtime::__private::Err(__error);
+                let __outcome = ::redlock_runtime::__private::Err(__error);
+                break '__call __outcome;
             }
         };
-        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
         let __outcome = ::redlock_runtime::__private::hold(
                 &__guard,
                 async move {

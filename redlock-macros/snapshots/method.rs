@@ -13,13 +13,14 @@ async fn capture(
                 ::redlock_runtime::__private::Wait::None,
             ),
         };
-        let __part0 = ::redlock_runtime::__private::part(&self.tenant, &['/']);
-        let __part1 = ::redlock_runtime::__private::part(&order.lines.0, &[':']);
-        let __part2 = ::redlock_runtime::__private::part(&id, &['/']);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::Some(__manager),
             ::redlock_runtime::__private::format_args!(
-                "{__part0}/{__part1}:{__part2}/{__part0}"
+                "{__part0}/{__part1}:{__part2}/{__part0}", __part0 =
+                ::redlock_runtime::__private::part(& self.tenant).escaped(& ['/']),
+                __part1 = ::redlock_runtime::__private::part(& order.lines.0).escaped(&
+                [':']), __part2 = ::redlock_runtime::__private::part(& id).escaped(&
+                ['/'])
             ),
             __settings,
         );
@@ -29,10 +30,10 @@ async fn capture(
         let __guard = match __acquire.await {
             ::redlock_runtime::__private::Ok(__guard) => __guard,
             ::redlock_runtime::__private::Err(__error) => {
-                break '__call ::redlock_runtime::__private::Err(__error);
+                let __outcome = ::redlock_runtime::__private::Err(__error);
+                break '__call __outcome;
             }
         };
-        #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
         let __outcome = ::redlock_runtime::__private::hold(
                 &__guard,
                 async move {

@@ -1,12 +1,12 @@
 fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static {
-    #[allow(unexpected_cfgs)]
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::Settings {
-            ttl: ::redlock_runtime::__private::None,
-            wait: ::redlock_runtime::__private::None,
+        let __settings = const {
+            ::redlock_runtime::__private::Settings {
+                ttl: ::redlock_runtime::__private::None,
+                wait: ::redlock_runtime::__private::None,
+            }
         };
-        #[cfg(not(rust_analyzer))]
-        let id = ::redlock_runtime::__private::part(&id, &[]);
+        let id = ::redlock_runtime::__private::part(&id).escaped(&[]);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
             ::redlock_runtime::__private::format_args!("order:{id}"),
@@ -20,10 +20,10 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
             let __guard = match __acquire.await {
                 ::redlock_runtime::__private::Ok(__guard) => __guard,
                 ::redlock_runtime::__private::Err(__error) => {
-                    break '__call ::redlock_runtime::__private::Err(__error);
+                    let __outcome = ::redlock_runtime::__private::Err(__error);
+                    break '__call __outcome;
                 }
             };
-            #[allow(clippy::items_after_statements, clippy::used_underscore_binding)]
             let __outcome = ::redlock_runtime::__private::hold(
                     &__guard,
                     async move {

@@ -17,7 +17,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
+    pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
         Self { name: ident.unraw().to_string(), ident: ident.clone(), cfg }
     }
@@ -32,11 +32,16 @@ pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
                 let ident = Ident::new("self", receiver.self_token.span);
                 bindings.push(Binding::new(&ident, &receiver.attrs));
             }
-            FnArg::Typed(PatType { attrs, pat, .. }) => {
-                visit(pat, &mut |ident| bindings.push(Binding::new(ident, attrs)));
-            }
+            FnArg::Typed(argument) => bindings.extend(of_argument(argument)),
         }
     }
+    bindings
+}
+
+/// The names in the pattern of one argument.
+pub(crate) fn of_argument(PatType { attrs, pat, .. }: &PatType) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    visit(pat, &mut |ident| bindings.push(Binding::new(ident, attrs)));
     bindings
 }
 
@@ -68,18 +73,53 @@ fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
     }
 }
 
-/// All names in `tokens`, those inside format strings too. Without `r#`.
+/// All names in `tokens` that may be variables, those inside format strings too. Without `r#`.
+///
+/// Names of fields are left out where that is certain: after a dot, and before a colon.
 pub(crate) fn mentioned(tokens: TokenStream, names: &mut HashSet<String>) {
-    for token in tokens {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => mentioned(group.stream(), names),
+            TokenTree::Ident(_) if is_field(&tokens, at) => {}
             TokenTree::Ident(ident) => {
                 names.insert(ident.unraw().to_string());
             }
-            TokenTree::Literal(literal) => names.extend(captured(&literal)),
+            TokenTree::Literal(literal) => names.extend(captured(literal)),
             TokenTree::Punct(_) => {}
         }
     }
+}
+
+fn is_field(tokens: &[TokenTree], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+    let follows_a_dot = is_punct(before(1), '.') && !is_punct(before(2), '.');
+    let precedes_a_colon = is_punct(tokens.get(at + 1), ':') && !is_punct(tokens.get(at + 2), ':');
+    follows_a_dot || precedes_a_colon
+}
+
+/// All names to which something is assigned, by `=` or `+=`.
+pub(crate) fn assigned(tokens: TokenStream, names: &mut HashSet<String>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        let is_at = |ahead: usize, c: char| is_punct(tokens.get(at + ahead), c);
+        match token {
+            TokenTree::Group(group) => assigned(group.stream(), names),
+            TokenTree::Ident(ident) => {
+                let is_plain = is_at(1, '=') && !is_at(2, '=') && !is_at(2, '>');
+                let is_compound = "+-*/%&|^".chars().any(|c| is_at(1, c)) && is_at(2, '=');
+                let shift = |c: char| is_at(1, c) && is_at(2, c) && is_at(3, '=');
+                if is_plain || is_compound || shift('<') || shift('>') {
+                    names.insert(ident.unraw().to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_punct(token: Option<&TokenTree>, c: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == c)
 }
 
 fn captured(literal: &Literal) -> Vec<String> {
@@ -91,7 +131,7 @@ fn captured(literal: &Literal) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mentioned, of_arguments};
+    use super::{assigned, mentioned, of_arguments};
     use std::collections::HashSet;
 
     #[test]
@@ -106,12 +146,20 @@ mod tests {
     }
 
     #[test]
+    fn assignments_are_found() {
+        let mut names = HashSet::new();
+        assigned("a = 1; { b += 1; c <<= 2 } d == 1; e => 2; f <= 3; g.h = 4;".parse().unwrap(), &mut names);
+        assert_eq!(names, ["a", "b", "c", "h"].map(str::to_owned).into());
+    }
+
+    #[test]
     fn names_in_format_strings_are_mentioned() {
-        let tokens = r#"{ let y = self.r#type; println!("{x:?} {{z}} {}", w) }"#;
+        let tokens = r#"{ let y = self.r#type; let z = 0..end; Local { len: 5 }; println!("{x:?} {{z}} {}", w) }"#;
         let mut names = HashSet::new();
         mentioned(tokens.parse().unwrap(), &mut names);
-        for name in ["y", "self", "type", "x", "w"] {
+        for name in ["y", "self", "x", "w", "end"] {
             assert!(names.contains(name), "{name}");
         }
+        assert!(!names.contains("type") && !names.contains("len"), "a field is no variable");
     }
 }

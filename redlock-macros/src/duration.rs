@@ -1,5 +1,7 @@
 //! Durations: `30`, `"30s"`, `30s`, `"1m30s"`, `500ms`, a constant, any expression.
 
+use proc_macro2::TokenStream;
+use quote::ToTokens;
 use std::time::Duration;
 use syn::{Expr, ExprPath, Lit, UnOp};
 
@@ -13,6 +15,16 @@ pub(crate) enum Time {
     Path(ExprPath),
     /// Known when the function runs.
     Expression(Expr),
+}
+
+impl ToTokens for Time {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Path(path) => path.to_tokens(tokens),
+            Self::Expression(expression) => expression.to_tokens(tokens),
+        }
+    }
 }
 
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];

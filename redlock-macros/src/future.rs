@@ -1,7 +1,7 @@
 //! Functions that return a future: where their async block stands.
 
 use crate::item::with_contents;
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound};
 
 /// A group inside a function body, with everything around it.
@@ -35,6 +35,11 @@ impl Place {
     pub(crate) fn before(&self) -> TokenStream {
         let outer = self.outer.as_ref().map(|outer| outer.before()).unwrap_or_default();
         outer.into_iter().chain(self.before.iter().cloned()).collect()
+    }
+
+    /// How the function returns the async block that this is.
+    pub(crate) fn returned(&self) -> Returned {
+        if self.outer.is_some() || !self.after.is_empty() { Returned::Boxed } else { Returned::Unnamed }
     }
 
     /// Whether the group belongs to `async move` and not to `async`.
@@ -80,22 +85,67 @@ fn is_boxing(token: &TokenTree) -> bool {
     is_word(token, "boxed") || is_word(token, "boxed_local")
 }
 
-/// The first `return` that leaves the function, rather than an async block inside it.
-pub(crate) fn first_return(tokens: TokenStream) -> Option<TokenTree> {
-    let mut after_async = false;
-    for token in tokens {
-        match &token {
-            TokenTree::Ident(ident) if ident == "return" => return Some(token),
-            TokenTree::Group(group) if !after_async => {
-                if let Some(found) = first_return(group.stream()) {
-                    return Some(found);
-                }
-            }
-            _ => {}
+/// Macros that never return from the function they stand in.
+const STAYING: &[&str] = &[
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "concat",
+    "dbg",
+    "debug",
+    "debug_assert",
+    "debug_assert_eq",
+    "env",
+    "eprintln",
+    "error",
+    "event",
+    "format",
+    "format_args",
+    "include_str",
+    "info",
+    "json",
+    "matches",
+    "panic",
+    "print",
+    "println",
+    "span",
+    "todo",
+    "trace",
+    "unimplemented",
+    "unreachable",
+    "vec",
+    "warn",
+    "write",
+    "writeln",
+];
+
+/// Whether the function may be left here: by `return` outside of an async block, or by a macro that could hide one.
+pub(crate) fn may_leave(tokens: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let before = |at: usize, back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+    let is = |token: Option<&TokenTree>, word: &str| token.is_some_and(|token| is_word(token, word));
+    tokens.iter().enumerate().any(|(at, token)| match token {
+        TokenTree::Ident(ident) => ident == "return",
+        TokenTree::Group(group) => {
+            let is_block = is(before(at, 1), "async") || (is(before(at, 1), "move") && is(before(at, 2), "async"));
+            let called = before(at, 1).is_some_and(is_exclamation).then(|| before(at, 2)).flatten();
+            let is_unknown = match called {
+                Some(TokenTree::Ident(name)) => is_macro(name) && !STAYING.iter().any(|staying| name == staying),
+                _ => false,
+            };
+            is_unknown || (!is_block && may_leave(group.stream()))
         }
-        after_async = is_word(&token, "async") || (after_async && is_word(&token, "move"));
-    }
-    None
+        _ => false,
+    })
+}
+
+/// Not `if !(..)`.
+fn is_macro(name: &Ident) -> bool {
+    syn::parse_str::<Ident>(&name.to_string()).is_ok()
+}
+
+fn is_exclamation(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == '!')
 }
 
 /// How a function that is not `async` says that it returns a future.
@@ -181,7 +231,7 @@ fn output_of(bounds: &Bounds) -> Option<&Type> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Returned, async_block, awaited, first_return, returned};
+    use super::{Returned, async_block, awaited, may_leave, returned};
     use proc_macro2::{Group, TokenStream};
     use quote::ToTokens;
 
@@ -220,9 +270,11 @@ mod tests {
             ("async move { return 1; }", false),
             ("async { 1 }; { return }", true),
             ("returned(1)", false),
+            ("ensure!(a > 1); 1", true),
+            ("let a = format!(\"{b}\"); tracing::info!(a); if !(a == b) { 1 }", false),
         ];
         for (tokens, expected) in table {
-            assert_eq!(first_return(tokens.parse().unwrap()).is_some(), expected, "{tokens}");
+            assert_eq!(may_leave(tokens.parse().unwrap()), expected, "{tokens}");
         }
     }
 

@@ -29,8 +29,13 @@ fn read(input: ParseStream<'_>) -> syn::Result<Function> {
     let defaultness = if input.peek(Token![default]) { Some(input.parse()?) } else { None };
     let start = input.cursor();
     let Ok(signature) = input.parse::<Signature>() else {
-        let message = "`#[distributed_lock]` locks an async function: put it on an `async fn`";
-        return Err(syn::Error::new_spanned(start.token_tree().map(|(token, _)| token), message));
+        let found = start.token_tree().map(|(token, _)| token);
+        let place = match found.as_ref().map(ToString::to_string).as_deref() {
+            Some("impl" | "trait" | "mod" | "unsafe") => "each `async fn` inside",
+            _ => "an `async fn`",
+        };
+        let message = format!("`#[distributed_lock]` locks an async function: put it on {place}");
+        return Err(syn::Error::new_spanned(found, message));
     };
     let Some(body) = braces(input.parse()?) else {
         return Err(syn::Error::new_spanned(&signature.ident, without_body(&signature)));

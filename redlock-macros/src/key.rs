@@ -1,57 +1,216 @@
-//! The key of one function: each placeholder of the template, matched with the argument it names.
+//! The key of one function: each placeholder of the template, matched with the value it names.
 
+use crate::args::KeyTemplate;
 use crate::bindings::Binding;
 use crate::errors::{self, Errors};
-use crate::template::{self, Hole};
+use crate::template::{self, Hole, Input, Step};
 use proc_macro2::{Ident, Literal, Span};
-use syn::{Index, LitStr, Member};
+use syn::ext::IdentExt;
+use syn::{Expr, Index, LitStr, Member};
 
 /// A key, ready to be formatted.
 pub(crate) struct Key {
-    /// The format string, which captures the `parts` by their names.
+    /// The format string, which captures the `parts` by their names or is given them.
     pub(crate) format: Literal,
     pub(crate) parts: Vec<Part>,
+    /// `id = order.id`
+    pub(crate) named: Vec<Named>,
     /// The format string is the user's own token, so that the compiler points inside it.
     pub(crate) is_verbatim: bool,
 }
 
-/// A value in the key.
-pub(crate) struct Part {
-    /// The name that the format string captures.
-    pub(crate) name: Ident,
-    pub(crate) argument: Ident,
-    pub(crate) fields: Vec<Member>,
-    /// The characters that may follow the value in the key.
-    pub(crate) escaped: Vec<char>,
+/// An expression of the attribute that the template can name.
+pub(crate) struct Named {
+    pub(crate) variable: Ident,
+    pub(crate) value: Expr,
 }
 
-/// Reads the template and finds its arguments among `bindings`.
-pub(crate) fn read(literal: &LitStr, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
+/// A value in the key.
+pub(crate) struct Part {
+    /// The name that stands in the format string.
+    pub(crate) name: Ident,
+    pub(crate) root: Root,
+    pub(crate) way: Vec<Way>,
+    /// The characters that may follow the value in the key.
+    pub(crate) escaped: Vec<char>,
+    /// A format stands in the template, which only integers may have.
+    pub(crate) is_integer: bool,
+    /// Generated code at the literal.
+    pub(crate) span: Span,
+}
+
+/// Where a value comes from.
+pub(crate) enum Root {
+    Argument(Ident),
+    /// The variable of a named part.
+    Named(Ident),
+    Constant(Vec<Ident>),
+}
+
+/// A step to the value.
+pub(crate) enum Way {
+    Field(Member),
+    Call(Ident, Vec<Operand>),
+    Index(Operand),
+}
+
+/// What a call or an index takes.
+pub(crate) enum Operand {
+    Number(Literal),
+    Value(Ident),
+}
+
+impl Key {
+    /// Whether every value is an argument under its own name.
+    pub(crate) fn captures_arguments(&self) -> bool {
+        self.is_verbatim && self.named.is_empty()
+    }
+
+    /// Whether a value of it belongs to one call rather than to all.
+    pub(crate) fn depends_on_the_call(&self) -> bool {
+        self.parts.iter().any(|part| !matches!(part.root, Root::Constant(_)))
+    }
+}
+
+/// What a template can name.
+struct Scope<'a> {
+    literal: &'a LitStr,
+    function: &'a Ident,
+    bindings: &'a [Binding],
+    named: &'a [(Ident, Expr)],
+}
+
+/// Reads the template and finds its values.
+pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
+    let literal = &key.literal;
+    let scope = Scope { literal, function, bindings, named: &key.named };
     let (template, mistakes) = template::parse(&literal.value());
     for mistake in &mistakes {
         errors.at(literal.span(), mistake);
     }
     let holes = template.distinct_holes();
-    let is_verbatim = holes.iter().all(|(hole, _)| hole.fields.is_empty());
+    for (name, _) in &key.named {
+        let is_used = |hole: &Hole| hole.root.first().is_some_and(|root| name.unraw() == root);
+        if mistakes.is_empty() && !holes.iter().any(|(hole, _)| is_used(hole)) {
+            errors.at(name.span(), format!("`{name}` is not in the key: write `{{{name}}}` there, or leave it out"));
+        }
+    }
+    let is_verbatim = holes.iter().enumerate().all(|(index, (hole, _))| {
+        let is_again = |name: &str| holes.iter().take(index).any(|(other, _)| other.name() == Some(name));
+        hole.name().is_some_and(|name| scope.is_variable(name) && !is_again(name))
+    });
     let mut parts = Vec::new();
     for (index, (hole, escaped)) in holes.iter().enumerate() {
-        let Some(binding) = bindings.iter().rev().find(|binding| binding.name == hole.name) else {
-            errors.at(literal.span(), unknown(&hole.name, function, bindings));
-            continue;
+        let name = match hole.name() {
+            Some(name) if is_verbatim => identifier(name, literal.span()),
+            _ => numbered("__part", index, literal),
         };
-        let name = if is_verbatim { identifier(&hole.name, literal.span()) } else { numbered(index, literal) };
-        let argument = located(&binding.ident, literal);
-        let fields = hole.fields.iter().map(|field| member(field, literal)).collect();
-        parts.push(Part { name, argument, fields, escaped: escaped.clone() });
+        match scope.part(hole, name, escaped.clone()) {
+            Ok(part) => parts.push(part),
+            Err(mistake) => errors.at(literal.span(), mistake),
+        }
     }
     let format = if is_verbatim {
         literal.token()
     } else {
         let index = |hole: &Hole| holes.iter().position(|(other, _)| *other == hole).unwrap_or_default();
-        let text = template.format_string(|hole| numbered(index(hole), literal).to_string());
+        let text = template.format_string(|hole| format!("__part{}", index(hole)));
         LitStr::new(&text, generated(literal)).token()
     };
-    (mistakes.is_empty() && parts.len() == holes.len()).then_some(Key { format, parts, is_verbatim })
+    let is_whole = mistakes.is_empty() && parts.len() == holes.len();
+    let named = key.named.iter().enumerate();
+    let named =
+        named.map(|(index, (_, value))| Named { variable: numbered("__named", index, literal), value: value.clone() });
+    let named = named.collect();
+    is_whole.then_some(Key { format, parts, named, is_verbatim })
+}
+
+impl Scope<'_> {
+    fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>) -> Result<Part, String> {
+        let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
+        let root = self.root(&hole.root)?;
+        Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), span: generated(self.literal) })
+    }
+
+    fn root(&self, path: &[String]) -> Result<Root, String> {
+        let constant = || Root::Constant(path.iter().map(|name| identifier(name, generated(self.literal))).collect());
+        let [name] = path else { return Ok(constant()) };
+        if let Some(index) = self.named.iter().position(|(other, _)| other.unraw() == name) {
+            return Ok(Root::Named(numbered("__named", index, self.literal)));
+        }
+        match self.argument(name) {
+            Some(argument) => Ok(Root::Argument(argument)),
+            None if is_constant(name) => Ok(constant()),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    fn way(&self, step: &Step) -> Result<Way, String> {
+        let span = generated(self.literal);
+        Ok(match step {
+            Step::Field(field) => Way::Field(match field.parse() {
+                Ok(index) => Member::Unnamed(Index { index, span }),
+                Err(_) => Member::Named(identifier(field, span)),
+            }),
+            Step::Call(method, inputs) => {
+                let inputs = inputs.iter().map(|input| self.operand(input)).collect::<Result<_, _>>()?;
+                Way::Call(identifier(method, span), inputs)
+            }
+            Step::Index(input) => Way::Index(self.operand(input)?),
+        })
+    }
+
+    fn operand(&self, input: &Input) -> Result<Operand, String> {
+        match input {
+            Input::Number(number) => {
+                let number = number.parse().map_err(|_| format!("`{number}` is too large a number for a key"))?;
+                let mut number = Literal::u64_unsuffixed(number);
+                number.set_span(generated(self.literal));
+                Ok(Operand::Number(number))
+            }
+            Input::Name(name) => match self.root(std::slice::from_ref(name))? {
+                Root::Argument(variable) | Root::Named(variable) => Ok(Operand::Value(variable)),
+                Root::Constant(_) => Ok(Operand::Value(identifier(name, generated(self.literal)))),
+            },
+        }
+    }
+
+    fn is_variable(&self, name: &str) -> bool {
+        self.argument(name).is_some() || self.named.iter().any(|(other, _)| other.unraw() == name)
+    }
+
+    /// The argument as it was bound, pointing at the literal.
+    fn argument(&self, name: &str) -> Option<Ident> {
+        let binding = self.bindings.iter().rev().find(|binding| binding.name == name)?;
+        let mut argument = binding.ident.clone();
+        argument.set_span(argument.span().located_at(self.literal.span()));
+        Some(argument)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let function = self.function;
+        let names = || {
+            let named = self.named.iter().map(|(name, _)| name.unraw().to_string());
+            named.chain(self.bindings.iter().map(|binding| binding.name.clone())).collect::<Vec<_>>()
+        };
+        let all = names();
+        if name == "self" {
+            return format!("`{function}` is not a method and has no `self`: write the name of an argument");
+        }
+        let message = format!("`{name}` is not an argument of `{function}`, which");
+        let list = errors::list(all.iter().map(String::as_str));
+        match (errors::nearest(name, all.iter().map(String::as_str)), all.as_slice()) {
+            (_, []) => format!("{message} has none: write a key without placeholders, or add the argument"),
+            (Some(meant), _) => format!("{message} has {list}: did you mean `{{{meant}}}`?"),
+            (None, [only]) => format!("{message} has {list}: write `{{{only}}}`"),
+            (None, _) => format!("{message} has {list}: write one of them"),
+        }
+    }
+}
+
+/// A name that by custom is a constant's.
+fn is_constant(name: &str) -> bool {
+    name.starts_with(char::is_uppercase) && !name.contains(char::is_lowercase)
 }
 
 /// A span at the literal whose names belong to generated code. The bare span of the literal would make the compiler
@@ -60,42 +219,14 @@ fn generated(literal: &LitStr) -> Span {
     Span::mixed_site().located_at(literal.span())
 }
 
-fn numbered(index: usize, literal: &LitStr) -> Ident {
-    Ident::new(&format!("__part{index}"), generated(literal))
-}
-
-/// The argument as it was bound, pointing at the literal.
-fn located(argument: &Ident, literal: &LitStr) -> Ident {
-    let mut argument = argument.clone();
-    argument.set_span(argument.span().located_at(literal.span()));
-    argument
-}
-
-fn member(field: &str, literal: &LitStr) -> Member {
-    match field.parse() {
-        Ok(index) => Member::Unnamed(Index { index, span: generated(literal) }),
-        Err(_) => Member::Named(identifier(field, generated(literal))),
-    }
+fn numbered(name: &str, index: usize, literal: &LitStr) -> Ident {
+    Ident::new(&format!("{name}{index}"), generated(literal))
 }
 
 /// A template names a raw identifier without its `r#`.
 fn identifier(name: &str, span: Span) -> Ident {
     match syn::parse_str::<Ident>(name) {
-        Err(_) if name != "self" => Ident::new_raw(name, span),
+        Err(_) if !matches!(name, "self" | "Self" | "crate" | "super") => Ident::new_raw(name, span),
         _ => Ident::new(name, span),
-    }
-}
-
-fn unknown(name: &str, function: &Ident, bindings: &[Binding]) -> String {
-    let names = || bindings.iter().map(|binding| binding.name.as_str());
-    let message = format!("`{name}` is not an argument of `{function}`, which");
-    if bindings.is_empty() {
-        return format!("{message} has none: write a key without placeholders, or add the argument");
-    }
-    let list = errors::list(names());
-    match (errors::nearest(name, names()), bindings) {
-        (Some(meant), _) => format!("{message} has {list}: did you mean `{{{meant}}}`?"),
-        (None, [only]) => format!("{message} has {list}: write `{{{}}}`", only.name),
-        (None, _) => format!("{message} has {list}: write one of them"),
     }
 }

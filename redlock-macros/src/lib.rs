@@ -1,6 +1,7 @@
 //! The `#[distributed_lock]` attribute. Depend on `redlock-runtime`, which re-exports it.
 
 mod args;
+mod arguments;
 mod async_trait;
 mod bindings;
 mod check;
@@ -23,17 +24,25 @@ use proc_macro2::TokenStream;
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
 #[proc_macro_attribute]
 pub fn distributed_lock(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    distributed_lock_tokens(args.into(), item.into()).into()
+    distributed_lock_tokens(args.into(), item.into(), is_editor()).into()
+}
+
+/// Whether the code is expanded to be looked at. A `cfg` in the generated code would tell the same, but the compiler
+/// warns of names that it does not know.
+fn is_editor() -> bool {
+    std::env::current_exe().is_ok_and(|program| {
+        program.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("rust-analyzer"))
+    })
 }
 
 /// On any mistake the item stands as it was written, so that nothing else is reported.
-fn distributed_lock_tokens(args: TokenStream, item: TokenStream) -> TokenStream {
+fn distributed_lock_tokens(args: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
     let mut errors = Errors::default();
     let args = Args::read(args, &mut errors);
     let function = errors.ok(Function::read(item.clone()));
     let lock = function.and_then(|function| check::check(args, function, &mut errors));
     match (errors.into_compile_errors(), lock) {
-        (None, Some(lock)) => expand::expand(&lock),
+        (None, Some(lock)) => expand::expand(&lock, for_editor),
         (errors, _) => [errors.unwrap_or_default(), item].into_iter().collect(),
     }
 }

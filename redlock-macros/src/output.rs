@@ -35,6 +35,16 @@ pub(crate) fn is_unit(ty: &Type) -> bool {
     }
 }
 
+/// Whether it is a `Result` whose error is a `LockError` and nothing else.
+pub(crate) fn carries_lock_error(ty: &Type) -> bool {
+    let Type::Path(ty) = ty else { return matches!(ty, Type::Group(ty) if carries_lock_error(&ty.elem)) };
+    let Some(last) = ty.path.segments.last().filter(|last| last.ident == "Result") else { return false };
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return false };
+    let error = arguments.args.iter().nth(1);
+    matches!(error, Some(GenericArgument::Type(Type::Path(error)))
+        if error.path.segments.last().is_some_and(|segment| segment.ident == "LockError"))
+}
+
 fn replace(ty: &mut Type) {
     match ty {
         Type::ImplTrait(_) | Type::Never(_) => *ty = inferred(ty.span()),

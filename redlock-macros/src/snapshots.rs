@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 
 #[expect(clippy::needless_pass_by_value, reason = "what the macro of the other crate makes")]
 fn check(args: &str, item: &str, expected: ExpectFile) {
-    let tokens = distributed_lock_tokens(args.parse().unwrap(), item.parse().unwrap());
+    let tokens = distributed_lock_tokens(args.parse().unwrap(), item.parse().unwrap(), false);
     expected.assert_eq(&pretty(tokens));
 }
 

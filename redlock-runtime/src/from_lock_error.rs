@@ -17,9 +17,27 @@ pub trait FromLockError {
     fn from_lock_error(error: LockError) -> Self;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T, E: From<LockError>> FromLockError for Result<T, E> {
+// The compiler goes on to the bound of the error type, whose message says what to write.
+impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
     fn from_lock_error(error: LockError) -> Self {
-        Err(error.into())
+        Err(E::carrying(error))
+    }
+}
+
+/// An error type with a place for a [`LockError`]: every `E: From<LockError>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot carry a `LockError`",
+    label = "this error type has no place for a lock error",
+    note = "write `impl From<LockError> for {Self} {{ .. }}`, or say what to return with `on_error = |error| ..`"
+)]
+pub trait CarriesLockError {
+    /// The error that says that the lock was not obtained, or was lost.
+    fn carrying(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<LockError>> CarriesLockError for E {
+    fn carrying(error: LockError) -> Self {
+        error.into()
     }
 }

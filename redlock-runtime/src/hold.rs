@@ -60,6 +60,48 @@ impl<F: Future> Future for Hold<'_, F> {
     }
 }
 
+pin_project! {
+    /// The future of [`hold_through`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct HoldThrough<'g, F> {
+        // Before the guard, as in `Hold`.
+        #[pin]
+        body: Option<F>,
+        guard: &'g LockGuard,
+        has_begun: bool,
+    }
+}
+
+/// Runs `body` to its end, whatever becomes of the lease; the guard says whether the lock is still held.
+///
+/// It does not begin without the lock.
+pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
+    HoldThrough { body: Some(body), guard, has_begun: false }
+}
+
+impl<F: Future> Future for HoldThrough<'_, F> {
+    type Output = Result<F::Output, LockError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if !*this.has_begun && !this.guard.is_held() {
+            this.body.set(None);
+            return Poll::Ready(Err(this.guard.lost()));
+        }
+        *this.has_begun = true;
+        match this.body.as_pin_mut() {
+            Some(body) => body.poll(cx).map(Ok),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<F> std::fmt::Debug for HoldThrough<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HoldThrough").field("guard", self.guard).finish_non_exhaustive()
+    }
+}
+
 impl<F> std::fmt::Debug for Hold<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hold").field("guard", self.guard).finish_non_exhaustive()

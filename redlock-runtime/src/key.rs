@@ -1,6 +1,7 @@
 //! Lock keys: what is locked.
 
 use crate::error::LockError;
+use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,6 +27,35 @@ impl LockKey {
     /// The longest key, in bytes: 1024. Every waiting caller repeats the key in its commands, so a key is a name and
     /// not a document.
     pub const MAX_LEN: usize = 1024;
+
+    /// The longest text of a template that is a key as it is, in bytes: 512. What is longer becomes its first 512 bytes,
+    /// or a few less so that no character is cut, a `#`, and the SHA-256 of the whole text in 64 hexadecimal digits.
+    ///
+    /// Whoever writes a template cannot know how long its arguments are, so that an error would come at run time and
+    /// only for some of them. A key made by hand is never changed: its author can choose.
+    pub const MAX_TEMPLATE_LEN: usize = 512;
+
+    /// The key for the text of a template.
+    ///
+    /// Different texts give different keys: a shortened one is longer than any that is not, and two shortened ones differ
+    /// in their digests.
+    pub(crate) fn from_template(text: String) -> Self {
+        if text.len() <= Self::MAX_TEMPLATE_LEN {
+            return text.into();
+        }
+        let digest = Sha256::digest(text.as_bytes());
+        let mut key = text;
+        let end = (0..=Self::MAX_TEMPLATE_LEN).rev().find(|at| key.is_char_boundary(*at));
+        key.truncate(end.unwrap_or_default());
+        key.push('#');
+        key.extend(
+            digest
+                .iter()
+                .flat_map(|byte| [byte >> 4, byte & 0xF])
+                .filter_map(|digit| char::from_digit(digit.into(), 16)),
+        );
+        key.into()
+    }
 
     /// The key without the namespace.
     #[must_use]
@@ -124,5 +154,28 @@ mod tests {
         assert!(LockKey::from("k".repeat(LockKey::MAX_LEN)).below("ns:").check().is_ok());
         let error = LockKey::from("k".repeat(10 * 1024)).check().unwrap_err();
         assert!(error.to_string().contains("10240 bytes"), "{error}");
+    }
+
+    #[test]
+    fn the_text_of_a_template_is_shortened_beyond_its_limit() {
+        let longest = "k".repeat(LockKey::MAX_TEMPLATE_LEN);
+        assert_eq!(LockKey::from_template(longest.clone()).as_str(), longest);
+        let shortened = LockKey::from_template(longest.clone() + "k");
+        // `printf 'k%.0s' {1..513} | sha256sum`
+        let digest = "45a7c7ef95c3417e800362f5672aba16da807261fe7121f3a81b0a0fb6b9a05c";
+        assert_eq!(shortened.as_str(), format!("{longest}#{digest}"));
+        assert!(shortened.check().is_ok());
+    }
+
+    #[test]
+    fn a_shortened_key_is_that_of_no_other_text() {
+        let long = |tail: &str| LockKey::from_template("k".repeat(600) + tail);
+        assert_ne!(long("a"), long("b"));
+        // The shortened text itself is longer than what stays as it is.
+        let of_shortened = LockKey::from_template(long("a").as_str().to_owned());
+        assert_ne!(of_shortened, long("a"));
+        let of_wide_characters = LockKey::from_template("名".repeat(171));
+        assert!(of_wide_characters.as_str().starts_with(&("名".repeat(170) + "#")));
+        assert!(of_wide_characters.as_str().len() > LockKey::MAX_TEMPLATE_LEN);
     }
 }

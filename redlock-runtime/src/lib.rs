@@ -42,6 +42,10 @@ pub use self::token::OwnerToken;
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;
 
+#[cfg(all(doc, feature = "macros"))]
+#[doc = include_str!("../docs/diagnostics.md")]
+pub mod diagnostics {}
+
 #[doc(hidden)]
 pub mod __private {
     pub use crate::private::*;

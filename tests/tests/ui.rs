@@ -2,6 +2,7 @@
 //!
 //! - `ours`: the texts are written in this project, so the expectation holds them.
 //! - `rustc`: the compiler writes the texts; the expectation holds code and place.
+//! - `same`: the compiler says the same at the same places as without the attribute; the expectation lists differences.
 //! - `pass`: nothing may be said, warnings included. The `attribute` tests contain these files too, for clippy.
 //!
 //! `UI_BLESS=1 cargo test -p redlock-tests --test ui` writes the expectations; read the difference before you commit it.
@@ -14,16 +15,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const KINDS: [&str; 3] = ["ours", "rustc", "pass"];
+const KINDS: [&str; 4] = ["ours", "rustc", "same", "pass"];
 
 #[test]
 fn ui() {
     let cases = cases();
     let found = check(&cases);
     let mut wrong = String::new();
-    for case in cases.values() {
-        let found = found.get(&case.target()).cloned().unwrap_or_default();
-        if let Err(difference) = case.compare(&found) {
+    for case in cases.values().filter(|case| case.kind != "plain") {
+        let messages = |target: &str| found.get(target).map_or(&[][..], Vec::as_slice);
+        let text = match case.kind {
+            "same" => differences(messages(&case.plain().target()), messages(&case.target())),
+            kind => text(messages(&case.target()), kind != "rustc"),
+        };
+        if let Err(difference) = case.compare(&text) {
             writeln!(wrong, "{}\n{difference}", case.source.display()).unwrap();
         }
     }
@@ -42,7 +47,9 @@ fn cases() -> BTreeMap<String, Case> {
         let paths = fs::read_dir(folder(kind)).unwrap().map(|entry| entry.unwrap().path());
         paths.filter(|path| path.extension() == Some("rs".as_ref())).map(move |source| Case { kind, source })
     };
-    KINDS.into_iter().flat_map(files).map(|case| (case.target(), case)).collect()
+    let written = KINDS.into_iter().flat_map(files);
+    let all = written.flat_map(|case| if case.kind == "same" { vec![case.plain(), case] } else { vec![case] });
+    all.map(|case| (case.target(), case)).collect()
 }
 
 impl Case {
@@ -56,28 +63,64 @@ impl Case {
         text.lines().next().and_then(|line| line.strip_prefix("// edition: ")).unwrap_or("2024").to_owned()
     }
 
-    fn compare(&self, found: &[Message]) -> Result<(), String> {
-        let found = self.text(found);
+    /// The same file without the attribute.
+    fn plain(&self) -> Self {
+        Self { kind: "plain", source: package().join(self.source.file_name().unwrap()) }
+    }
+
+    fn write_plain(&self) {
+        let text = fs::read_to_string(&self.source).unwrap();
+        let lines = text.lines().map(|line| if line.trim().starts_with("#[redlock_runtime::") { "" } else { line });
+        fs::write(self.plain().source, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    }
+
+    fn compare(&self, found: &str) -> Result<(), String> {
         if self.kind == "pass" {
             return if found.is_empty() { Ok(()) } else { Err(format!("--- must compile in silence\n{found}")) };
         }
         let path = self.source.with_extension("stderr");
         if env::var_os("UI_BLESS").is_some() {
-            fs::write(&path, &found).unwrap();
+            if found.is_empty() { fs::remove_file(&path).unwrap_or_default() } else { fs::write(&path, found).unwrap() }
         }
         let expected = fs::read_to_string(&path).unwrap_or_default();
-        match found.as_str() {
-            "" => Err("--- must not compile".into()),
+        match found {
+            "" if self.kind != "same" => Err("--- must not compile".into()),
             found if found == expected => Ok(()),
             found => Err(format!("--- expected\n{expected}--- found\n{found}")),
         }
     }
+}
 
-    fn text(&self, messages: &[Message]) -> String {
-        let mut lines: Vec<String> = messages.iter().map(|message| message.line(self.kind != "rustc")).collect();
-        lines.sort_by_key(|line| line.split(':').next().and_then(|number| number.parse::<u64>().ok()));
-        lines.iter().fold(String::new(), |text, line| text + line + "\n")
+/// The messages in the order of their lines.
+fn text(messages: &[Message], with_text: bool) -> String {
+    let lines = messages.iter().map(|message| message.line(with_text)).collect();
+    sorted(lines)
+}
+
+fn sorted(mut lines: Vec<String>) -> String {
+    let number = |line: &str| line.trim_start_matches(['-', '+', ' ']).split(':').next()?.parse::<u64>().ok();
+    lines.sort_by_key(|line| number(line));
+    lines.iter().fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// What is said only without the attribute, and only with it.
+fn differences(plain: &[Message], locked: &[Message]) -> String {
+    assert!(!plain.is_empty(), "a case in which nothing is said shows nothing");
+    let lines = |messages: &[Message]| messages.iter().map(|message| message.line(false)).collect::<Vec<_>>();
+    let (plain, locked) = (lines(plain), lines(locked));
+    sorted([only(&plain, &locked, "-"), only(&locked, &plain, "+")].concat())
+}
+
+fn only(lines: &[String], others: &[String], mark: &str) -> Vec<String> {
+    let mut left = others.to_vec();
+    let mut only = Vec::new();
+    for line in lines {
+        match left.iter().position(|other| other == line) {
+            Some(found) => drop(left.swap_remove(found)),
+            None => only.push(format!("{mark} {line}")),
+        }
     }
+    only
 }
 
 /// One message of the compiler.
@@ -86,6 +129,8 @@ struct Message {
     place: String,
     level: String,
     text: String,
+    /// What to write, when the compiler tells it in a note of ours.
+    notes: Vec<String>,
 }
 
 impl Message {
@@ -101,13 +146,28 @@ impl Message {
         let place = format!("{}:{}..{end}", span["line_start"], span["column_start"]);
         let code = message["code"]["code"].as_str().map(|code| format!("[{code}]")).unwrap_or_default();
         let level = format!("{}{code}", message["level"].as_str()?);
-        Some(Self { place, level, text: message["message"].as_str()?.to_owned() })
+        let notes = message["children"].as_array()?.iter().filter_map(note).collect();
+        Some(Self { place, level, text: message["message"].as_str()?.to_owned(), notes })
     }
 
     fn line(&self, with_text: bool) -> String {
-        let Self { place, level, text } = self;
-        if with_text { format!("{place}: {level}: {text}") } else { format!("{place}: {level}") }
+        let Self { place, level, text, notes } = self;
+        if with_text {
+            notes.iter().fold(format!("{place}: {level}: {text}"), |line, note| format!("{line}\n    note: {note}"))
+        } else {
+            format!("{place}: {level}")
+        }
     }
+}
+
+/// A note without a place, unless it is one of those that the compiler writes of itself.
+fn note(message: &Value) -> Option<String> {
+    let text = message["message"].as_str()?;
+    let is_compilers = ["required", "this error originates", "`#[", "see issue", "the full", "consider", "#["];
+    let is_ours = message["level"] == "note"
+        && message["spans"].as_array().is_some_and(Vec::is_empty)
+        && !is_compilers.iter().any(|start| text.starts_with(start));
+    is_ours.then(|| text.to_owned())
 }
 
 /// Compiles all cases and gives the messages of each.
@@ -136,12 +196,16 @@ fn check(cases: &BTreeMap<String, Case>) -> BTreeMap<String, Vec<Message>> {
 
 /// A package outside of the workspace with one target for each case, so that one run of cargo compiles all of them.
 fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
-    let package = target_dir().join("ui");
+    let package = package();
+    fs::create_dir_all(&package).unwrap();
+    cases.values().filter(|case| case.kind == "same").for_each(Case::write_plain);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut manifest = format!(
         "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
          [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
          redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
+         axum = {{ version = \"*\", default-features = false, features = [\"macros\"] }}\ntracing = \"*\"\n\
+         tonic = {{ version = \"*\", default-features = false, features = [\"codegen\"] }}\n\
          tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
         root.join("redlock-runtime").display()
     );
@@ -154,11 +218,14 @@ fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
         )
         .unwrap();
     }
-    fs::create_dir_all(&package).unwrap();
     fs::write(package.join("lib.rs"), "").unwrap();
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
     fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     package
+}
+
+fn package() -> PathBuf {
+    target_dir().join("ui")
 }
 
 /// The workspace's own, which has most dependencies already.

@@ -1,6 +1,7 @@
 //! The parts of a key: values that stand in a template.
 
 use std::fmt::{self, Write};
+use std::ops::Deref;
 
 /// A value that may stand in a key template.
 ///
@@ -8,7 +9,7 @@ use std::fmt::{self, Write};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a lock key",
     label = "this part has no `Display`",
-    note = "implement `std::fmt::Display` for it, or name a field or a method that has it, as in `{{order.id}}`"
+    note = "write `impl std::fmt::Display for {Self}`, or name a field or a method that has it, as in `{{order.id}}`"
 )]
 pub trait LockKeyPart {
     /// Writes the text that stands in the key.
@@ -32,12 +33,86 @@ pub struct Part<'a, T: ?Sized> {
     escaped: &'static [char],
 }
 
-/// Puts `value` into a key. Inside its text `%` and every character of `escaped`, which are the first ones of the
-/// literal texts after its placeholders, are percent-encoded: so the literal text always ends the value.
+/// Puts `value` into a key.
 ///
-/// What `T` must be is asked where the part is formatted, which is inside the user's string.
-pub const fn part<'a, T: ?Sized>(value: &'a T, escaped: &'static [char]) -> Part<'a, T> {
-    Part { value, escaped }
+/// What `T` must be is asked where the part is formatted, which is inside the user's string; only the types that are
+/// refused for a reason of their own are refused by the next call.
+pub const fn part<T: ?Sized>(value: &T) -> Value<'_, T> {
+    Value(AnyValue(value))
+}
+
+/// A value that is not known yet to be fit for a key.
+#[derive(Debug)]
+pub struct Value<'a, T: ?Sized>(AnyValue<'a, T>);
+
+/// A value for which [`Value`] has no method of its own.
+#[derive(Debug)]
+pub struct AnyValue<'a, T: ?Sized>(&'a T);
+
+// A method of `Value` itself is found before those of what it derefs to: so some types are refused, and all others go on.
+impl<'a, T: ?Sized> Deref for Value<'a, T> {
+    type Target = AnyValue<'a, T>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<'a, T: ?Sized> AnyValue<'a, T> {
+    /// Inside the value's text `%` and every character of `escaped`, which are the first ones of the literal texts after
+    /// its placeholders, are percent-encoded: so the literal text always ends the value.
+    #[must_use]
+    pub const fn escaped(&self, escaped: &'static [char]) -> Part<'a, T> {
+        Part { value: self.0, escaped }
+    }
+}
+
+impl<T: Refused> Value<'_, T> {
+    /// Does not compile, and says why. The result can be formatted, so that nothing else is said.
+    #[must_use]
+    pub const fn escaped(&self, _: &'static [char]) -> &'static str
+    where
+        T: NotAFloat + NotAnOption,
+    {
+        ""
+    }
+}
+
+/// A type that is not fit for a key even though it may have a text.
+pub trait Refused {}
+
+/// Implemented by no float.
+#[diagnostic::on_unimplemented(
+    message = "a float cannot be part of a lock key",
+    label = "a float",
+    note = "equal amounts can have different texts, and `NaN` equals nothing: name an integer, such as cents, or an id"
+)]
+pub trait NotAFloat {}
+
+/// Implemented by no `Option`.
+#[diagnostic::on_unimplemented(
+    message = "an `Option` cannot be part of a lock key",
+    label = "a value that may be missing",
+    note = "all calls without a value would exclude each other: say what they lock, as in \
+            `key(\"order:{{id}}\", id = id.unwrap_or_default())`"
+)]
+pub trait NotAnOption {}
+
+macro_rules! refuse {
+    ($($type:ty $(, $parameter:ident)?: $other:ident;)*) => {$(
+        impl $(<$parameter>)? Refused for $type {}
+        #[diagnostic::do_not_recommend]
+        impl $(<$parameter>)? $other for $type {}
+    )*};
+}
+
+refuse! {
+    f32: NotAnOption;
+    f64: NotAnOption;
+    &f32: NotAnOption;
+    &f64: NotAnOption;
+    Option<T>, T: NotAFloat;
+    &Option<T>, T: NotAFloat;
 }
 
 impl<T: LockKeyPart + ?Sized> fmt::Display for Part<'_, T> {
@@ -92,10 +167,10 @@ mod tests {
             ("ü:é\0\n", "ü%3Aé\0\n"),
         ];
         for (value, expected) in table {
-            assert_eq!(part(value, &[':']).to_string(), expected);
+            assert_eq!(part(value).escaped(&[':']).to_string(), expected);
         }
-        assert_eq!(part("a→b", &['→']).to_string(), "a%E2%86%92b");
-        assert_eq!(part("a/b:c", &[]).to_string(), "a/b:c");
+        assert_eq!(part("a→b").escaped(&['→']).to_string(), "a%E2%86%92b");
+        assert_eq!(part("a/b:c").escaped(&[]).to_string(), "a/b:c");
     }
 
     #[test]
@@ -105,7 +180,7 @@ mod tests {
         let mut seen = HashMap::new();
         for left in values {
             for right in values {
-                let key = format!("{}:{}", part(left, &[':']), part(right, &[]));
+                let key = format!("{}:{}", part(left).escaped(&[':']), part(right).escaped(&[]));
                 if let Some(other) = seen.insert(key.clone(), (left, right)) {
                     panic!("{other:?} and {:?} both give {key:?}", (left, right));
                 }

@@ -5,10 +5,15 @@ use std::time::Duration;
 /// `ttl` itself.
 ///
 /// # Panics
-/// It is zero. Only constants come here, so this is a compile error at the user's token.
+/// It is zero, or too short for any answer with the default settings. Only constants come here, so this is a compile
+/// error at the user's token.
 #[must_use]
 #[track_caller]
 pub const fn checked_ttl(ttl: Duration) -> Duration {
     assert!(!ttl.is_zero(), "a lock with a `ttl` of zero is never held");
+    assert!(
+        ttl.as_millis() >= 13,
+        "this `ttl` is over before the answer of a node can prove anything: make it 13 ms at least"
+    );
     ttl
 }

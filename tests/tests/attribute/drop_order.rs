@@ -1,4 +1,10 @@
 //! Arguments and locals drop as they do in the plain function, and the lock after all of them.
+#![allow(
+    clippy::many_single_char_names,
+    clippy::too_many_arguments,
+    clippy::toplevel_ref_arg,
+    reason = "all shapes in one"
+)]
 
 use async_trait::async_trait;
 use redlock_runtime::{LockError, LockManager, distributed_lock};
@@ -91,6 +97,78 @@ plain_and_locked!(plain_early, locked_early, (a: Noisy, b: Noisy, _c: Noisy) {
     }
     Ok(())
 });
+
+struct Pair {
+    left: Noisy,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    right: Noisy,
+}
+
+plain_and_locked!(plain_unbound, locked_unbound, (
+    a: Noisy,
+    _: Noisy,
+    (b, _): (Noisy, Noisy),
+    Pair { left, .. }: Pair,
+    ref c: Noisy,
+    [.., d, _]: [Noisy; 3],
+    mut e: Noisy,
+    wait: bool
+) {
+    let _f = a.log.noisy("f");
+    if wait {
+        std::future::pending::<()>().await;
+    }
+    task::yield_now().await;
+    drop(b);
+    e.name = "e again";
+    let _ = (left.name, c.name, d.name);
+    Ok(())
+});
+
+// Unused arguments stay unused, for the compiler too.
+#[expect(unused_variables)]
+async fn plain_unused(a: Noisy, b: Noisy, (c, d): (Noisy, Noisy), e: Noisy) -> Result<(), LockError> {
+    let _f = a.log.noisy("f");
+    task::yield_now().await;
+    let _ = c.name;
+    Ok(())
+}
+
+#[expect(unused_variables)]
+#[distributed_lock(key = "order")]
+async fn locked_unused(a: Noisy, b: Noisy, (c, d): (Noisy, Noisy), e: Noisy) -> Result<(), LockError> {
+    let _f = a.log.noisy("f");
+    task::yield_now().await;
+    let _ = c.name;
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_what_patterns_leave_unbound() {
+    for cancel in [false, true] {
+        let log = Log::new();
+        let n = |name| log.noisy(name);
+        let pair = || Pair { left: n("left"), right: n("right") };
+        let three = || [n("1"), n("2"), n("3")];
+        let two = || (n("b"), n("_b"));
+        let plain = plain_unbound(n("a"), n("_"), two(), pair(), n("c"), three(), n("e"), cancel);
+        let expected = log.run(cancel, plain).await;
+        let locked = locked_unbound(n("a"), n("_"), two(), pair(), n("c"), three(), n("e"), cancel);
+        let found = log.run(cancel, locked).await;
+        assert_same(&expected, &found);
+        assert_eq!(found.len(), 12);
+    }
+}
+
+#[tokio::test]
+async fn of_unused_arguments() {
+    let log = Log::new();
+    let n = |name| log.noisy(name);
+    let expected = log.run(false, plain_unused(n("a"), n("b"), (n("c"), n("d")), n("e"))).await;
+    let found = log.run(false, locked_unused(n("a"), n("b"), (n("c"), n("d")), n("e"))).await;
+    assert_same(&expected, &found);
+    assert_eq!(found.len(), 6);
+}
 
 impl Service {
     plain_and_locked!(plain, locked, (self, a: Noisy, _b: Noisy) {

@@ -5,16 +5,22 @@ mod drop_order;
 mod exits;
 mod keys;
 mod options;
+mod outcomes;
 mod shapes;
 mod size;
+mod templates;
 
 // The files that must compile in silence, for clippy.
 #[path = "../../ui/pass/async_trait.rs"]
 mod ui_async_trait;
+#[path = "../../ui/pass/frameworks.rs"]
+mod ui_frameworks;
 #[path = "../../ui/pass/futures.rs"]
 mod ui_futures;
 #[path = "../../ui/pass/macro_rules.rs"]
 mod ui_macro_rules;
+#[path = "../../ui/pass/more_shapes.rs"]
+mod ui_more_shapes;
 #[path = "../../ui/pass/shapes.rs"]
 mod ui_shapes;
 

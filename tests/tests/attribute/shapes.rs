@@ -2,9 +2,14 @@
 
 use crate::is_free;
 use crate::ui_async_trait::Capture;
-use crate::{ui_futures, ui_macro_rules, ui_shapes};
+use crate::ui_frameworks::{self, Payments};
+use crate::{ui_futures, ui_macro_rules, ui_more_shapes, ui_shapes};
 use async_trait::async_trait;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::pin::Pin;
+use std::sync::Arc;
 
 #[tokio::test]
 async fn bodies_run() {
@@ -109,4 +114,93 @@ async fn an_async_trait_object_is_locked() {
 #[tokio::test]
 async fn a_test_may_be_locked() {
     tokio::task::yield_now().await;
+}
+
+macro_rules! ensure {
+    ($condition:expr, $otherwise:expr) => {
+        if !$condition {
+            return Box::pin(async { $otherwise });
+        }
+    };
+}
+
+type Boxed<'a> = Pin<Box<dyn Future<Output = Result<bool, LockError>> + Send + 'a>>;
+
+#[distributed_lock(key = "early:{id}")]
+fn early(id: u64) -> Boxed<'static> {
+    if id == 0 {
+        return Box::pin(async { Ok(is_free(&LockManager::current()?, "early:0").await) });
+    }
+    Box::pin(async move { Ok(is_free(&LockManager::current()?, &format!("early:{id}")).await) })
+}
+
+impl Tenant {
+    /// A macro may hide a `return`, and the future may borrow from what the closure around it has captured.
+    #[distributed_lock(key = "{self.0}:hidden")]
+    fn hidden(&mut self, is_rightful: bool) -> Boxed<'_> {
+        ensure!(is_rightful, Ok(is_free(&LockManager::current()?, "tenant:hidden").await));
+        self.0 = "changed";
+        Box::pin(async move { Ok(self.0 == "changed" && is_free(&LockManager::current()?, "tenant:hidden").await) })
+    }
+}
+
+#[tokio::test]
+async fn no_future_leaves_without_the_lock() {
+    let manager = LockManager::in_memory();
+    for id in [0, 1] {
+        assert!(!manager.scope(early(id)).await.unwrap(), "{id}");
+    }
+    for is_rightful in [false, true] {
+        assert!(!manager.scope(Tenant("tenant").hidden(is_rightful)).await.unwrap(), "{is_rightful}");
+    }
+}
+
+#[tokio::test]
+async fn handlers_of_frameworks_run() {
+    let locks = Arc::new(LockManager::in_memory());
+    let app = ui_frameworks::App { locks: Arc::clone(&locks) };
+    let state = || State(app.clone());
+    assert_eq!(ui_frameworks::capture(state(), Path(7), "a".into()).await.unwrap(), "7a");
+    assert_eq!(ui_frameworks::debug_above(state(), Path((7, String::new()))).await.unwrap(), "7");
+    assert_eq!(ui_frameworks::debug_below(state(), Path(7)).await.unwrap(), "order:7");
+    let service = ui_frameworks::Service { locks: (*locks).clone() };
+    assert_eq!(service.cancel(tonic::Request::new(7)).await.unwrap().into_inner(), 7);
+    let instrumented = async {
+        let function = ui_frameworks::instrumented_above(1, ("ab".into(), 0)).await?;
+        Ok::<_, LockError>((function(), ui_frameworks::instrumented_below(2, "abc").await?))
+    };
+    assert_eq!(locks.scope(instrumented).await.unwrap(), (3, 5));
+
+    let _guard = locks.acquire("order:7").await.unwrap();
+    assert_eq!(ui_frameworks::capture(state(), Path(7), "a".into()).await.unwrap_err().0, StatusCode::CONFLICT);
+    assert_eq!(ui_frameworks::response(state(), Path(7)).await.status(), StatusCode::CONFLICT);
+    assert_eq!(service.capture(tonic::Request::new(7)).await.unwrap_err().code(), tonic::Code::Aborted);
+}
+
+/// Two attributes take two locks, the lower one first.
+#[distributed_lock(key = "upper:{id}", guard = upper)]
+#[distributed_lock(key = "lower:{id}", guard = lower)]
+async fn two(id: u64, manager: &LockManager) -> Result<(String, String), LockError> {
+    assert!(!is_free(manager, "upper:7").await && !is_free(manager, "lower:7").await);
+    Ok((upper.key().to_string(), lower.key().to_string()))
+}
+
+#[tokio::test]
+async fn two_attributes_take_two_locks() {
+    let manager = LockManager::in_memory();
+    let keys = manager.scope(two(7, &manager)).await.unwrap();
+    assert_eq!(keys, ("upper:7".to_owned(), "lower:7".to_owned()));
+    assert!(is_free(&manager, "upper:7").await && is_free(&manager, "lower:7").await);
+}
+
+#[tokio::test]
+async fn more_bodies_run() {
+    let id = 9_u64;
+    let calls = async {
+        assert_eq!(ui_more_shapes::inside(id).await?, 2 * id + 2 - id);
+        assert_eq!(ui_more_shapes::callback(id, &[1, 2], <[u8]>::len).await?, 2);
+        assert_eq!(ui_more_shapes::conditional(0).await?, 0);
+        Ok::<_, LockError>(())
+    };
+    LockManager::in_memory().scope(calls).await.unwrap();
 }

@@ -1,4 +1,5 @@
 //! How much a lock adds to the future of a function.
+#![allow(deprecated, reason = "the key matters to nobody here")]
 
 use redlock_runtime::{LockError, distributed_lock};
 use tokio::task;

@@ -19,3 +19,18 @@ pub async fn units() -> Result<(), LockError> {
 pub async fn kinds() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "a", ttl = 30000, wait = "4 parsecs")]
+pub async fn bare() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = 12ms, wait = 7_200)]
+pub async fn brief() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = "31d", wait = "5")]
+pub async fn long() -> Result<(), LockError> {
+    Ok(())
+}

@@ -10,6 +10,12 @@ impl Order {
     }
 }
 
+#[distributed_lock(key = "order")]
+pub trait Empty {}
+
+#[distributed_lock(key = "order")]
+pub mod orders {}
+
 pub trait Capture {
     #[distributed_lock(key = "order")]
     fn capture(&self) -> impl Future<Output = Result<(), LockError>>;

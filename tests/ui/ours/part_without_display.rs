@@ -14,8 +14,3 @@ pub async fn simple(total: Money, id: u64) -> Result<u64, LockError> {
 pub async fn dotted(order: Order) -> Result<u64, LockError> {
     Ok(order.total.0)
 }
-
-#[distributed_lock(key = "order:{id}")]
-pub async fn option(id: Option<u64>) -> Result<u64, LockError> {
-    Ok(id.unwrap_or_default())
-}

@@ -14,3 +14,13 @@ pub async fn far() -> Result<(), LockError> {
 pub async fn alias() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "nightly", lease_time = 30, expire = 5)]
+pub async fn lease() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "nightly", fair = true)]
+pub async fn fair() -> Result<(), LockError> {
+    Ok(())
+}

@@ -163,7 +163,7 @@ impl Service {
     /// The attribute may stand below and above others, and on what is compiled under a condition.
     #[cfg(not(test))]
     #[inline]
-    #[distributed_lock(key = "nightly", manager = self.locks, on_error = |error| error.is_contended())]
+    #[distributed_lock(key = "nightly:{id}", manager = self.locks, on_error = |error| error.is_contended())]
     #[must_use]
     pub async fn conditions(&self, #[cfg(not(test))] id: u64, #[cfg(test)] name: String) -> bool {
         #![allow(clippy::no_effect_underscore_binding)]

@@ -4,12 +4,12 @@
 use redlock_runtime::{LockError, distributed_lock};
 
 /// # Safety
-/// `number` is valid.
+/// Nobody else uses `cell`.
 ///
 /// # Errors
 /// The lock.
 #[distributed_lock(key = "nightly")]
-pub async unsafe fn careful(number: &std::cell::UnsafeCell<u64>) -> Result<u64, LockError> {
+pub async unsafe fn careful(cell: &std::cell::UnsafeCell<u64>) -> Result<u64, LockError> {
     // SAFETY: the caller's promise.
-    Ok(unsafe { *number.get() })
+    Ok(unsafe { *cell.get() })
 }

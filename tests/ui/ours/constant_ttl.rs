@@ -8,3 +8,10 @@ pub const NEVER: Duration = Duration::ZERO;
 pub async fn nightly() -> Result<(), LockError> {
     Ok(())
 }
+
+pub const BRIEF: Duration = Duration::from_millis(12);
+
+#[distributed_lock(key = "nightly", ttl = BRIEF)]
+pub async fn too_brief() -> Result<(), LockError> {
+    Ok(())
+}

@@ -1,5 +1,9 @@
 //! Key templates: literal text with `{argument}` placeholders.
 
+mod hole;
+
+pub(crate) use self::hole::{Hole, Input, Step};
+
 /// A template that can be formatted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
@@ -20,22 +24,6 @@ impl Piece {
             Self::Text(text) => text.chars().next(),
             Self::Hole(_) => None,
         }
-    }
-}
-
-/// `{order.customer.0}`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hole {
-    /// The argument.
-    pub(crate) name: String,
-    /// The fields after it: names and tuple indices.
-    pub(crate) fields: Vec<String>,
-}
-
-impl Hole {
-    /// The hole as it is written, without the braces.
-    pub(crate) fn path(&self) -> String {
-        std::iter::once(&self.name).chain(&self.fields).map(String::as_str).collect::<Vec<_>>().join(".")
     }
 }
 
@@ -60,7 +48,7 @@ impl Template {
     pub(crate) fn format_string(&self, name: impl Fn(&Hole) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.replace('{', "{{").replace('}', "}}"),
-            Piece::Hole(hole) => format!("{{{}}}", name(hole)),
+            Piece::Hole(hole) => format!("{{{}{}}}", name(hole), hole.suffix()),
         });
         pieces.collect()
     }
@@ -118,7 +106,7 @@ impl<'a> Reader<'a> {
             self.rest = after;
             return;
         };
-        match hole(inside) {
+        match Hole::read(inside) {
             Ok(hole) => {
                 self.flush();
                 self.pieces.push(Piece::Hole(hole));
@@ -141,69 +129,38 @@ impl<'a> Reader<'a> {
                 [Piece::Hole(left), Piece::Hole(right)] => self.mistakes.push(format!(
                     "nothing separates `{{{left}}}` from `{{{right}}}`, so that different values could make the same \
                      key: write `{{{left}}}:{{{right}}}`",
-                    left = left.path(),
-                    right = right.path()
+                    left = left.text,
+                    right = right.text
                 )),
                 [Piece::Hole(left), Piece::Text(text)] if text.starts_with('%') => self.mistakes.push(format!(
                     "`%` cannot stand right after `{{{left}}}`, because it marks escaped characters in a value: put \
                      another character between them, as in `{{{left}}}:%`",
-                    left = left.path()
+                    left = left.text
                 )),
+                [Piece::Hole(left), Piece::Text(text)] => self.mistakes.extend(goes_on(left, text)),
                 _ => {}
             }
         }
     }
 }
 
-/// Reads what stands between braces.
-fn hole(inside: &str) -> Result<Hole, String> {
-    let (path, spec) = inside.split_once(':').map_or((inside, None), |(path, spec)| (path, Some(spec)));
-    let path = path.trim();
-    if let Some(name) = path.strip_prefix("r#") {
-        return Err(format!("`{{{inside}}}` needs no `r#` inside a key: write `{{{name}}}`"));
-    }
-    if path.is_empty() || path.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("`{{{inside}}}` names no argument: write its name, as in `{{order_id}}`"));
-    }
-    match spec.map(str::trim) {
-        Some(spec) if spec.ends_with('?') => {
-            return Err(format!(
-                "`{{{inside}}}` would lock on `Debug` text, which may change with any release: write `{{{path}}}`"
-            ));
-        }
-        Some(_) => {
-            return Err(format!("the format in `{{{inside}}}` is not available yet: write `{{{path}}}`"));
-        }
-        None => {}
-    }
-    let mut parts = path.split('.');
-    let name = parts.next().unwrap_or_default();
-    let fields: Vec<String> = parts.map(str::to_owned).collect();
-    let is_index = |field: &str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
-    let is_field = |field: &str| is_index(field) || (is_identifier(field) && field != "self");
-    if !is_identifier(name) || !fields.iter().all(|field| is_field(field)) {
-        return Err(format!(
-            "`{{{inside}}}` is not an argument or one of its fields: write `{{argument}}` or `{{argument.field}}`"
-        ));
-    }
-    if name == "self" && fields.is_empty() {
-        return Err("`{self}` is the whole object: name a field of it, as in `{self.id}`".into());
-    }
-    Ok(Hole { name: name.into(), fields })
+/// A formatted number is not escaped, so its digits must not go on in the text.
+fn goes_on(hole: &Hole, text: &str) -> Option<String> {
+    let (format, c) = (hole.format.as_ref()?, text.chars().next()?);
+    format.may_contain(c).then(|| {
+        format!(
+            "`{c}` after `{{{path}{format}}}` could be one more digit of it: put another character between them, as in \
+             `{{{path}{format}}}:{c}`",
+            path = hole.text,
+            format = hole.suffix()
+        )
+    })
 }
 
 /// The identifier that `text` starts with, or an example of one.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| c != '_' && c != '.' && !c.is_alphanumeric()).unwrap_or(text.len());
     text.get(..end).filter(|word| !word.is_empty()).unwrap_or("order_id")
-}
-
-/// Whether it can name an argument or a field; keywords can, as raw identifiers. Nothing is given to the compiler's own
-/// lexer here, because it reports what it does not like by itself.
-fn is_identifier(text: &str) -> bool {
-    let mut chars = text.chars();
-    let starts = chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
-    starts && chars.all(unicode_ident::is_xid_continue) && !matches!(text, "_" | "Self" | "super" | "crate")
 }
 
 #[cfg(test)]
@@ -214,9 +171,8 @@ mod tests {
         Piece::Text(text.into())
     }
 
-    fn hole(path: &str) -> Piece {
-        let mut parts = path.split('.').map(str::to_owned);
-        Piece::Hole(Hole { name: parts.next().unwrap(), fields: parts.collect() })
+    fn hole(inside: &str) -> Piece {
+        Piece::Hole(Hole::read(inside).unwrap())
     }
 
     #[test]
@@ -233,6 +189,10 @@ mod tests {
             ("{type}", &[hole("type")]),
             ("{größe}→{_x}", &[hole("größe"), text("→"), hole("_x")]),
             ("100%:{a}", &[text("100%:"), hole("a")]),
+            (
+                "{Self::NS}:{a:04}-{b.len():x}",
+                &[hole("Self::NS"), text(":"), hole("a:04"), text("-"), hole("b.len():x")],
+            ),
         ];
         for (template, pieces) in table {
             let (found, mistakes) = parse(template);
@@ -250,7 +210,9 @@ mod tests {
             ("{ }", &["`{ }` names no argument"]),
             ("{id:?}", &["`Debug` text"]),
             ("{id:#?}", &["write `{id}`"]),
-            ("{id:08}", &["the format in `{id:08}` is not available yet"]),
+            ("{id:8}", &["`{id:8}` is no format for a key"]),
+            ("{id:08}0", &["could be one more digit of it: put another character between them, as in `{id:08}:0`"]),
+            ("{id:x}f", &["as in `{id:x}:f`"]),
             ("order:{id", &["`{id` has no closing brace: write `{id}`"]),
             ("order:{", &["write `{order_id}`"]),
             ("order:}", &["`}` without `{`"]),
@@ -259,12 +221,12 @@ mod tests {
             ("{a.x}{b.y}", &["write `{a.x}:{b.y}`"]),
             ("{a}%{b}", &["`%` cannot stand right after `{a}`"]),
             ("{self}", &["name a field of it"]),
-            ("{a + 1}", &["is not an argument"]),
+            ("{a + 1}", &["is an expression: give it a name, as in `key(\"..{value}\", value = a + 1)`"]),
             ("{a.}", &["is not an argument"]),
             ("{a..b}", &["is not an argument"]),
-            ("{a-b}", &["is not an argument"]),
+            ("{a-b}", &["is an expression"]),
             ("{_}", &["is not an argument"]),
-            ("{a\"}", &["is not an argument"]),
+            ("{a\"}", &["is an expression"]),
             ("{r#type}", &["write `{type}`"]),
             ("{}:{0}:{id:?}:}", &["`{}`", "`{0}`", "`Debug`", "`}` without"]),
         ];
@@ -281,16 +243,16 @@ mod tests {
     fn separators_end_the_values() {
         let (template, _) = parse("a{x}:b{y}{{{x}/{y}{{é{z}");
         let found: Vec<_> =
-            template.distinct_holes().into_iter().map(|(hole, separators)| (hole.path(), separators)).collect();
+            template.distinct_holes().into_iter().map(|(hole, separators)| (hole.text.clone(), separators)).collect();
         let expected = [("x", vec![':', '/']), ("y", vec!['{']), ("z", vec![])];
         assert_eq!(found, expected.map(|(name, separators)| (name.to_owned(), separators)));
     }
 
     #[test]
     fn format_strings_keep_the_text() {
-        let (template, _) = parse("{{{a.0}}}:{b}");
-        assert_eq!(template.format_string(|hole| format!("_{}", hole.name)), "{{{_a}}}:{_b}");
+        let (template, _) = parse("{{{a.0}}}:{b:08}");
+        assert_eq!(template.format_string(|hole| format!("_{}", hole.root[0])), "{{{_a}}}:{_b:08}");
         let plain = Template { pieces: vec![text("{}")] };
-        assert_eq!(plain.format_string(Hole::path), "{{}}");
+        assert_eq!(plain.format_string(|hole| hole.text.clone()), "{{}}");
     }
 }

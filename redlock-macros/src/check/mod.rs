@@ -1,6 +1,11 @@
 //! What must be true of an annotated function: one function per rule.
 
-use crate::args::Args;
+mod options;
+mod warnings;
+
+pub(crate) use self::warnings::Warning;
+
+use crate::args::{Args, KeyTemplate};
 use crate::async_trait::{self, Desugared};
 use crate::bindings::{self, Binding};
 use crate::errors::Errors;
@@ -8,10 +13,9 @@ use crate::future::{self, Place, Returned};
 use crate::item::Function;
 use crate::key::{self, Key};
 use crate::output;
-use proc_macro2::Span;
-use std::collections::HashSet;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
-use syn::{LitStr, ReturnType, Type};
+use syn::{Meta, ReturnType, Type};
 
 /// A function that can be locked.
 pub(crate) struct Lock {
@@ -23,6 +27,7 @@ pub(crate) struct Lock {
     pub(crate) bindings: Vec<Binding>,
     /// What the function gives when it is awaited.
     pub(crate) output: Type,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// Where the body is that must not run without the lock.
@@ -41,14 +46,18 @@ pub(crate) enum Form {
 pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Option<Lock> {
     let (form, bindings) = read_form(&function);
     let output = read_output(&function, form.as_ref());
-    match &form {
-        Some(form) => nothing_leaves_before_the_lock(&function, form, errors),
-        None => is_not_async(&function, errors),
+    if form.is_none() && function.signature.constness.is_none() && function.signature.abi.is_none() {
+        is_not_async(&function, errors);
     }
+    is_called_by_rust_at_run_time(&function, errors);
     has_room_for_an_error(&args, &function, &output, errors);
+    options::check(&args, &function, form.as_ref(), &bindings, &output, errors);
+    no_second_attribute_with_this_key(&args, &function, errors);
     let template = has_key(&args, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
-    Some(Lock { args, function, key, form: form?, bindings, output })
+    let form = form?;
+    let warnings = warnings::check(&args, &function, &form, &key);
+    Some(Lock { args, function, key, form, bindings, output, warnings })
 }
 
 /// Which function this is, if one at all that can be locked, and the names that its body sees.
@@ -59,19 +68,20 @@ fn read_form(function: &Function) -> (Option<Form>, Vec<Binding>) {
     }
     let form = if signature.asyncness.is_some() {
         Some(Form::Async)
-    } else if let Some(place) = future::async_block(&function.body) {
-        Some(Form::Block(place))
     } else {
-        future::returned(&signature.output).map(Form::Future)
+        // An early `return` gives another future than the block at the end.
+        match future::async_block(&function.body) {
+            Some(block) if future::may_leave(block.before()) => Some(Form::Future(block.returned())),
+            Some(block) => Some(Form::Block(block)),
+            None => future::returned(&signature.output).map(Form::Future),
+        }
     };
     (form, bindings::of_arguments(signature))
 }
 
 fn is_not_async(function: &Function, errors: &mut Errors) {
     let name = &function.signature.ident;
-    let mut names = HashSet::new();
-    bindings::mentioned(function.body.stream(), &mut names);
-    let mend = if names.contains("block_on") {
+    let mend = if has_word(function.body.stream(), "block_on") {
         "an attribute above this one has made it block, as `#[tokio::main]` does: put `#[distributed_lock]` first"
             .into()
     } else {
@@ -79,6 +89,29 @@ fn is_not_async(function: &Function, errors: &mut Errors) {
     };
     let message = format!("`{name}` is not async, so it cannot wait for a lock: {mend}");
     errors.at(function.signature.fn_token.span, message);
+}
+
+fn is_called_by_rust_at_run_time(function: &Function, errors: &mut Errors) {
+    let Function { signature, .. } = function;
+    let name = &signature.ident;
+    if let Some(token) = &signature.constness {
+        let message = format!("`{name}` is `const`, and a lock can only be waited for at run time: remove `const`");
+        errors.on(token, message);
+    }
+    if let Some(abi) = &signature.abi {
+        let message = format!(
+            "`{name}` is called by another language, which cannot wait for a lock: lock an `async fn` that it starts"
+        );
+        errors.on(abi, message);
+    }
+}
+
+fn has_word(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_word(group.stream(), word),
+        TokenTree::Ident(ident) => ident == word,
+        _ => false,
+    })
 }
 
 fn read_output(function: &Function, form: Option<&Form>) -> Type {
@@ -102,29 +135,40 @@ fn has_room_for_an_error(args: &Args, function: &Function, output: &Type, errors
         return;
     }
     let name = &function.signature.ident;
+    let reason = match &args.on_contended {
+        None => "the lock was not obtained",
+        Some(_) => "no node answered or that the lock was lost",
+    };
     errors.on(
         output,
         format!(
-            "`{name}` returns nothing, so it cannot say that the lock was not obtained: return \
-             `Result<(), LockError>`, or write `on_error = |error| ..`"
+            "`{name}` returns nothing, so it cannot say that {reason}: return `Result<(), LockError>`, or write \
+             `on_error = |error| ..`"
         ),
     );
 }
 
-/// A future that was made by an early `return` would run without the lock.
-fn nothing_leaves_before_the_lock(function: &Function, form: &Form, errors: &mut Errors) {
-    let before = match form {
-        Form::Async | Form::Desugared(_) => return,
-        Form::Block(place) => place.before(),
-        Form::Future(_) => function.body.stream(),
-    };
-    if let Some(leaves) = future::first_return(before) {
-        let message = "this `return` would leave without the lock: move it into the async block at the end";
-        errors.at(leaves.span(), message);
+/// An attribute below this one takes its lock first, and this one would wait for it.
+fn no_second_attribute_with_this_key(args: &Args, function: &Function, errors: &mut Errors) {
+    let Some(key) = &args.key else { return };
+    for attribute in &function.attributes {
+        let is_ours = attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock");
+        let Meta::List(list) = &attribute.meta else { continue };
+        let other = is_ours.then(|| Args::read(list.tokens.clone(), &mut Errors::default())).and_then(|args| args.key);
+        if let Some(other) = other.filter(|other| other.literal.value() == key.literal.value()) {
+            let message = "two attributes take the same key, so every call would wait for itself: keep one";
+            errors.at(key.literal.span(), message);
+            errors.at(other.literal.span(), message);
+        }
     }
 }
 
-fn has_key<'a>(args: &'a Args, function: &Function, bindings: &[Binding], errors: &mut Errors) -> Option<&'a LitStr> {
+fn has_key<'a>(
+    args: &'a Args,
+    function: &Function,
+    bindings: &[Binding],
+    errors: &mut Errors,
+) -> Option<&'a KeyTemplate> {
     if let Some(value) = &args.key {
         return Some(value);
     }

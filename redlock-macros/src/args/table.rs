@@ -1,0 +1,93 @@
+//! The options: how each is written, what reads it, and what others call it.
+
+use super::Args;
+use super::values::{
+    flag, read_crate, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode, read_on_contended,
+    read_on_error, read_on_lost, read_path, read_permits, read_release, read_renew, read_ttl, read_wait,
+};
+use syn::parse::ParseStream;
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub(super) struct Opt {
+    pub(super) name: &'static str,
+    pub(super) example: &'static str,
+    pub(super) form: Form,
+    /// One that is not is read, so that its own mistakes are found, and refused: nothing is accepted and ignored.
+    pub(super) is_available: bool,
+    pub(super) read: fn(&mut Args, ParseStream<'_>) -> syn::Result<()>,
+}
+
+/// What stands after the name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `= value`
+    Value,
+    /// `= value` or `(value, ..)`
+    ValueOrList,
+    /// Nothing.
+    Flag,
+}
+
+const fn value(
+    name: &'static str,
+    example: &'static str,
+    read: fn(&mut Args, ParseStream<'_>) -> syn::Result<()>,
+) -> Opt {
+    Opt { name, example, form: Form::Value, is_available: true, read }
+}
+
+const fn later(option: Opt) -> Opt {
+    Opt { is_available: false, ..option }
+}
+
+pub(super) const OPTIONS: &[Opt] = &[
+    Opt { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
+    value("ttl", "ttl = 30", read_ttl),
+    value("wait", "wait = \"5s\"", read_wait),
+    value("renew", "renew = false", read_renew),
+    value("guard", "guard = lock", read_guard),
+    value("on_contended", "on_contended = skip", read_on_contended),
+    value("on_error", "on_error = |error| ..", read_on_error),
+    value("on_lost", "on_lost = continue", read_on_lost),
+    value("release", "release = confirmed", read_release),
+    value("manager", "manager = self.locks", read_manager),
+    value("crate", "crate = ::redlock_runtime", read_crate),
+    later(value("max_hold", "max_hold = \"5m\"", read_max_hold)),
+    later(value("min_hold", "min_hold = \"5s\"", read_min_hold)),
+    later(value("mode", "mode = shared", read_mode)),
+    later(value("path", "path = \"/tenants/{tenant}\"", read_path)),
+    later(value("permits", "permits = 4", read_permits)),
+    later(Opt { form: Form::Flag, ..value("reentrant", "reentrant", flag) }),
+    later(Opt { form: Form::Flag, ..value("fencing", "fencing", flag) }),
+];
+
+/// Words that other lock libraries use for one of the options.
+pub(super) const ALIASES: &[(&str, &str)] = &[
+    ("px", "ttl"),
+    ("ex", "ttl"),
+    ("lease", "ttl"),
+    ("lease_time", "ttl"),
+    ("expire", "ttl"),
+    ("expires", "ttl"),
+    ("expiry", "ttl"),
+    ("duration", "ttl"),
+    ("timeout", "wait"),
+    ("wait_time", "wait"),
+    ("acquire_timeout", "wait"),
+    ("retry", "wait"),
+    ("retries", "wait"),
+    ("retry_count", "wait"),
+    ("name", "key"),
+    ("resource", "key"),
+    ("keys", "key"),
+    ("client", "manager"),
+    ("locks", "manager"),
+    ("auto_extend", "renew"),
+    ("watchdog", "renew"),
+    ("shared", "mode"),
+    ("semaphore", "permits"),
+];
+
+/// Words for the order in which waiting calls are served, which is not a choice here.
+pub(super) const FAIR: &[&str] = &["fair", "fairness", "fifo", "queue", "queued"];

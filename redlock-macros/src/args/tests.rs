@@ -1,0 +1,101 @@
+//! What can be read, and what is said of what cannot.
+
+use super::{Args, Contended, Lost, Release, Waiting};
+use crate::duration::Time;
+use crate::errors::Errors;
+
+fn read(tokens: &str) -> (Args, Vec<String>) {
+    let mut errors = Errors::default();
+    let args = Args::read(tokens.parse().unwrap(), &mut errors);
+    (args, errors.messages())
+}
+
+#[test]
+fn every_form_of_every_option() {
+    let tokens = "key = \"order:{id}\", ttl = 30s, wait = forever, manager = pool.get::<A, B>(|a, b| a), \
+                  on_error = |error: LockError| f(error, 1), crate = ::locks::runtime, guard = lock, \
+                  on_lost = continue, release = confirmed, renew = false, on_contended = skip,";
+    let (args, mistakes) = read(tokens);
+    assert_eq!(mistakes, [""; 0]);
+    assert_eq!(args.key.unwrap().literal.value(), "order:{id}");
+    assert!(matches!(args.ttl, Some(Time::Literal(ttl)) if ttl.as_secs() == 30));
+    assert!(matches!(args.wait, Some(Waiting::Forever)));
+    assert!(args.manager.is_some() && args.on_error.is_some() && args.krate.is_some());
+    assert_eq!((args.on_lost, args.release, args.renew), (Lost::Continue, Release::Confirmed, Some(false)));
+    assert!(matches!(args.on_contended, Some(Contended::Skip)));
+    assert_eq!(args.guard.unwrap(), "lock");
+}
+
+#[test]
+fn the_defaults_can_be_written() {
+    let (args, mistakes) = read("on_contended = error, on_lost = cancel, release = background");
+    assert_eq!(mistakes, [""; 0]);
+    assert!(args.on_contended.is_none());
+    assert_eq!((args.on_lost, args.release), (Lost::Cancel, Release::Background));
+}
+
+#[test]
+fn a_handler_may_be_any_expression() {
+    for tokens in ["on_contended = error::busy", "on_contended = |error| (a, error)", "on_contended = self.skip(5)"] {
+        let (args, mistakes) = read(tokens);
+        assert_eq!(mistakes, [""; 0]);
+        assert!(matches!(args.on_contended, Some(Contended::Handler(_))), "{tokens}");
+    }
+}
+
+#[test]
+fn named_parts() {
+    let (args, mistakes) = read("key(\"order:{id}:{x}\", id = order.id, x = f(1, 2),), ttl = 3");
+    assert_eq!(mistakes, [""; 0]);
+    let key = args.key.unwrap();
+    assert_eq!(key.literal.value(), "order:{id}:{x}");
+    assert_eq!(key.named.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["id", "x"]);
+}
+
+#[test]
+fn nothing_is_read_from_nothing() {
+    let (args, mistakes) = read("");
+    assert!(mistakes.is_empty() && !args.has_key && args.key.is_none());
+}
+
+#[test]
+fn every_mistake_is_found() {
+    let table: &[(&str, &[&str])] = &[
+        ("ttl = 0, wait = -1", &["a `ttl` of zero", "`wait` cannot be negative"]),
+        ("ttl = 12ms", &["at least `ttl = 13ms`"]),
+        ("ttl = 31d", &["at most 30 days"]),
+        ("ttl = , key =", &["`ttl` needs a value", "`key` needs a value"]),
+        ("ttl, wait", &["`ttl` needs a value", "`wait` needs a value"]),
+        ("tll = 5, kee = 3, renew", &["did you mean `ttl`", "did you mean `key`", "`renew` needs a value"]),
+        ("mode = a, on_contended = |a, b| (c, d), ttl = 0", &["unknown word `a`", "a `ttl` of zero"]),
+        ("ttl = 5 wait = none, wait = \"3\"", &["expected `,`", "has no unit"]),
+        ("ttl = 5 5 5, tll = 3", &["expected `,`", "did you mean `ttl`"]),
+        ("\"a\", 30, key = 5", &["write `key = \"a\"`", "this value has no name", "`key` is text"]),
+        ("crate = \"x\", ttl: 5", &["expected identifier", "expected `=`"]),
+        ("= 5, ttl = 0", &["expected an option", "a `ttl` of zero"]),
+        ("ttl = 1, wait = 2, ttl = 3", &["`ttl` is given twice", "a second time here"]),
+        ("reentrant = true, fencing(5)", &["`reentrant` is a flag", "`fencing` is a flag"]),
+        ("reentrant, fencing", &["`reentrant` is not available yet", "`fencing` is not available yet"]),
+        ("permits = 0, permits = 4", &["no permits", "is given twice", "a second time", "`permits` is not available"]),
+        (
+            "permits = \"4\", permits = -1",
+            &["number of holders", "is given twice", "a second time", "number of holders"],
+        ),
+        ("renew = true, on_lost = continu", &["`renew = true` is not available yet", "`on_lost = continue`"]),
+        ("release = 5, on_lost = stop", &["`background` and `confirmed`", "`cancel` and `continue`"]),
+        ("guard = \"lock\", on_error = 5", &["write `guard = lock`", "is called with the error"]),
+        ("max_hold = 0, min_hold = 5s", &["a `max_hold` of zero", "`min_hold` is not available yet"]),
+        ("key = [\"a\", \"b\"], path = \"/a\"", &["several keys", "`path` is not available yet"]),
+        ("key(\"{a}\", a), ttl = 0", &["`a` needs a value", "a `ttl` of zero"]),
+        ("key(\"{a}\", a = 1, a = 2)", &["`a` is given twice"]),
+        ("key(\"{a}\" a = 1)", &["between two parts of the key"]),
+        ("fair = true", &["leave it out"]),
+    ];
+    for (tokens, expected) in table {
+        let (_, mistakes) = read(tokens);
+        assert_eq!(mistakes.len(), expected.len(), "{tokens}: {mistakes:?}");
+        for (mistake, expected) in mistakes.iter().zip(*expected) {
+            assert!(mistake.contains(expected), "{tokens}: {mistake}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Reads the value of each option.
+
+use super::{Args, Contended, KeyTemplate, Lost, Release, Waiting};
+use crate::duration::{self, Time};
+use crate::errors;
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use std::time::Duration;
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized, token};
+
+/// With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth.
+const SHORTEST_TTL: Duration = Duration::from_millis(13);
+const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+fn refuse<T>(value: impl ToTokens, message: impl std::fmt::Display) -> syn::Result<T> {
+    Err(syn::Error::new_spanned(value, message))
+}
+
+/// An expression that came through a `macro_rules!` variable stands in an invisible group.
+fn ungrouped(value: Expr) -> Expr {
+    match value {
+        Expr::Group(group) => ungrouped(*group.expr),
+        other => other,
+    }
+}
+
+/// One of some words.
+fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> syn::Result<T> {
+    let names = || words.iter().map(|(word, _)| *word);
+    let Ok(found) = input.call(Ident::parse_any) else {
+        return Err(input.error(format!("`{option}` is one of {}", errors::list(names()))));
+    };
+    let text = found.unraw().to_string();
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+        return Ok(*value);
+    }
+    match errors::nearest(&text, names()) {
+        Some(meant) => refuse(found, format!("unknown word `{text}`: did you mean `{option} = {meant}`?")),
+        None => refuse(found, format!("unknown word `{text}`: `{option}` is one of {}", errors::list(names()))),
+    }
+}
+
+pub(super) fn read_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    if input.peek(token::Paren) {
+        return read_named_key(args, input);
+    }
+    args.key = Some(KeyTemplate { literal: template("key", input.parse()?)?, named: Vec::new() });
+    Ok(())
+}
+
+/// `key("order:{id}", id = order.id)`
+fn read_named_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let content;
+    parenthesized!(content in input);
+    let key = key_with_parts(&content);
+    // What is left after a mistake is not another one.
+    content.parse::<TokenStream>()?;
+    args.key = Some(key?);
+    Ok(())
+}
+
+fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
+    let literal = template("key", content.parse()?)?;
+    let mut named: Vec<(Ident, Expr)> = Vec::new();
+    while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
+        let name = content.call(Ident::parse_any)?;
+        if content.parse::<Option<Token![=]>>()?.is_none() {
+            return refuse(&name, format!("`{name}` needs a value: write `{name} = order.{name}`"));
+        }
+        if named.iter().any(|(earlier, _)| earlier.unraw() == name.unraw()) {
+            return refuse(&name, format!("`{name}` is given twice: keep one"));
+        }
+        named.push((name, content.parse()?));
+    }
+    if content.is_empty() {
+        return Ok(KeyTemplate { literal, named });
+    }
+    Err(content.error("expected `,` between two parts of the key"))
+}
+
+fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
+    let example = if option == "key" { "key = \"order:{order_id}\"" } else { "path = \"/tenants/{tenant}\"" };
+    match ungrouped(value) {
+        Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => Ok(value),
+        Expr::Lit(value) => refuse(&value, format!("`{option}` is text: write `{example}`")),
+        Expr::Array(value) => refuse(&value, "several keys are not available yet: write one"),
+        value => refuse(&value, format!("`{option}` is a string literal: write `{example}`")),
+    }
+}
+
+pub(super) fn read_ttl(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let value: Expr = input.parse()?;
+    let time = duration::read("ttl", value.clone())?;
+    if let Time::Literal(ttl) = time {
+        usable_ttl(&value, ttl)?;
+    }
+    args.ttl = Some(time);
+    Ok(())
+}
+
+fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
+    if ttl.is_zero() {
+        return refuse(value, "a lock with a `ttl` of zero is never held: write `ttl = 30`");
+    }
+    if ttl < SHORTEST_TTL {
+        return refuse(
+            value,
+            format!(
+                "a `ttl` of {ttl:?} is over before the answer of a node can prove anything: it takes 10 ms for the \
+                 answer and more than 2 ms for clock drift, so write at least `ttl = {}ms`",
+                SHORTEST_TTL.as_millis()
+            ),
+        );
+    }
+    if ttl > LONGEST_TTL {
+        return refuse(value, "this `ttl` is longer than any lock lives: at most 30 days are allowed");
+    }
+    Ok(())
+}
+
+pub(super) fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let value = match ungrouped(input.parse()?) {
+        Expr::Path(path) if path.path.is_ident("none") => Waiting::None,
+        Expr::Path(path) if path.path.is_ident("forever") => Waiting::Forever,
+        Expr::Path(path) if path.path.is_ident("None") => {
+            return refuse(path, "`None` is not a time: write `wait = none`");
+        }
+        other => Waiting::For(duration::read("wait", other)?),
+    };
+    args.wait = Some(value);
+    Ok(())
+}
+
+/// `false` is what happens: nothing renews a lease, and the body is stopped at its end.
+pub(super) fn read_renew(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let Ok(value) = input.parse::<LitBool>() else {
+        return Err(input.error("`renew` is `true` or `false`"));
+    };
+    if value.value {
+        return refuse(&value, "`renew = true` is not available yet: choose a `ttl` that is long enough for the body");
+    }
+    args.renew = Some(value.value);
+    Ok(())
+}
+
+pub(super) fn read_max_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.max_hold = Some(some_time("max_hold", input)?);
+    Ok(())
+}
+
+pub(super) fn read_min_hold(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    some_time("min_hold", input).map(drop)
+}
+
+fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
+    let value: Expr = input.parse()?;
+    match duration::read(option, value.clone())? {
+        Time::Literal(time) if time.is_zero() => {
+            refuse(value, format!("a `{option}` of zero has no effect: leave it out"))
+        }
+        time => Ok(time),
+    }
+}
+
+pub(super) fn read_mode(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    word(input, "mode", &[("exclusive", ()), ("shared", ())])
+}
+
+pub(super) fn read_path(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    template("path", input.parse()?).map(drop)
+}
+
+pub(super) fn read_permits(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let value = ungrouped(input.parse()?);
+    match &value {
+        Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) => match count.base10_parse::<u32>() {
+            Ok(0) => refuse(value, "with no permits nobody could ever enter: write `permits = 1` or more"),
+            Ok(_) => Ok(()),
+            Err(_) => refuse(value, "`permits` is a number of holders: write `permits = 4`"),
+        },
+        Expr::Lit(_) | Expr::Unary(_) => refuse(value, "`permits` is a number of holders: write `permits = 4`"),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn read_guard(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let Ok(name) = input.parse::<Ident>() else {
+        return Err(input.error("`guard` is the name by which the body sees its lock: write `guard = lock`"));
+    };
+    args.guard = Some(name);
+    Ok(())
+}
+
+pub(super) fn read_on_contended(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let ahead = input.fork();
+    if let Ok(word) = ahead.parse::<Ident>()
+        && (ahead.is_empty() || ahead.peek(Token![,]))
+        && (word == "skip" || word == "error")
+    {
+        input.parse::<Ident>()?;
+        args.on_contended = (word == "skip").then_some(Contended::Skip);
+        return Ok(());
+    }
+    args.on_contended = Some(Contended::Handler(handler("on_contended", input)?));
+    Ok(())
+}
+
+pub(super) fn read_on_error(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.on_error = Some(handler("on_error", input)?);
+    Ok(())
+}
+
+/// A function or a closure, which a literal never is.
+fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
+    match input.parse()? {
+        Expr::Lit(value) => {
+            refuse(&value, format!("`{option}` is called with the error: write `{option} = |error| ..`"))
+        }
+        handler => Ok(handler),
+    }
+}
+
+pub(super) fn read_on_lost(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.on_lost = word(input, "on_lost", &[("cancel", Lost::Cancel), ("continue", Lost::Continue)])?;
+    Ok(())
+}
+
+pub(super) fn read_release(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    let words = [("background", Release::Background), ("confirmed", Release::Confirmed)];
+    args.release = word(input, "release", &words)?;
+    Ok(())
+}
+
+pub(super) fn read_manager(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.manager = Some(input.parse()?);
+    Ok(())
+}
+
+pub(super) fn read_crate(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.krate = Some(input.call(Path::parse_mod_style)?);
+    Ok(())
+}
+
+/// A flag has no value.
+#[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
+pub(super) fn flag(_: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! How the arguments get into the future of the body, so that they are gone before the lock is.
+//!
+//! The plain function drops its arguments after the locals of its body, the last one first, and whatever a pattern
+//! leaves unbound in its turn. A future drops what it has captured after its locals, in the order of the captures. So
+//! those arguments that the body uses are captured, the last one first. An argument that it does not use is bound again
+//! inside, by the user's own tokens, as the compiler does it in a plain `async fn`: so that the compiler still warns of
+//! it. Those after it must be bound again as well then, because a local goes before what is captured.
+
+use crate::bindings::{self, Binding};
+use proc_macro2::{Ident, Span};
+use std::collections::HashSet;
+use syn::spanned::Spanned;
+use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
+
+/// The signature, changed where an argument needs a name or another `mut`, and what the body does first.
+pub(crate) struct Arguments {
+    pub(crate) signature: Signature,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Where names occur.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// In the attribute, outside of the body.
+    pub(crate) in_options: HashSet<String>,
+    pub(crate) in_body: HashSet<String>,
+    /// What the body assigns something to.
+    pub(crate) assigned: HashSet<String>,
+}
+
+impl Names {
+    fn use_it(&self, binding: &Binding) -> bool {
+        let name = &binding.name;
+        name.starts_with('_') || name == "self" || self.in_options.contains(name) || self.in_body.contains(name)
+    }
+
+    /// An error, which the compiler words differently for what is captured.
+    fn assign_wrongly(&self, argument: &PatType, binding: &Binding) -> bool {
+        let is_constant = matches!(&*argument.pat, Pat::Ident(pattern) if pattern.mutability.is_none());
+        is_constant && self.assigned.contains(&binding.name)
+    }
+}
+
+/// One variable that moves into the body, in the order of the arguments.
+pub(crate) struct Entry {
+    pub(crate) cfg: Vec<Attribute>,
+    pub(crate) variable: Ident,
+    /// The pattern of a `let` inside the body; otherwise it is captured.
+    pub(crate) rebound: Option<Pat>,
+    is_used: bool,
+}
+
+/// Plans the way of each argument.
+pub(crate) fn of_function(signature: &Signature, names: &Names) -> Arguments {
+    let mut signature = signature.clone();
+    let mut entries = Vec::new();
+    for (index, argument) in signature.inputs.iter_mut().enumerate() {
+        match argument {
+            FnArg::Receiver(receiver) => {
+                let binding = Binding::new(&Ident::new("self", receiver.self_token.span), &receiver.attrs);
+                entries.push(Entry::captured(binding, true));
+            }
+            FnArg::Typed(argument) => {
+                let bindings = bindings::of_argument(argument);
+                let is_seen_outside = bindings.iter().any(|binding| names.in_options.contains(&binding.name));
+                if leaves_parts(&argument.pat) && !is_seen_outside {
+                    entries.push(named(argument, index));
+                } else {
+                    entries.extend(bindings.into_iter().map(|binding| {
+                        let is_used = names.use_it(&binding) && !names.assign_wrongly(argument, &binding);
+                        Entry::captured(binding, is_used)
+                    }));
+                }
+            }
+        }
+    }
+    rebind_from_the_first_unused(&mut entries, Some(&mut signature));
+    Arguments { signature, entries }
+}
+
+/// The same for variables whose declarations cannot be changed.
+pub(crate) fn of_variables(bindings: &[Binding], names: &Names) -> Vec<Entry> {
+    let entries = bindings.iter().map(|binding| Entry::captured(binding.clone(), names.use_it(binding)));
+    let mut entries: Vec<Entry> = entries.collect();
+    rebind_from_the_first_unused(&mut entries, None);
+    entries
+}
+
+impl Entry {
+    fn captured(binding: Binding, is_used: bool) -> Self {
+        Self { cfg: binding.cfg, variable: binding.ident, rebound: None, is_used }
+    }
+}
+
+/// Gives the whole argument a name, and leaves its pattern to the body.
+fn named(argument: &mut PatType, index: usize) -> Entry {
+    let variable = Ident::new(&format!("__arg{index}"), Span::mixed_site().located_at(argument.pat.span()));
+    let pattern = std::mem::replace(&mut *argument.pat, simple(variable.clone()));
+    // `let _ = __arg0;` would leave it where it is.
+    let rebound = (!matches!(pattern, Pat::Wild(_))).then_some(pattern);
+    let cfg = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
+    Entry { cfg, variable, is_used: rebound.is_none(), rebound }
+}
+
+fn rebind_from_the_first_unused(entries: &mut [Entry], mut signature: Option<&mut Signature>) {
+    let first = entries.iter().position(|entry| !entry.is_used).unwrap_or(entries.len());
+    for entry in entries.iter_mut().skip(first).filter(|entry| entry.rebound.is_none()) {
+        let mut pattern = simple(entry.variable.clone());
+        if let (Some(signature), Pat::Ident(pattern)) = (&mut signature, &mut pattern) {
+            pattern.mutability = take_mutability(signature, &entry.variable);
+        }
+        entry.rebound = Some(pattern);
+    }
+}
+
+/// The `mut` moves from the signature to the body, where it is needed or warned of.
+fn take_mutability(signature: &mut Signature, variable: &Ident) -> Option<syn::Token![mut]> {
+    signature.inputs.iter_mut().find_map(|argument| match argument {
+        FnArg::Typed(PatType { pat, .. }) => match &mut **pat {
+            Pat::Ident(pattern) if pattern.ident == *variable => pattern.mutability.take(),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    })
+}
+
+fn simple(ident: Ident) -> Pat {
+    Pat::Ident(PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident, subpat: None })
+}
+
+/// Whether the pattern may leave something unbound that has to be dropped.
+fn leaves_parts(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Ident(pattern) => {
+            pattern.by_ref.is_some() || pattern.subpat.as_ref().is_some_and(|(_, inner)| leaves_parts(inner))
+        }
+        Pat::Paren(pattern) => leaves_parts(&pattern.pat),
+        Pat::Or(pattern) => pattern.cases.iter().any(leaves_parts),
+        Pat::Struct(pattern) => pattern.rest.is_some() || pattern.fields.iter().any(|field| leaves_parts(&field.pat)),
+        Pat::Slice(pattern) => pattern.elems.iter().any(leaves_parts),
+        Pat::Tuple(pattern) => pattern.elems.iter().any(leaves_parts),
+        Pat::TupleStruct(pattern) => pattern.elems.iter().any(leaves_parts),
+        Pat::Type(pattern) => leaves_parts(&pattern.pat),
+        Pat::Rest(_) | Pat::Wild(_) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Names, of_function};
+    use quote::ToTokens;
+    use std::collections::HashSet;
+
+    fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+        let names = Names { in_options: set(in_options), in_body: set(in_body), assigned: set(&["assigned"]) };
+        let signature = syn::parse_str(signature).unwrap();
+        let arguments = of_function(&signature, &names);
+        let entries = arguments.entries.iter().map(|entry| match &entry.rebound {
+            Some(pattern) => format!("{}={}", pattern.to_token_stream().to_string().replace(' ', ""), entry.variable),
+            None => entry.variable.to_string(),
+        });
+        let entries = entries.collect::<Vec<_>>().join(" ");
+        (arguments.signature.inputs.to_token_stream().to_string().replace(' ', ""), entries)
+    }
+
+    #[test]
+    fn every_argument_finds_its_way() {
+        type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a str, &'a str);
+        let table: &[Row<'_>] = &[
+            ("fn f(&self, a: A, mut b: B)", &[], &["a", "b"], "&self,a:A,mutb:B", "self a b"),
+            ("fn f(a: A, b: B, mut c: C)", &[], &["a", "c"], "a:A,b:B,c:C", "a b=b mutc=c"),
+            ("fn f(assigned: A, b: B)", &[], &["assigned", "b"], "assigned:A,b:B", "assigned=assigned b=b"),
+            ("fn f(mut assigned: A)", &[], &["assigned"], "mutassigned:A", "assigned"),
+            ("fn f(a: A, _b: B)", &["a"], &[], "a:A,_b:B", "a _b"),
+            ("fn f(a: A, _: B, c: C)", &[], &["a", "c"], "a:A,__arg1:B,c:C", "a __arg1 c"),
+            ("fn f((a, _): A, b: B)", &[], &["a", "b"], "__arg0:A,b:B", "(a,_)=__arg0 b=b"),
+            ("fn f((a, _): A, b: B)", &["a"], &["b"], "(a,_):A,b:B", "a b"),
+            ("fn f(Path(a): A, S { b, .. }: B)", &[], &["a", "b"], "Path(a):A,__arg1:B", "a S{b,..}=__arg1"),
+        ];
+        for (signature, in_options, in_body, inputs, entries) in table {
+            assert_eq!(
+                plan(signature, in_options, in_body),
+                ((*inputs).to_owned(), (*entries).to_owned()),
+                "{signature}"
+            );
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Options that contradict each other or the function: one function per rule.
+
+use super::Form;
+use crate::args::{Args, Contended, Lost, Waiting};
+use crate::bindings::Binding;
+use crate::duration::Time;
+use crate::errors::Errors;
+use crate::item::Function;
+use crate::output;
+use proc_macro2::Ident;
+use syn::Type;
+use syn::ext::IdentExt;
+
+/// Applies every rule.
+pub(super) fn check(
+    args: &Args,
+    function: &Function,
+    form: Option<&Form>,
+    bindings: &[Binding],
+    output: &Type,
+    errors: &mut Errors,
+) {
+    permits_have_no_mode(args, errors);
+    path_is_the_key(args, errors);
+    max_hold_fits_into_the_lease(args, errors);
+    no_token_without_the_lock(args, errors);
+    who_does_not_wait_has_no_place(args, errors);
+    who_waits_for_ever_is_never_contended(args, errors);
+    guard_is_a_new_name(args, function, bindings, errors);
+    guard_is_seen_by_the_body(args, form, errors);
+    errors_are_not_handled_twice(args, output, errors);
+}
+
+fn both<'a>(args: &'a Args, one: &str, other: &str) -> Option<(&'a Ident, &'a Ident)> {
+    args.name(one).zip(args.name(other))
+}
+
+fn permits_have_no_mode(args: &Args, errors: &mut Errors) {
+    if let Some((permits, mode)) = both(args, "permits", "mode") {
+        let message = "`permits` and `mode` are two kinds of lock: keep one";
+        errors.at(permits.span(), message);
+        errors.at(mode.span(), message);
+    }
+}
+
+fn path_is_the_key(args: &Args, errors: &mut Errors) {
+    if let Some((path, key)) = both(args, "path", "key") {
+        let message = "`path` stands in the place of `key`: keep one";
+        errors.at(path.span(), message);
+        errors.at(key.span(), message);
+    }
+}
+
+fn max_hold_fits_into_the_lease(args: &Args, errors: &mut Errors) {
+    if let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl)), Some(name)) =
+        (args.renew, &args.max_hold, &args.ttl, args.name("max_hold"))
+        && most > ttl
+    {
+        let message = format!(
+            "without renewal the lock ends after its `ttl` of {ttl:?}, so a `max_hold` of {most:?} has no effect: \
+             leave it out, or raise the `ttl`"
+        );
+        errors.at(name.span(), message);
+    }
+}
+
+fn no_token_without_the_lock(args: &Args, errors: &mut Errors) {
+    if let (Lost::Continue, Some((on_lost, _))) = (args.on_lost, both(args, "on_lost", "fencing")) {
+        let message = "a body that goes on without the lock would write with a fencing token that is out of date: \
+                       leave out `on_lost` or `fencing`";
+        errors.at(on_lost.span(), message);
+    }
+}
+
+fn who_does_not_wait_has_no_place(args: &Args, errors: &mut Errors) {
+    if let (Some(Waiting::None), Some(fair), Some(wait)) = (&args.wait, &args.fair, args.name("wait")) {
+        let message = format!("with `wait = none` a call never stands in a queue, so `{fair}` could have no effect");
+        errors.at(wait.span(), message);
+    }
+}
+
+fn who_waits_for_ever_is_never_contended(args: &Args, errors: &mut Errors) {
+    if let (Some(Waiting::Forever), Some(_), Some(name)) = (&args.wait, &args.on_contended, args.name("on_contended")) {
+        let message = "with `wait = forever` a call is never given up as contended: leave out `on_contended`, or limit \
+                       the `wait`";
+        errors.at(name.span(), message);
+    }
+}
+
+fn guard_is_a_new_name(args: &Args, function: &Function, bindings: &[Binding], errors: &mut Errors) {
+    let Some(guard) = &args.guard else { return };
+    if bindings.iter().any(|binding| guard.unraw() == binding.name) {
+        let function = &function.signature.ident;
+        let message = format!("`{guard}` is an argument of `{function}` already: give the guard another name");
+        errors.at(guard.span(), message);
+    }
+}
+
+fn guard_is_seen_by_the_body(args: &Args, form: Option<&Form>, errors: &mut Errors) {
+    if let (Some(guard), Some(Form::Future(_))) = (&args.guard, form) {
+        let message = "this function makes its future before it has the lock, so nothing could use the guard: end it \
+                       with `async move { .. }`";
+        errors.at(guard.span(), message);
+    }
+}
+
+/// Only a type that says so can be known here.
+fn errors_are_not_handled_twice(args: &Args, output: &Type, errors: &mut Errors) {
+    let Some(name) = args.name("on_error").filter(|_| args.on_error.is_some() && output::carries_lock_error(output))
+    else {
+        return;
+    };
+    let mend = match args.on_contended {
+        None | Some(Contended::Skip) => "leave it out, or write `on_contended = |error| ..` for a lock that is taken",
+        Some(Contended::Handler(_)) => "leave it out",
+    };
+    errors
+        .at(name.span(), format!("the return type carries every `LockError` by itself, so `on_error` is dead: {mend}"));
+}

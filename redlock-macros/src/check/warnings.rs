@@ -1,0 +1,188 @@
+//! What compiles and is probably not meant. One function per rule.
+
+use super::Form;
+use crate::args::{Args, Contended, Waiting};
+use crate::bindings;
+use crate::duration::Time;
+use crate::item::Function;
+use crate::key::{Key, Root};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use std::collections::HashSet;
+use syn::spanned::Spanned;
+use syn::{Expr, FnArg, Pat, PatType, Type};
+
+/// A warning at the user's token.
+pub(crate) struct Warning {
+    pub(crate) span: Span,
+    pub(crate) message: String,
+}
+
+/// Applies every rule.
+pub(super) fn check(args: &Args, function: &Function, form: &Form, key: &Key) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    warnings.extend(key_is_the_same_for_all_calls(args, function, key));
+    warnings.extend(transaction_outlives_the_lock(function));
+    if matches!(form, Form::Async) {
+        warnings.extend(call_waits_for_itself(function, key));
+    }
+    warnings
+}
+
+/// A function that is told which thing to work on, and locks all of them at once.
+fn key_is_the_same_for_all_calls(args: &Args, function: &Function, key: &Key) -> Option<Warning> {
+    let literal = &args.key.as_ref()?.literal;
+    if key.depends_on_the_call() {
+        return None;
+    }
+    let elsewhere = names_in_options(args);
+    let name = function.signature.inputs.iter().filter_map(identifier).find(|name| !elsewhere.contains(name))?;
+    let message = format!(
+        "no argument stands in this key, so all calls of `{}` exclude each other: write `key = \"{}:{{{name}}}\"`, or \
+         `#[expect(deprecated)]` before the function if that is meant",
+        function.signature.ident,
+        literal.value().replace('"', "\\\"")
+    );
+    Some(Warning { span: literal.span(), message })
+}
+
+/// The name of an argument that by its looks says which thing is meant.
+fn identifier(argument: &FnArg) -> Option<String> {
+    let FnArg::Typed(argument) = argument else { return None };
+    let is_simple = matches!(*argument.pat, Pat::Ident(_));
+    let names = bindings::of_argument(argument).into_iter().map(|binding| binding.name);
+    let mut names = names.filter(|name| !name.starts_with('_'));
+    names.find(|name| is_called_identifier(name) || (is_simple && is_typed_identifier(&argument.ty)))
+}
+
+fn is_called_identifier(name: &str) -> bool {
+    matches!(name.rsplit('_').next(), Some("id" | "uuid" | "key" | "slug" | "number" | "name"))
+}
+
+fn is_typed_identifier(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(ty) => is_typed_identifier(&ty.elem),
+        Type::Path(ty) => ty.path.segments.last().is_some_and(|segment| {
+            let name = segment.ident.to_string();
+            ["Id", "ID", "Uuid"].iter().any(|end| name.ends_with(end))
+        }),
+        _ => false,
+    }
+}
+
+/// The names that other options use: a manager or a limit says nothing about what is locked.
+fn names_in_options(args: &Args) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let times = [args.ttl.as_ref(), args.wait.as_ref().and_then(Waiting::time)];
+    let times = times.into_iter().flatten().map(Time::to_token_stream);
+    let handler = match &args.on_contended {
+        Some(Contended::Handler(handler)) => Some(handler),
+        _ => None,
+    };
+    let expressions = [args.manager.as_ref(), args.on_error.as_ref(), handler];
+    for tokens in times.chain(expressions.into_iter().flatten().map(Expr::to_token_stream)) {
+        bindings::mentioned(tokens, &mut names);
+    }
+    names
+}
+
+/// An attribute below this one expands later, and around it.
+fn transaction_outlives_the_lock(function: &Function) -> Option<Warning> {
+    let is_transaction = |name: &str| matches!(name, "transactional" | "transaction" | "in_transaction" | "tx");
+    let path = function.attributes.iter().find_map(|attribute| {
+        let name = &attribute.path().segments.last()?.ident;
+        is_transaction(&name.to_string()).then(|| attribute.path())
+    })?;
+    let message = format!(
+        "the lock is given back before `#[{}]` commits, so that the next caller does not see what was written: put \
+         `#[distributed_lock]` below it",
+        path.to_token_stream().to_string().replace(' ', "")
+    );
+    Some(Warning { span: path.span(), message })
+}
+
+/// A call of the function itself with everything that stands in the key unchanged.
+fn call_waits_for_itself(function: &Function, key: &Key) -> Option<Warning> {
+    if !key.named.is_empty() {
+        return None;
+    }
+    let arguments = function.signature.inputs.iter().filter_map(|argument| match argument {
+        FnArg::Typed(argument) => Some(argument),
+        FnArg::Receiver(_) => None,
+    });
+    let arguments: Vec<&PatType> = arguments.collect();
+    let in_key: HashSet<String> = key
+        .parts
+        .iter()
+        .filter_map(|part| match &part.root {
+            Root::Argument(argument) => Some(argument.to_string()),
+            _ => None,
+        })
+        .collect();
+    let call = Call { name: function.signature.ident.to_string(), is_method: function.signature.receiver().is_some() };
+    let span = call.find(function.body.stream(), &|given| {
+        given.len() == arguments.len()
+            && arguments.iter().zip(given).all(|(argument, given)| {
+                let is_in_key =
+                    bindings::of_argument(argument).iter().any(|binding| in_key.contains(&binding.ident.to_string()));
+                !is_in_key || squeezed(&argument.pat) == squeezed(given)
+            })
+    })?;
+    let message = format!(
+        "this call of `{}` needs the lock that its caller holds, so it can only wait for it in vain: move what is \
+         repeated into a function without `#[distributed_lock]`",
+        call.name
+    );
+    Some(Warning { span, message })
+}
+
+fn squeezed(tokens: impl ToTokens) -> String {
+    tokens.to_token_stream().to_string().replace("mut ", "").replace(' ', "")
+}
+
+struct Call {
+    name: String,
+    is_method: bool,
+}
+
+impl Call {
+    /// The name in the first call whose arguments are as `same` says.
+    fn find(&self, tokens: TokenStream, same: &impl Fn(&[TokenStream]) -> bool) -> Option<Span> {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            let TokenTree::Group(group) = token else { continue };
+            if let Some(span) = self.find(group.stream(), same) {
+                return Some(span);
+            }
+            let Some((TokenTree::Ident(name), before)) = tokens.get(..at).and_then(<[_]>::split_last) else { continue };
+            if group.delimiter() == Delimiter::Parenthesis
+                && *name == self.name
+                && self.is_called(before)
+                && same(&split_at_commas(group.stream()))
+            {
+                return Some(name.span());
+            }
+        }
+        None
+    }
+
+    /// Whether what stands before the name makes it this function.
+    fn is_called(&self, before: &[TokenTree]) -> bool {
+        let text = |token: Option<&TokenTree>| token.map(ToString::to_string).unwrap_or_default();
+        let [.., first, last] = before else {
+            return !self.is_method && !matches!(text(before.last()).as_str(), "." | ":");
+        };
+        match (text(Some(first)).as_str(), text(Some(last)).as_str()) {
+            ("self", ".") => self.is_method,
+            (_, "." | ":" | "fn") => false,
+            _ => !self.is_method,
+        }
+    }
+}
+
+fn split_at_commas(tokens: TokenStream) -> Vec<TokenStream> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let parts = tokens.split(is_comma).map(|part| part.iter().cloned().collect::<TokenStream>());
+    parts.filter(|part| !part.is_empty()).collect()
+}

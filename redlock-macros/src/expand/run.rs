@@ -1,0 +1,122 @@
+//! Runs the body while the lock is held, and turns an error into the function's output.
+
+use super::Writer;
+use super::tokens::{at, here, starts_with_an_item};
+use crate::args::{Contended, Lost, Release};
+use crate::check::{Form, Lock};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+
+impl Writer<'_> {
+    /// Waits for the lock, runs `body` while it is held, and turns an error into the function's output.
+    pub(super) fn run(&self, body: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let (guard, held, give_back) = (self.guard(), self.hold(body), self.give_back());
+        let (contended, failed) = (self.contended(), self.failed());
+        let allowed = self.allowed();
+        // A lifetime that the body does not live up to is reported here.
+        let output = quote_spanned!(at(self.lock.output.span())=> __output);
+        quote_spanned! {here()=>
+            // Not one `match` around all of this: its temporary would stay in the future while the body runs.
+            let __outcome = '__call: {
+                let __guard = match __acquire.await {
+                    #private::Ok(__guard) => __guard,
+                    #private::Err(__error) => {
+                        // Not in the `break`: `'__call ::path` is a syntax error for attributes that parse with syn 2.
+                        let __outcome = #private::Err(__error);
+                        break '__call __outcome;
+                    }
+                };
+                #guard
+                #allowed
+                let __outcome = #held.await;
+                #give_back
+                __outcome
+            };
+            match __outcome {
+                #private::Ok(#output) => #output,
+                #contended
+                #private::Err(__error) => #failed,
+            }
+        }
+    }
+
+    /// Nothing in most functions: under `#![forbid(warnings)]` an `allow` is itself warned of.
+    fn allowed(&self) -> TokenStream {
+        let Lock { form, function, bindings, .. } = self.lock;
+        let body = match form {
+            Form::Async => &function.body,
+            Form::Desugared(place) | Form::Block(place) => &place.group,
+            Form::Future(_) => return TokenStream::new(),
+        };
+        // Items at the start of the body stand after statements here, and unused arguments are used.
+        let items =
+            starts_with_an_item(body).then(|| quote_spanned!(here()=> #[allow(clippy::items_after_statements)]));
+        let has_unused = bindings.iter().any(|binding| binding.name.starts_with('_'));
+        let unused = has_unused.then(|| quote_spanned!(here()=> #[allow(clippy::used_underscore_binding)]));
+        items.into_iter().chain(unused).flatten().collect()
+    }
+
+    /// `let lock = &__guard;`
+    fn guard(&self) -> Option<TokenStream> {
+        let name = self.lock.args.guard.as_ref()?;
+        Some(quote_spanned!(here()=> let #name = &__guard;))
+    }
+
+    fn hold(&self, body: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        match self.lock.args.on_lost {
+            Lost::Cancel => quote_spanned!(here()=> #private::hold(&__guard, #body)),
+            Lost::Continue => quote_spanned!(here()=> #private::hold_through(&__guard, #body)),
+        }
+    }
+
+    /// Nothing for a release in the background: that is what the drop of the guard does.
+    fn give_back(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        (self.lock.args.release == Release::Confirmed)
+            .then(|| quote_spanned!(here()=> #private::give_back(__guard).await;))
+    }
+
+    /// The arm for a lock that another held.
+    fn contended(&self) -> Option<TokenStream> {
+        let output = &self.lock.output;
+        let given = match self.lock.args.on_contended.as_ref()? {
+            Contended::Skip => {
+                let span = at(output.span());
+                let private = self.private_at(span);
+                quote_spanned!(span=> #private::skipped::<#output>())
+            }
+            Contended::Handler(handler) => self.handled(handler),
+        };
+        let private = &self.private;
+        Some(quote_spanned!(here()=> #private::Err(__error) if __error.is_contended() => #given,))
+    }
+
+    /// The output for `__error`.
+    pub(super) fn failed(&self) -> TokenStream {
+        let output = &self.lock.output;
+        if let Some(handler) = &self.lock.args.on_error {
+            return self.handled(handler);
+        }
+        let span = at(output.span());
+        let private = self.private_at(span);
+        quote_spanned!(span=> #private::from_lock_error::<#output>(__error))
+    }
+
+    /// What a handler of the user makes of `__error`.
+    fn handled(&self, handler: &impl ToTokens) -> TokenStream {
+        let output = &self.lock.output;
+        let handler = self.user_tokens(handler);
+        let span = at(handler.span());
+        let private = self.private_at(span);
+        quote_spanned!(span=> #private::handle_lock_error::<#output, _>(#handler, __error))
+    }
+
+    /// The expressions of the attribute that run beside the body.
+    pub(super) fn handlers(&self) -> TokenStream {
+        let contended = self.contended().unwrap_or_default();
+        contended.into_iter().chain(self.failed()).collect()
+    }
+}

@@ -1,0 +1,61 @@
+//! Spans and small pieces of code.
+
+use crate::item::with_contents;
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::quote_spanned;
+
+/// Generated code.
+pub(super) fn here() -> Span {
+    Span::mixed_site()
+}
+
+/// Generated code, reported at the user's code.
+pub(super) fn at(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
+}
+
+/// The same tokens, reported at `span`.
+pub(super) fn moved(tokens: TokenStream, span: Span) -> TokenStream {
+    let tokens = tokens.into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(span));
+        token
+    });
+    tokens.collect()
+}
+
+/// `async move { contents }` in the place of the user's braces, and with their span: the compiler names a captured
+/// argument in an error only where the block is not generated.
+pub(super) fn async_block(is_move: bool, user: &Group, contents: TokenStream) -> TokenStream {
+    let capture = is_move.then(|| quote_spanned!(user.span()=> move));
+    let block = with_contents(user, contents);
+    quote_spanned!(user.span()=> async #capture #block)
+}
+
+/// Whether the first thing in a body is an item, or may be one.
+pub(super) fn starts_with_an_item(body: &Group) -> bool {
+    const WORDS: &[&str] = &[
+        "const", "enum", "extern", "fn", "impl", "mod", "static", "struct", "trait", "type", "union", "use", "unsafe",
+    ];
+    match body.stream().into_iter().next() {
+        Some(TokenTree::Ident(word)) => WORDS.iter().any(|item| word == item),
+        Some(TokenTree::Punct(punct)) => punct.as_char() == '#',
+        _ => false,
+    }
+}
+
+/// `self` replaced by the name it was given, but not in `self::module`.
+pub(super) fn renamed(tokens: TokenStream, receiver: &Ident) -> TokenStream {
+    let mut tokens = tokens.into_iter().peekable();
+    let mut changed = Vec::new();
+    while let Some(token) = tokens.next() {
+        let before_colon = matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+        changed.push(match token {
+            TokenTree::Ident(ident) if ident == "self" && !before_colon => {
+                TokenTree::Ident(Ident::new(&receiver.to_string(), receiver.span().located_at(ident.span())))
+            }
+            TokenTree::Group(group) => TokenTree::Group(with_contents(&group, renamed(group.stream(), receiver))),
+            other => other,
+        });
+    }
+    changed.into_iter().collect()
+}

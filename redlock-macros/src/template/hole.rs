@@ -1,0 +1,302 @@
+//! One placeholder: a value, the way to it, and its format.
+
+/// `{order.lines[0].sku()}`, `{self.tenant}`, `{Self::NAMESPACE}`, `{order_id:08}`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hole {
+    /// Where it starts: one name, or a path with `::`.
+    pub(crate) root: Vec<String>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) format: Option<Format>,
+    /// As it is written, without the braces and the format.
+    pub(crate) text: String,
+}
+
+/// The way from one value to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// `.name` or `.0`
+    Field(String),
+    /// `.name(1, other)`
+    Call(String, Vec<Input>),
+    /// `[0]`
+    Index(Input),
+}
+
+/// What a call or an index takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    Number(String),
+    Name(String),
+}
+
+/// A format of integers under which different ones stay different.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Format {
+    /// What stands after the colon.
+    pub(crate) text: String,
+    kind: Option<char>,
+}
+
+impl Format {
+    /// Whether a formatted number may go on with `c`.
+    pub(crate) fn may_contain(&self, c: char) -> bool {
+        match self.kind {
+            Some('x') => matches!(c, '0'..='9' | 'a'..='f'),
+            Some('X') => matches!(c, '0'..='9' | 'A'..='F'),
+            _ => c.is_ascii_digit(),
+        }
+    }
+}
+
+impl Hole {
+    /// Reads what stands between braces.
+    pub(super) fn read(inside: &str) -> Result<Self, String> {
+        let (path, spec) = split_format(inside);
+        let path = path.trim();
+        if let Some(name) = path.strip_prefix("r#") {
+            return Err(format!("`{{{inside}}}` needs no `r#` inside a key: write `{{{name}}}`"));
+        }
+        if path.is_empty() || path.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(format!("`{{{inside}}}` names no argument: write its name, as in `{{order_id}}`"));
+        }
+        let format = spec.map(|spec| format(inside, path, spec.trim())).transpose()?.flatten();
+        let mut reader = Reader { rest: path };
+        let (root, steps) = reader.root().zip(reader.steps()).ok_or_else(|| not_a_value(inside, path))?;
+        if path == "self" {
+            return Err("`{self}` is the whole object: name a field of it, as in `{self.id}`".into());
+        }
+        Ok(Self { root, steps, format, text: path.to_owned() })
+    }
+
+    /// The only name, when there is nothing else.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match (self.root.as_slice(), self.steps.is_empty()) {
+            ([name], true) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What stands after the name in a format string: nothing, or the format with its colon.
+    pub(crate) fn suffix(&self) -> String {
+        self.format.as_ref().map(|format| format!(":{}", format.text)).unwrap_or_default()
+    }
+}
+
+/// Splits at the colon that is not one of two.
+fn split_format(inside: &str) -> (&str, Option<&str>) {
+    let bytes = inside.as_bytes();
+    let is_colon = |at: usize| bytes.get(at) == Some(&b':');
+    let single = |at: &usize| is_colon(*at) && !is_colon(at + 1) && !at.checked_sub(1).is_some_and(is_colon);
+    match (0..bytes.len()).find(single).and_then(|at| Some((inside.get(..at)?, inside.get(at + 1..)?))) {
+        Some((path, spec)) => (path, Some(spec)),
+        None => (inside, None),
+    }
+}
+
+fn not_a_value(inside: &str, path: &str) -> String {
+    if path.contains(['+', '-', '*', '/', '&', '|', '^', '!', '<', '>', '=', '?', '"', '\'', '{']) {
+        return format!(
+            "`{{{inside}}}` is an expression: give it a name, as in `key(\"..{{value}}\", value = {path})`"
+        );
+    }
+    format!(
+        "`{{{inside}}}` is not an argument or one of its fields: write `{{argument}}`, `{{argument.field}}` or \
+         `{{argument.method()}}`"
+    )
+}
+
+/// Reads a format. Only those are allowed that keep different integers different.
+fn format(inside: &str, path: &str, spec: &str) -> Result<Option<Format>, String> {
+    if spec.is_empty() {
+        return Ok(None);
+    }
+    if spec.ends_with('?') {
+        return Err(format!(
+            "`{{{inside}}}` would lock on `Debug` text, which may change with any release: write `{{{path}}}`"
+        ));
+    }
+    if spec.contains('$') {
+        return Err(format!("`{{{inside}}}` takes a number from another argument: write it, as in `{{{path}:08}}`"));
+    }
+    if spec.contains('.') {
+        return Err(format!(
+            "`{{{inside}}}` cuts the value off, so that different values could make the same key: write `{{{path}}}`"
+        ));
+    }
+    let alternate = spec.strip_prefix('#');
+    let rest = alternate.unwrap_or(spec);
+    let kind = rest.chars().last().filter(|kind| matches!(kind, 'x' | 'X' | 'o' | 'b'));
+    let width = kind.and_then(|kind| rest.strip_suffix(kind)).unwrap_or(rest);
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_padded = width.strip_prefix('0').is_some_and(is_digits);
+    let is_alternate_of_nothing = alternate.is_some() && kind.is_none();
+    if is_alternate_of_nothing || !(is_padded || (kind.is_some() && width.is_empty())) {
+        return Err(format!(
+            "`{{{inside}}}` is no format for a key, where different values must stay different: write `{{{path}}}`, or \
+             `{{{path}:08}}` or `{{{path}:x}}` for an integer"
+        ));
+    }
+    Ok(Some(Format { text: spec.to_owned(), kind }))
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    /// `name`, or a path with `::`
+    fn root(&mut self) -> Option<Vec<String>> {
+        let mut names = vec![self.word()?.to_owned()];
+        while self.skip("::") {
+            names.push(self.word().filter(|name| is_identifier(name))?.to_owned());
+        }
+        let first = names.first()?;
+        let is_path = names.len() > 1 && matches!(first.as_str(), "Self" | "crate" | "super" | "self");
+        (is_identifier(first) || is_path).then_some(names)
+    }
+
+    fn steps(&mut self) -> Option<Vec<Step>> {
+        let mut steps = Vec::new();
+        while !self.rest.is_empty() {
+            steps.push(self.step()?);
+        }
+        Some(steps)
+    }
+
+    fn step(&mut self) -> Option<Step> {
+        if self.skip("[") {
+            let index = self.input()?;
+            return self.skip("]").then_some(Step::Index(index));
+        }
+        if !self.skip(".") {
+            return None;
+        }
+        let name = self.word().filter(|name| is_index(name) || (is_identifier(name) && *name != "self"))?.to_owned();
+        if !self.skip("(") {
+            return Some(Step::Field(name));
+        }
+        let mut inputs = Vec::new();
+        while !self.skip(")") {
+            inputs.push(self.input()?);
+            if !self.skip(",") && !self.rest.starts_with(')') {
+                return None;
+            }
+        }
+        is_identifier(&name).then_some(Step::Call(name, inputs))
+    }
+
+    fn input(&mut self) -> Option<Input> {
+        let word = self.word()?.to_owned();
+        if is_index(&word) {
+            return Some(Input::Number(word));
+        }
+        (is_identifier(&word) && word != "self").then_some(Input::Name(word))
+    }
+
+    /// The longest run of characters that a name or a number may have.
+    fn word(&mut self) -> Option<&'a str> {
+        let end = self.rest.find(|c: char| !unicode_ident::is_xid_continue(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest.trim_start();
+        (!word.is_empty()).then_some(word)
+    }
+
+    fn skip(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.map_or(self.rest, str::trim_start);
+        rest.is_some()
+    }
+}
+
+fn is_index(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether it can name an argument or a field; keywords can, as raw identifiers. Nothing is given to the compiler's own
+/// lexer here, because it reports what it does not like by itself.
+fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    let starts = chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
+    starts && chars.all(unicode_ident::is_xid_continue) && !matches!(text, "_" | "Self" | "super" | "crate")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hole, Input, Step};
+
+    #[test]
+    fn the_way_to_a_value() {
+        type Row<'a> = (&'a str, &'a [&'a str], &'a [Step], Option<&'a str>);
+        let table: &[Row<'_>] = &[
+            ("id", &["id"], &[], None),
+            (" id ", &["id"], &[], None),
+            ("id:", &["id"], &[], None),
+            ("id:08", &["id"], &[], Some("08")),
+            ("id:#010x", &["id"], &[], Some("#010x")),
+            ("id:X", &["id"], &[], Some("X")),
+            ("CONST", &["CONST"], &[], None),
+            ("Self::NS", &["Self", "NS"], &[], None),
+            ("crate::a::NS:o", &["crate", "a", "NS"], &[], Some("o")),
+            ("self.tenant", &["self"], &[Step::Field("tenant".into())], None),
+            ("a.0.1", &["a"], &[Step::Field("0".into()), Step::Field("1".into())], None),
+            ("a.len()", &["a"], &[Step::Call("len".into(), vec![])], None),
+            (
+                "a.get(1, other)[0].b",
+                &["a"],
+                &[
+                    Step::Call("get".into(), vec![Input::Number("1".into()), Input::Name("other".into())]),
+                    Step::Index(Input::Number("0".into())),
+                    Step::Field("b".into()),
+                ],
+                None,
+            ),
+            ("tags[index]", &["tags"], &[Step::Index(Input::Name("index".into()))], None),
+        ];
+        for (inside, root, steps, format) in table {
+            let hole = Hole::read(inside).unwrap();
+            assert_eq!(
+                (hole.root.iter().map(String::as_str).collect(), hole.steps.as_slice()),
+                (root.to_vec(), *steps)
+            );
+            assert_eq!(hole.format.as_ref().map(|format| format.text.as_str()), *format, "{inside}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_value() {
+        for inside in [
+            "a.", "a..b", ".a", "a[", "a[]", "a[0", "a.b(", "a.b(1", "a.b(1 2)", "a.0()", "_", "Self", "a b", "a::",
+            "::a",
+        ] {
+            let mistake = Hole::read(inside).unwrap_err();
+            assert!(mistake.contains("is not an argument"), "{inside}: {mistake}");
+        }
+        for inside in ["a + 1", "a-b", "a\"", "*a", "a.b(-1)", "a?", "a == b", "a as u8 / 2"] {
+            let mistake = Hole::read(inside).unwrap_err();
+            assert!(mistake.contains("is an expression"), "{inside}: {mistake}");
+        }
+    }
+
+    #[test]
+    fn formats_that_could_mix_values_up() {
+        for (inside, expected) in [
+            ("id:?", "`Debug` text"),
+            ("id:#?", "`Debug` text"),
+            ("id:x?", "`Debug` text"),
+            ("id:w$", "from another argument"),
+            ("id:1$", "from another argument"),
+            ("id:.3", "cuts the value off"),
+            ("id:8", "no format for a key"),
+            ("id:<8", "no format for a key"),
+            ("id:*^8", "no format for a key"),
+            ("id:#", "no format for a key"),
+            ("id:0", "no format for a key"),
+            ("id:e", "no format for a key"),
+            ("id:xx", "no format for a key"),
+            ("id:+", "no format for a key"),
+        ] {
+            let mistake = Hole::read(inside).unwrap_err();
+            assert!(mistake.contains(expected), "{inside}: {mistake}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! `release = confirmed`: the call ends when the nodes have confirmed the release.
+
+use crate::LockGuard;
+use std::future::Future;
+use std::pin::Pin;
+
+/// Gives the lock back and waits for the answer.
+///
+/// The body has done its work, and its result is what the caller must know, so a release that failed is written to the
+/// log and changes nothing else. Boxed, so that it adds one pointer to the caller's future.
+#[must_use]
+pub fn give_back(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let key = guard.key().clone();
+    let released = guard.release();
+    Box::pin(async move {
+        if let Err(error) = released.await {
+            tracing::warn!(key = key.as_str(), %error, "the release was not confirmed");
+        }
+    })
+}

@@ -1,0 +1,10 @@
+use axum::debug_handler;
+use axum::extract::Path;
+use redlock_runtime::distributed_lock;
+
+/// It copies the body into a function of its own, without the lock: `#[distributed_lock]` must stand first.
+#[debug_handler]
+#[distributed_lock(key = "order:{id}", guard = lock, on_error = |error| error.to_string())]
+pub async fn capture(Path(id): Path<u64>) -> String {
+    format!("{id}: {}", lock.key())
+}
