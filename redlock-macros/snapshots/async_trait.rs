@@ -37,37 +37,21 @@ where
                 );
                 __acquire
             };
-            let __outcome = '__call: {
-                let __guard = match __acquire.await {
-                    ::redlock_runtime::__private::Ok(__guard) => __guard,
-                    ::redlock_runtime::__private::Err(__error) => {
-                        let __outcome = ::redlock_runtime::__private::Err(__error);
-                        break '__call __outcome;
-                    }
-                };
-                let __outcome = ::redlock_runtime::__private::hold(
-                        &__guard,
-                        async move {
-                            let _ = (&id, &__self);
-                            if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                                Result<u64, Error>,
-                            > {
-                                return __output;
-                            }
-                            __self.provider.charge(id).await
-                        },
-                    )
-                    .await;
-                __outcome
-            };
-            match __outcome {
-                ::redlock_runtime::__private::Ok(__output) => __output,
-                ::redlock_runtime::__private::Err(__error) => {
-                    ::redlock_runtime::__private::from_lock_error::<
-                        Result<u64, Error>,
-                    >(__error)
-                }
-            }
+            let __output = ::redlock_runtime::__private::locked(
+                    __acquire,
+                    async move {
+                        let _ = (&id, &__self);
+                        if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                            Result<u64, Error>,
+                        > {
+                            return __output;
+                        }
+                        __self.provider.charge(id).await
+                    },
+                    ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
+                )
+                .await;
+            __output
         };
         #[allow(unreachable_code)] __ret
     })

@@ -27,37 +27,21 @@ pub async fn capture(
         );
         __acquire
     };
-    let __outcome = '__call: {
-        let __guard = match __acquire.await {
-            ::redlock_runtime::__private::Ok(__guard) => __guard,
-            ::redlock_runtime::__private::Err(__error) => {
-                let __outcome = ::redlock_runtime::__private::Err(__error);
-                break '__call __outcome;
-            }
-        };
-        #[allow(clippy::used_underscore_binding)]
-        let __outcome = ::redlock_runtime::__private::hold(
-                &__guard,
-                async move {
-                    let _ = (&amount, &_permit, &order_id);
-                    let unused = unused;
-                    if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                        Result<Receipt, PayError>,
-                    > {
-                        return __output;
-                    }
-                    provider.charge(order_id, amount).await?
-                },
-            )
-            .await;
-        __outcome
-    };
-    match __outcome {
-        ::redlock_runtime::__private::Ok(__output) => __output,
-        ::redlock_runtime::__private::Err(__error) => {
-            ::redlock_runtime::__private::from_lock_error::<
-                Result<Receipt, PayError>,
-            >(__error)
-        }
-    }
+    #[allow(clippy::used_underscore_binding)]
+    let __output = ::redlock_runtime::__private::locked(
+            __acquire,
+            async move {
+                let _ = (&amount, &_permit, &order_id);
+                let unused = unused;
+                if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                    Result<Receipt, PayError>,
+                > {
+                    return __output;
+                }
+                provider.charge(order_id, amount).await?
+            },
+            ::redlock_runtime::__private::from_lock_error::<Result<Receipt, PayError>>,
+        )
+        .await;
+    __output
 }

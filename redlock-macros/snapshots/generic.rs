@@ -19,33 +19,19 @@ async fn nightly<T: Job>(
         );
         __acquire
     };
-    let __outcome = '__call: {
-        let __guard = match __acquire.await {
-            crate::locks::__private::Ok(__guard) => __guard,
-            crate::locks::__private::Err(__error) => {
-                let __outcome = crate::locks::__private::Err(__error);
-                break '__call __outcome;
-            }
-        };
-        let __outcome = crate::locks::__private::hold(
-                &__guard,
-                async move {
-                    let _ = (&limit, &jobs);
-                    if let crate::locks::__private::Some(__output) = crate::locks::__private::None::<
-                        Result<_, Error>,
-                    > {
-                        return __output;
-                    }
-                    run(jobs)
-                },
-            )
-            .await;
-        __outcome
-    };
-    match __outcome {
-        crate::locks::__private::Ok(__output) => __output,
-        crate::locks::__private::Err(__error) => {
-            crate::locks::__private::from_lock_error::<Result<_, Error>>(__error)
-        }
-    }
+    let __output = crate::locks::__private::locked(
+            __acquire,
+            async move {
+                let _ = (&limit, &jobs);
+                if let crate::locks::__private::Some(__output) = crate::locks::__private::None::<
+                    Result<_, Error>,
+                > {
+                    return __output;
+                }
+                run(jobs)
+            },
+            crate::locks::__private::from_lock_error::<Result<_, Error>>,
+        )
+        .await;
+    __output
 }

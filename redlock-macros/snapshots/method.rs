@@ -26,35 +26,21 @@ async fn capture(
         );
         __acquire
     };
-    let __outcome = '__call: {
-        let __guard = match __acquire.await {
-            ::redlock_runtime::__private::Ok(__guard) => __guard,
-            ::redlock_runtime::__private::Err(__error) => {
-                let __outcome = ::redlock_runtime::__private::Err(__error);
-                break '__call __outcome;
-            }
-        };
-        let __outcome = ::redlock_runtime::__private::hold(
-                &__guard,
-                async move {
-                    let _ = (&order, &id, &self);
-                    if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                        Result<&mut Receipt, PayError>,
-                    > {
-                        return __output;
-                    }
-                    self.receipts.insert(order)
-                },
-            )
-            .await;
-        __outcome
-    };
-    match __outcome {
-        ::redlock_runtime::__private::Ok(__output) => __output,
-        ::redlock_runtime::__private::Err(__error) => {
+    let __output = ::redlock_runtime::__private::locked(
+            __acquire,
+            async move {
+                let _ = (&order, &id, &self);
+                if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                    Result<&mut Receipt, PayError>,
+                > {
+                    return __output;
+                }
+                self.receipts.insert(order)
+            },
             ::redlock_runtime::__private::from_lock_error::<
                 Result<&mut Receipt, PayError>,
-            >(__error)
-        }
-    }
+            >,
+        )
+        .await;
+    __output
 }

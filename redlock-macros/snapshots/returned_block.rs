@@ -16,35 +16,19 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
     };
     let provider = self.provider.clone();
     async move {
-        let __outcome = '__call: {
-            let __guard = match __acquire.await {
-                ::redlock_runtime::__private::Ok(__guard) => __guard,
-                ::redlock_runtime::__private::Err(__error) => {
-                    let __outcome = ::redlock_runtime::__private::Err(__error);
-                    break '__call __outcome;
-                }
-            };
-            let __outcome = ::redlock_runtime::__private::hold(
-                    &__guard,
-                    async move {
-                        if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                            Result<u64, Error>,
-                        > {
-                            return __output;
-                        }
-                        provider.charge(id).await
-                    },
-                )
-                .await;
-            __outcome
-        };
-        match __outcome {
-            ::redlock_runtime::__private::Ok(__output) => __output,
-            ::redlock_runtime::__private::Err(__error) => {
-                ::redlock_runtime::__private::from_lock_error::<
-                    Result<u64, Error>,
-                >(__error)
-            }
-        }
+        let __output = ::redlock_runtime::__private::locked(
+                __acquire,
+                async move {
+                    if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                        Result<u64, Error>,
+                    > {
+                        return __output;
+                    }
+                    provider.charge(id).await
+                },
+                ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
+            )
+            .await;
+        __output
     }
 }

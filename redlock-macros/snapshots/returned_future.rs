@@ -16,24 +16,12 @@ fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
     };
     let __future: BoxFuture<'_, Result<u64, Error>> = { self.provider.charge(id) };
     ::redlock_runtime::__private::Box::pin(async move {
-        let __outcome = '__call: {
-            let __guard = match __acquire.await {
-                ::redlock_runtime::__private::Ok(__guard) => __guard,
-                ::redlock_runtime::__private::Err(__error) => {
-                    let __outcome = ::redlock_runtime::__private::Err(__error);
-                    break '__call __outcome;
-                }
-            };
-            let __outcome = ::redlock_runtime::__private::hold(&__guard, __future).await;
-            __outcome
-        };
-        match __outcome {
-            ::redlock_runtime::__private::Ok(__output) => __output,
-            ::redlock_runtime::__private::Err(__error) => {
-                ::redlock_runtime::__private::from_lock_error::<
-                    Result<u64, Error>,
-                >(__error)
-            }
-        }
+        let __output = ::redlock_runtime::__private::locked(
+                __acquire,
+                __future,
+                ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
+            )
+            .await;
+        __output
     })
 }

@@ -16,6 +16,27 @@ use std::time::Duration;
 /// | [`Closed`](Self::Closed) | is shutting down |
 ///
 /// The `Display` text is one line without secrets: a node is named by its address, never by its URL.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{LockError, LockManager};
+///
+/// fn status(error: &LockError) -> u16 {
+///     match error {
+///         LockError::Contended { .. } | LockError::TimedOut { .. } => 409,
+///         LockError::NoQuorum { .. } | LockError::Closed => 503,
+///         _ => 500,
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::in_memory();
+/// let _guard = manager.acquire("order:7").await?;
+/// let error = manager.try_acquire("order:7").await.unwrap_err();
+/// assert_eq!(status(&error), 409);
+/// assert_eq!(error.to_string(), "\"order:7\" is held by another owner");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LockError {

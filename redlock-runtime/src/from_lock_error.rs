@@ -7,10 +7,36 @@ use crate::error::LockError;
 /// Every `Result<T, E>` with `E: From<LockError>` is one. Implement it for your own return type when it can express
 /// that the lock was not obtained; there is deliberately no implementation for `()`, `bool` or `Option`, because a
 /// caller could not tell "not locked" from "done".
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{FromLockError, LockError, LockManager, LockRequest, Wait};
+///
+/// #[derive(Debug, PartialEq)]
+/// enum Outcome {
+///     Done,
+///     Busy,
+///     Failed,
+/// }
+///
+/// impl FromLockError for Outcome {
+///     fn from_lock_error(error: LockError) -> Self {
+///         if error.is_contended() { Self::Busy } else { Self::Failed }
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::in_memory();
+/// let _guard = manager.acquire("report").await?;
+/// let report = LockRequest::new("report").wait(Wait::None);
+/// assert_eq!(manager.with_lock(report, async |_| Outcome::Done).await, Outcome::Busy);
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "this return type has no place for a lock error",
-    note = "return `Result<_, E>` where `E: From<LockError>`, or say what to return with `on_error = |error| ..`"
+    note = "return `Result<_, E>` where `E: From<LockError>`, or say what to return with `on_error = |error| ..`",
+    note = "in `with_lock`, return a `Result`"
 )]
 pub trait FromLockError {
     /// The value that says that the lock was not obtained, or was lost.

@@ -16,6 +16,18 @@ use std::time::Duration;
 /// A guard says nothing about exclusion by merely existing: the lease runs out at the nodes whatever this process does.
 /// Ask [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute stop the body
 /// in time.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{LockError, LockManager};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let guard = LockManager::in_memory().acquire("order:7").await?;
+/// assert!(guard.is_held() && guard.remaining() < guard.ttl());
+/// guard.extend().await?;
+/// guard.release().await
+/// # }
+/// ```
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct LockGuard {
     ownership: Box<Ownership>,
@@ -57,12 +69,15 @@ impl LockGuard {
         !self.remaining().is_zero()
     }
 
-    /// Starts the lease anew: another `ttl`, counted from now.
+    /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
     ///
     /// # Errors
     /// [`LockError::Lost`] when a majority of the nodes says that the lock is not held any more, and
     /// [`LockError::NoQuorum`] when too few answered within the node timeout. After that one, the lock is still held
     /// for [`remaining`](Self::remaining), and extending may be tried again.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
     ///
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
@@ -76,8 +91,13 @@ impl LockGuard {
     /// places; wait when the caller must know.
     ///
     /// # Errors
-    /// The lock is gone in every case. [`LockError::Lost`] says that it was gone before, so that another owner may have
-    /// been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout.
+    /// The guard is gone in every case. [`LockError::Lost`] says that the lock was gone before, so that another owner
+    /// may have been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout. After that
+    /// one, the key may still stand at some nodes: the release goes on in the background until they have answered or
+    /// the key has expired, and there is nothing left to do.
+    ///
+    /// # Panics
+    /// When it is awaited outside of a tokio runtime with time enabled.
     ///
     /// # Cancel safety
     /// The lock is given back whether or not the future is polled to its end.
@@ -98,5 +118,64 @@ impl fmt::Debug for LockGuard {
             .field("token", self.token())
             .field("remaining", &self.remaining())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LockManager, LockRequest};
+    use tokio::runtime::Builder;
+    use tokio::time::advance;
+
+    const TTL: Duration = Duration::from_millis(100);
+    const LONG: Duration = Duration::from_secs(10);
+
+    fn request() -> LockRequest {
+        LockRequest::new("order:7").ttl(TTL)
+    }
+
+    fn held_for<T>(outcome: Result<T, LockError>) -> Duration {
+        match outcome.err() {
+            Some(LockError::Lost { held_for, .. }) => held_for,
+            other => panic!("a lost lock expected: {other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_was_not_held_for_longer_than_was_proven() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(LONG).await;
+        assert!(held_for(guard.extend().await) < TTL);
+        assert!(held_for(guard.release().await) < TTL);
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(TTL / 2).await;
+        guard.extend().await.unwrap();
+        advance(LONG).await;
+        assert!((TTL..TTL * 3 / 2).contains(&held_for(guard.release().await)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_notices_late_held_its_lock_no_longer() {
+        let late = async |_: &LockGuard| -> Result<(), LockError> {
+            advance(LONG).await;
+            std::future::pending().await
+        };
+        assert!(held_for(LockManager::in_memory().with_lock(request(), late).await) < TTL);
+    }
+
+    #[test]
+    fn a_lease_runs_out_in_every_paused_runtime_whatever_the_time_was_in_the_one_before() {
+        for ahead in [LONG * 1000, Duration::ZERO] {
+            let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+            runtime.block_on(async {
+                advance(ahead).await;
+                let guard = LockManager::in_memory().acquire(request()).await.unwrap();
+                assert!(guard.is_held());
+                advance(LONG).await;
+                assert!(!guard.is_held(), "{guard:?}");
+            });
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::guard::LockGuard;
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::time::{Instant, Sleep, sleep};
 
 pin_project! {
@@ -16,8 +16,7 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
-        // Made at the first wait: a body that never waits costs no timer.
-        expiry: Option<Pin<Box<Sleep>>>,
+        expiry: Expiry,
     }
 }
 
@@ -26,7 +25,7 @@ pin_project! {
 /// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
 /// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
-    Hold { body: Some(body), guard, expiry: None }
+    Hold { body: Some(body), guard, expiry: Expiry(None) }
 }
 
 impl<F: Future> Future for Hold<'_, F> {
@@ -44,15 +43,24 @@ impl<F: Future> Future for Hold<'_, F> {
         {
             return Poll::Ready(Ok(output));
         }
+        let error = ready!(this.expiry.poll_lost(this.guard, cx));
+        this.body.set(None);
+        Poll::Ready(Err(error))
+    }
+}
+
+/// Wakes the task of a body when its lease runs out. Made at the first wait: a body that never waits costs no timer.
+#[derive(Debug, Default)]
+pub(crate) struct Expiry(Option<Pin<Box<Sleep>>>);
+
+impl Expiry {
+    pub(crate) fn poll_lost(&mut self, guard: &LockGuard, cx: &mut Context<'_>) -> Poll<LockError> {
         loop {
-            let expiry = this.expiry.get_or_insert_with(|| Box::pin(sleep(this.guard.remaining())));
-            if expiry.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            let remaining = this.guard.remaining();
+            let expiry = self.0.get_or_insert_with(|| Box::pin(sleep(guard.remaining())));
+            ready!(expiry.as_mut().poll(cx));
+            let remaining = guard.remaining();
             if remaining.is_zero() {
-                this.body.set(None);
-                return Poll::Ready(Err(this.guard.lost()));
+                return Poll::Ready(guard.lost());
             }
             // A late answer or an extension has moved the deadline.
             expiry.as_mut().reset(Instant::now() + remaining);

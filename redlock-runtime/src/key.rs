@@ -8,8 +8,9 @@ use std::sync::Arc;
 /// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
 ///
 /// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key. It is checked when a lock is acquired, so that a key can be
-/// made anywhere without an error path.
+/// made anywhere without an error path. A key names the same thing to every manager: the namespace is the manager's.
 ///
+/// # Examples
 /// ```
 /// use redlock_runtime::LockKey;
 ///

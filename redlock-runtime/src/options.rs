@@ -10,10 +10,27 @@ use std::time::Duration;
 /// Everything counts: waiting for the holder, talking to the nodes, connecting at the start, which may take two seconds.
 /// Waiting is for holders: servers that are gone are [`LockError::NoQuorum`] after about one second, unless the wait is
 /// shorter or has no end.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::in_memory();
+/// let held = manager.acquire("order:7").await?;
+/// let error = manager.acquire(LockRequest::new("order:7").wait(Wait::None)).await.unwrap_err();
+/// assert!(matches!(error, LockError::Contended { .. }));
+/// let error = manager.acquire(LockRequest::new("order:7").wait(Duration::from_secs(2))).await.unwrap_err();
+/// assert!(matches!(error, LockError::TimedOut { .. }));
+/// drop(held);
+/// manager.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await?.release().await
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// One try. A held key is [`LockError::Contended`] at once; a server that does not answer within the node timeout is
-    /// [`LockError::NoQuorum`].
+    /// One try. A held key is [`LockError::Contended`] at once; servers that do not answer within the node timeout are
+    /// [`LockError::NoQuorum`]. The first call of a manager may take two seconds more, for the connections.
     None,
     /// Until the lock is obtained or this time is over; [`LockError::TimedOut`] then.
     For(Duration),
@@ -31,6 +48,7 @@ impl From<Duration> for Wait {
 ///
 /// Whatever takes a request takes a bare key, too, and then uses the manager's defaults.
 ///
+/// # Examples
 /// ```
 /// # use redlock_runtime::{LockError, LockManager, LockRequest};
 /// # use std::time::Duration;

@@ -99,6 +99,13 @@ impl Args {
         args
     }
 
+    /// Whether nothing is asked for but a lock that is held while the body runs.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
+        let has_own_end = self.on_lost != Lost::Cancel || self.release != Release::Background;
+        self.guard.is_none() && !has_own_outcome && !has_own_end
+    }
+
     /// The name of an option that was given, rightly or wrongly.
     pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
         self.names.iter().find(|name| name.unraw() == option)

@@ -11,6 +11,27 @@ use syn::spanned::Spanned;
 impl Writer<'_> {
     /// Waits for the lock, runs `body` while it is held, and turns an error into the function's output.
     pub(super) fn run(&self, body: &TokenStream) -> TokenStream {
+        if self.lock.args.is_ordinary() { self.run_ordinary(body) } else { self.run_with_options(body) }
+    }
+
+    /// One call and one await: what every function pays for at compile time.
+    fn run_ordinary(&self, body: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let allowed = self.allowed();
+        let declared = &self.lock.output;
+        let span = at(declared.span());
+        let private_at_output = self.private_at(span);
+        let failed = quote_spanned!(span=> #private_at_output::from_lock_error::<#declared>);
+        // A lifetime that the body does not live up to is reported here.
+        let output = quote_spanned!(span=> __output);
+        quote_spanned! {here()=>
+            #allowed
+            let #output = #private::locked(__acquire, #body, #failed).await;
+            #output
+        }
+    }
+
+    fn run_with_options(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
         let (guard, held, give_back) = (self.guard(), self.hold(body), self.give_back());
         let (contended, failed) = (self.contended(), self.failed());

@@ -38,7 +38,7 @@ const BODIES: [&str; 4] = [
     "let loaded = load(id).await?;\n    save(loaded + note.len() as u64).await?;\n    Ok(loaded)",
     "if note.is_empty() {\n        return Err(Failed);\n    }\n    let mut total = 0;\n    for step in 0..id {\n        \
      total += load(step).await?;\n    }\n    Ok(total)",
-    "let all = [load(id).await?, load(id + 1).await?];\n    match all.iter().max() {\n        Some(most) => save(*most).await,\
+    "let all = [load(id).await?, load(note.len() as u64).await?];\n    match all.iter().max() {\n        Some(most) => save(*most).await,\
      \n        None => Err(Failed),\n    }",
     "let text = format!(\"{note}:{id}\");\n    let saved = save(text.len() as u64).await?;\n    if saved > 10 { Ok(saved) } else \
      { load(saved).await }",

@@ -22,6 +22,7 @@ const NODES_VARIABLE: &str = "REDLOCK_NODES";
 
 /// Describes a [`LockManager`]: its nodes, and what a request that says nothing else gets.
 ///
+/// # Examples
 /// ```
 /// # use redlock_runtime::{LockError, LockManager};
 /// # use std::time::Duration;
@@ -47,6 +48,9 @@ impl LockManagerBuilder {
     ///
     /// Several nodes must be *independent* masters: a lock is held when a majority of them says so. Three or five are
     /// useful; an even number survives no more failures than the odd one below it.
+    ///
+    /// The same address twice is refused by [`build`](Self::build). Two *names* of one server, such as `localhost` and
+    /// `127.0.0.1`, are not recognised: its vote then counts twice, and a majority proves nothing.
     pub fn node(mut self, url: impl Into<String>) -> Self {
         self.urls.push(url.into());
         self
@@ -113,6 +117,9 @@ impl LockManagerBuilder {
     }
 
     /// Makes the manager and starts to connect in the background, on the current tokio runtime.
+    ///
+    /// The manager lives on that runtime: its connections are driven there, whoever calls it, and end with it. After
+    /// that, every call is [`LockError::NoQuorum`].
     ///
     /// A node that cannot be reached is no error here: it is tried again for ever, and calls report it. See
     /// [`LockManager::ready`] to wait for the nodes.

@@ -23,6 +23,11 @@ use std::time::Duration;
 /// A clone is a handle to the same manager. One manager per process is the rule: it owns one connection per node, which
 /// all locks share.
 ///
+/// # When not to use it
+/// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
+/// writes: where that must never happen, let the written resource check a number that grows with each owner.
+///
+/// # Examples
 /// ```
 /// # use redlock_runtime::{LockError, LockManager};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
@@ -32,10 +37,6 @@ use std::time::Duration;
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
-///
-/// # When not to use it
-/// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
-/// writes: where that must never happen, let the written resource check a number that grows with each owner.
 #[derive(Clone, Debug)]
 pub struct LockManager {
     pub(crate) core: Arc<Core>,
@@ -47,9 +48,10 @@ pub struct LockManager {
 pub struct ReleaseStats {
     /// The lock was not ours any more: its lease had run out, or somebody deleted the key.
     pub not_owner: u64,
-    /// Sent again, because the connection broke before the answer.
+    /// Sent again, because the connection broke before the answer, or the server was busy or failing over.
     pub sent_again: u64,
-    /// Given up, because the key had expired by itself before the node could be reached, or the node refused.
+    /// Given up, because the key had expired by itself before the node could be reached, the node refused, or the
+    /// runtime had ended.
     pub abandoned: u64,
 }
 
@@ -100,6 +102,9 @@ impl LockManager {
 
     /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
     ///
+    /// One try lasts as long as the nodes take, at most the node timeout. The first calls of a manager wait for its
+    /// connections before that, for two seconds at most.
+    ///
     /// # Errors
     /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
     ///
@@ -117,6 +122,19 @@ impl LockManager {
     /// The body is dropped when the lease runs out before it is done. The lock is given back on every way out: return,
     /// `?`, panic, cancellation. The answer to the release is not waited for.
     ///
+    /// # Errors
+    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
+    /// body's own error type. After [`LockError::NoQuorum`] the body has not run, and nodes that agreed may hold the key
+    /// for a while: its release goes on in the background until they have answered or the key has expired. A release
+    /// that fails after the body is no error here; [`release_stats`](Self::release_stats) counts it.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled, and when the body panics.
+    ///
+    /// # Cancel safety
+    /// The body is dropped, then the lock is given back.
+    ///
+    /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
@@ -129,16 +147,6 @@ impl LockManager {
     ///     .await?;
     /// # assert_eq!(total, 42); Ok(()) }
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
-    /// body's own error type.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime with time enabled, and when the body panics.
-    ///
-    /// # Cancel safety
-    /// The body is dropped, then the lock is given back.
     pub async fn with_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> R
     where
         F: AsyncFnOnce(&LockGuard) -> R,
@@ -152,6 +160,9 @@ impl LockManager {
 
     /// Makes this the manager of every annotated function that names none.
     ///
+    /// It stays so until the process ends, while the manager lives on the runtime on which it was built: build it on
+    /// the one that lasts.
+    ///
     /// # Errors
     /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).
     pub fn install(&self) -> Result<(), LockError> {
@@ -162,6 +173,7 @@ impl LockManager {
     ///
     /// It holds for the task that polls `future`, not for tasks that it spawns.
     ///
+    /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
@@ -216,7 +228,9 @@ impl LockManager {
     /// valid and give their locks back as usual.
     ///
     /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds
-    /// the wait by the longest `ttl` in use.
+    /// the wait by the longest `ttl` in use. That may be long: wrap it in `tokio::time::timeout` where the process must
+    /// end sooner. The future of a [`LockGuard::release`] counts as a release that is not answered until it is finished
+    /// or dropped.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.

@@ -1,16 +1,17 @@
 //! Answers that are still to come.
 
+use crate::error::NodeError;
 use crate::node::Answer;
-use crate::node::redis::RedisRequest;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use tokio::sync::oneshot;
 
 /// The answer to a command that was sent, given out once.
 #[derive(Debug)]
 pub(crate) enum Pending {
     Answered(Option<Answer>),
-    Redis(RedisRequest),
+    Redis(oneshot::Receiver<Answer>),
 }
 
 impl Pending {
@@ -18,19 +19,14 @@ impl Pending {
         Self::Answered(Some(answer))
     }
 
-    /// Whether the command had to be sent twice, because the server had lost the script.
-    pub(crate) const fn is_repeated(&self) -> bool {
-        match self {
-            Self::Answered(_) => false,
-            Self::Redis(request) => request.is_repeated(),
-        }
-    }
-
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        match self {
-            Self::Answered(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Redis(request) => request.poll_answer(cx),
-        }
+        let answer = match self {
+            Self::Answered(answer) => return answer.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Redis(answer) => ready!(Pin::new(answer).poll(cx)),
+        };
+        *self = Self::Answered(None);
+        // A courier that is gone has answered nothing.
+        Poll::Ready(answer.unwrap_or(Err(NodeError::Disconnected)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod give_back;
 mod integer;
+mod locked;
 mod on_error;
 mod part;
 mod skip;
@@ -9,6 +10,7 @@ mod ttl;
 
 pub use self::give_back::give_back;
 pub use self::integer::{Integer, KeyInteger, integer};
+pub use self::locked::{Locked, locked};
 pub use self::on_error::{from_lock_error, handle_lock_error};
 pub use self::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
 pub use self::skip::{Skip, skipped};

@@ -54,15 +54,11 @@ impl Collector {
     async fn see_through(&mut self, mut release: Unanswered) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let was_repeated = release.answer.is_repeated();
             self.ledger.waiting_since.store(millis(self.clock.now()).max(1), Ordering::Relaxed);
             let answer = (&mut release.answer).await;
             self.ledger.waiting_since.store(0, Ordering::Relaxed);
             let left = release.matters_until.since(self.clock.now());
             if settles(&answer) || left.is_zero() {
-                if release.answer.is_repeated() && !was_repeated {
-                    self.repeat_the_others();
-                }
                 return release.settle(&answer, self.node.label());
             }
             // Time for the connection to be seen as broken, and for a busy server to get on.
@@ -83,7 +79,6 @@ impl Collector {
         }
         let mut cx = Context::from_waker(Waker::noop());
         for release in &mut self.waiting {
-            // A poll is all that a release needs whose script was lost.
             if let Poll::Ready(answer) = release.answer.poll_answer(&mut cx) {
                 if settles(&answer) {
                     release.answer = Pending::answered(answer);

@@ -1,9 +1,8 @@
 //! Makes one connection: socket, TLS, handshake, scripts, capabilities.
 
-use super::batching::Batching;
+use super::courier::{Courier, Outbox};
 use super::endpoint::{Address, Endpoint};
 use super::link::{Capabilities, Link, refused};
-use super::request::Spares;
 use super::script::Scripts;
 use crate::error::NodeError;
 use redis::aio::MultiplexedConnection;
@@ -12,6 +11,7 @@ use socket2::{SockRef, TcpKeepalive};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -19,10 +19,10 @@ use tokio::net::TcpStream;
 /// A peer that vanished without a word is noticed within about this time.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// The task that moves bytes between the connection's queue and its socket; it ends when the connection breaks.
+/// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub(super) async fn connect(endpoint: &Endpoint, client_name: &str) -> Result<(Link, Driver), NodeError> {
+pub(super) async fn connect(endpoint: &Endpoint, client_name: &str) -> Result<(Arc<Link>, Courier), NodeError> {
     match handshake(endpoint, ProtocolVersion::RESP3).await {
         Ok(connection) => prepare(connection, client_name).await,
         // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
@@ -98,14 +98,14 @@ where
     let login = endpoint.login().clone().set_protocol(protocol);
     let (connection, driver) =
         MultiplexedConnection::new_with_config(&login, stream, config).await.map_err(Failure::Handshake)?;
-    Ok((connection, Box::pin(Batching::new(driver))))
+    Ok((connection, Box::pin(driver)))
 }
 
 /// One round trip that loads the scripts, names the client and probes what the server can do.
 async fn prepare(
     (mut connection, mut driver): (MultiplexedConnection, Driver),
     client_name: &str,
-) -> Result<(Link, Driver), NodeError> {
+) -> Result<(Arc<Link>, Courier), NodeError> {
     let mut pipeline = redis::pipe();
     for source in Scripts::SOURCES {
         pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
@@ -125,7 +125,8 @@ async fn prepare(
     let scripts = Scripts::loaded([digest(answers.next())?, digest(answers.next())?]);
     // Older servers answer with a syntax error, and a user without access to the key with NOPERM.
     let capabilities = Capabilities { set_ifeq: matches!(answers.next(), Some(Value::Nil)) };
-    Ok((Link { connection, scripts, capabilities, spares: Spares::default() }, driver))
+    let link = Arc::new(Link { outbox: Outbox::default(), scripts, capabilities });
+    Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
 }
 
 fn digest(answer: Option<Value>) -> Result<String, NodeError> {

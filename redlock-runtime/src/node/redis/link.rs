@@ -1,19 +1,16 @@
 //! One live connection: commands to wire format, wire format to replies.
 
-use super::request::{RedisRequest, Spares};
+use super::courier::Outbox;
 use super::script::{Script, Scripts};
 use crate::error::NodeError;
 use crate::node::{Answer, Command, Pending, Reply, Verb};
-use redis::aio::MultiplexedConnection;
-use redis::{Cmd, ErrorKind, RedisError, Value};
-use std::sync::Arc;
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use std::time::Duration;
 
 pub(super) struct Link {
-    pub(super) connection: MultiplexedConnection,
+    pub(super) outbox: Outbox,
     pub(super) scripts: Scripts,
     pub(super) capabilities: Capabilities,
-    pub(super) spares: Spares,
 }
 
 /// What this server can do beyond the oldest supported one. Probed, never concluded from a version.
@@ -24,8 +21,8 @@ pub(super) struct Capabilities {
 }
 
 impl Link {
-    /// Puts `command` into the connection's queue before it returns.
-    pub(super) fn send(self: Arc<Self>, command: Command) -> Pending {
+    /// Puts `command` into the order of the connection before it returns.
+    pub(super) fn send(&self, command: Command) -> Pending {
         let (key, token) = (command.key(), command.token());
         let wire = match command.verb {
             Verb::SetNx { ttl } => set(key, token, ttl, |set| set.arg("NX")),
@@ -35,11 +32,17 @@ impl Link {
             Verb::Extend { .. } => self.scripts.extend.by_digest(&command),
             Verb::Release => self.scripts.release.by_digest(&command),
         };
-        RedisRequest::start(self, command, wire)
+        self.outbox.put(command, wire)
+    }
+
+    /// What to send instead when the server has lost the script: after `SCRIPT FLUSH`.
+    pub(super) fn instead(&self, command: &Command, error: &RedisError) -> Option<Cmd> {
+        let is_lost = error.kind() == ErrorKind::Server(ServerErrorKind::NoScript);
+        self.script(command.verb).filter(|_| is_lost).map(|script| script.by_source(command))
     }
 
     /// The script that executes `verb`, if one does.
-    pub(super) const fn script(&self, verb: Verb) -> Option<&Script> {
+    const fn script(&self, verb: Verb) -> Option<&Script> {
         match verb {
             Verb::SetNx { .. } => None,
             Verb::Extend { .. } => Some(&self.scripts.extend),
@@ -86,4 +89,9 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
         None => code.to_owned(),
     };
     NodeError::Refused(answer.trim().into())
+}
+
+/// Before Redis 7, the error of a script has the code of its own and that of the command in it in its text.
+pub(super) fn is_of_another_type(error: &RedisError) -> bool {
+    error.code() == Some("WRONGTYPE") || error.detail().is_some_and(|detail| detail.contains("WRONGTYPE"))
 }

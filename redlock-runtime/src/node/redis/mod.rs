@@ -1,10 +1,9 @@
 //! A Redis server as a node: one multiplexed connection, kept up by a supervisor.
 
-mod batching;
 mod connect;
+mod courier;
 pub(crate) mod endpoint;
 mod link;
-mod request;
 mod script;
 mod supervisor;
 #[cfg(feature = "tls")]
@@ -12,7 +11,6 @@ mod tls;
 
 use self::endpoint::Endpoint;
 use self::link::Link;
-pub(crate) use self::request::RedisRequest;
 use self::supervisor::Supervised;
 use crate::changes;
 use crate::error::NodeError;

@@ -18,11 +18,11 @@ pub(super) async fn supervise(endpoint: Endpoint, client_name: String, supervise
     let mut pause = FIRST_PAUSE;
     loop {
         match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &client_name)).await {
-            Ok(Ok((link, driver))) => {
+            Ok(Ok((link, courier))) => {
                 tracing::debug!(node = endpoint.label(), capabilities = ?link.capabilities, "connected");
-                shared.set(State::Up(Arc::new(link)));
+                shared.set(State::Up(link));
                 let connected = Instant::now();
-                driver.await;
+                courier.await;
                 // Before anything else: callers must not go on sending into the void.
                 shared.set(State::Down(NodeError::Unreachable("the connection broke".into())));
                 tracing::warn!(node = endpoint.label(), "the connection broke");
