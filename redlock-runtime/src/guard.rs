@@ -120,3 +120,64 @@ impl fmt::Debug for LockGuard {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LockManager, LockRequest};
+    use tokio::runtime::Builder;
+    use tokio::time::advance;
+
+    const TTL: Duration = Duration::from_millis(100);
+    const LONG: Duration = Duration::from_secs(10);
+
+    fn request() -> LockRequest {
+        LockRequest::new("order:7").ttl(TTL)
+    }
+
+    fn held_for<T>(outcome: Result<T, LockError>) -> Duration {
+        match outcome.err() {
+            Some(LockError::Lost { held_for, .. }) => held_for,
+            other => panic!("a lost lock expected: {other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_was_not_held_for_longer_than_was_proven() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(LONG).await;
+        assert!(held_for(guard.release().await) < TTL);
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(LONG).await;
+        assert!(held_for(guard.extend().await) < TTL);
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(TTL / 2).await;
+        guard.extend().await.unwrap();
+        advance(LONG).await;
+        assert!((TTL..TTL * 3 / 2).contains(&held_for(guard.release().await)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_notices_late_held_its_lock_no_longer() {
+        let late = async |_: &LockGuard| -> Result<(), LockError> {
+            advance(LONG).await;
+            std::future::pending().await
+        };
+        assert!(held_for(LockManager::in_memory().with_lock(request(), late).await) < TTL);
+    }
+
+    #[test]
+    fn a_lease_runs_out_in_every_paused_runtime_whatever_the_time_was_in_the_one_before() {
+        for ahead in [LONG * 1000, Duration::ZERO] {
+            let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+            runtime.block_on(async {
+                advance(ahead).await;
+                let guard = LockManager::in_memory().acquire(request()).await.unwrap();
+                assert!(guard.is_held());
+                advance(LONG).await;
+                assert!(!guard.is_held(), "{guard:?}");
+            });
+        }
+    }
+}

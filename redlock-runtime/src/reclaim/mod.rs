@@ -190,3 +190,27 @@ fn settles(answer: &Answer) -> bool {
 fn millis(at: Instant) -> u64 {
     u64::try_from(at.since(Instant::from_origin(Duration::ZERO)).as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_settles_nothing() {
+        let table = [
+            (Ok(Reply::Released), true),
+            (Ok(Reply::NotOwner), true),
+            (Err(NodeError::Disconnected), false),
+            (Err(NodeError::Unreachable("".into())), false),
+            (Err(NodeError::Refused("BUSY Redis is busy running a script.".into())), false),
+            (Err(NodeError::Refused("LOADING Redis is loading the dataset in memory".into())), false),
+            (Err(NodeError::Refused("MISCONF Redis is configured to save RDB snapshots".into())), false),
+            (Err(NodeError::Refused("READONLY You can't write against a read only replica.".into())), false),
+            (Err(NodeError::Refused("NOPERM this user has no permissions".into())), true),
+            (Err(NodeError::Refused("BUSYKEY Target key name already exists.".into())), true),
+        ];
+        for (answer, is_settled) in table {
+            assert_eq!(settles(&answer), is_settled, "{answer:?}");
+        }
+    }
+}
