@@ -7,7 +7,6 @@ use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 const SOON: Duration = Duration::from_millis(200);
 /// Longer than any lease and any patience here.
@@ -84,10 +83,13 @@ async fn a_locked_order_is_busy() {
     let key = format!("locks:order:{order}");
     server.inspect().command::<()>(&["SET", &key, "somebody else", "NX", "PX", "60000"]).await;
 
+    let tries = async || server.inspect().calls("set").await;
+    let before = tries().await;
     assert_busy(&service.capture(order).await);
-    let (path, started) = (format!("/orders/{order}"), Instant::now());
-    assert_busy(&service.request("PATCH", &path, r#"{"amount": 1}"#).await);
-    assert!(started.elapsed() >= Duration::from_secs(1), "it waits, up to 2 s");
+    let captured = tries().await;
+    assert_eq!(captured, before + 1, "one try and no more");
+    assert_busy(&service.request("PATCH", &format!("/orders/{order}"), r#"{"amount": 1}"#).await);
+    assert!(tries().await > captured + 1, "it waits, and tries again");
     assert!(charges(&server, order).await.is_empty());
     assert_eq!(server.inspect().get(&key).await.as_deref(), Some("somebody else"));
 
