@@ -126,3 +126,20 @@ async fn different_keys_databases_and_namespaces_do_not_exclude_each_other() {
     assert!(guards.iter().all(LockGuard::is_held));
     assert!(shop.try_acquire(KEY).await.unwrap_err().is_contended());
 }
+
+#[tokio::test]
+async fn equal_keys_name_the_same_lock_whatever_namespace_they_come_from() {
+    let nodes = Nodes::start(1).await;
+    let plain = manager(&nodes).await;
+    let shop = builder(nodes.urls()).namespace("shop").build().unwrap();
+    let key = shop.acquire(KEY).await.unwrap().key().clone();
+    let guard = plain.acquire(KEY).await.unwrap();
+    assert_eq!(guard.key(), &key);
+    let error = plain.try_acquire(key.clone()).await.unwrap_err();
+    assert!(error.is_contended(), "{error:?}");
+    let theirs = shop.try_acquire(guard.key().clone()).await.unwrap();
+    assert_eq!(nodes[0].inspect().keys().await, ["order:7", "shop:order:7"]);
+    drop((guard, theirs));
+    assert!(shop.shutdown().await);
+    assert_nothing_left(&plain, &nodes).await;
+}

@@ -4,7 +4,7 @@ use crate::support::{
     BRIEF, GENEROUS, acquired_everywhere, asked, assert_nothing_left, builder, causes, connected, holders,
     manager_through, wait_until_all_vote,
 };
-use redlock_runtime::{LockError, LockManager, LockRequest, NodeError};
+use redlock_runtime::{LockError, LockManager, LockRequest, NodeError, Wait};
 use redlock_tests::{Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -144,24 +144,38 @@ async fn a_frozen_majority_is_a_clear_error_within_the_wait() {
 }
 
 #[tokio::test]
+async fn dead_servers_are_not_waited_for_like_a_holder() {
+    for fault in [Fault::Frozen, Fault::Refused, Fault::Killed] {
+        let nodes = Nodes::start(1).await;
+        let proxies = nodes.proxied().await;
+        let manager = connected(builder([proxies[0].url()]).node_timeout(BRIEF), &nodes).await;
+        fault.strike(&nodes[0], &proxies[0]).await;
+        let acquiring = manager.acquire(LockRequest::new(KEY).wait(3 * PATIENCE));
+        let outcome = tokio::time::timeout(PATIENCE, acquiring).await.expect("long before the end of the wait");
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, LockError::NoQuorum { .. }), "{fault:?}: {error:?}");
+        fault.heal(&nodes[0], &proxies[0]).await;
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
 async fn each_cause_names_its_node_and_its_reason() {
     let nodes = Nodes::start(3).await;
-    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
-    nodes[0].freeze();
+    let proxy = Proxy::to(&nodes[1]).await;
+    let urls = [nodes[0].url(), proxy.url(), nodes[2].url()];
+    // Time for the healthy node to answer on a busy machine.
+    let manager = connected(builder(urls).node_timeout(10 * BRIEF), &nodes).await;
+    let accepted = proxy.traffic().accepted;
     nodes[1].kill();
-    let error = eventually(PATIENCE, "the killed node is known to be down", async || {
-        let error = manager.try_acquire(KEY).await.unwrap_err();
-        match causes(&error)[1].1 {
-            NodeError::Unreachable(_) => Ok(error),
-            _ => Err(error),
-        }
-    })
-    .await;
+    proxy.wait_until("the manager connects again", |traffic| traffic.accepted > accepted).await;
+    nodes[0].freeze();
+    let error = manager.try_acquire(KEY).await.unwrap_err();
     let message = error.to_string();
     let expected = [
         "2 of 3 nodes needed, 1 agreed".to_owned(),
-        format!("127.0.0.1:{}: no answer within 50ms", nodes[0].port()),
-        format!("127.0.0.1:{}: not connected: ", nodes[1].port()),
+        format!("127.0.0.1:{}: no answer within 500ms", nodes[0].port()),
+        format!("{}: not connected: ", proxy.address()),
     ];
     assert!(expected.iter().all(|part| message.contains(part)), "{message}");
     nodes[0].thaw();
@@ -233,13 +247,16 @@ async fn a_lone_node_that_restarts_is_used_again_by_itself() {
     let nodes = Nodes::start(1).await;
     let manager = crate::support::manager(&nodes).await;
     nodes[0].kill();
-    let request = LockRequest::new(KEY).wait(PATIENCE);
     let waiting = tokio::spawn({
         let manager = manager.clone();
-        async move { manager.acquire(request).await }
+        async move { manager.acquire(LockRequest::new(KEY).wait(Wait::Forever)).await }
     });
+    // Who waits with a limit has given up on the server by now.
+    let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
+    assert!(matches!(causes(&error)[..], [(_, NodeError::Unreachable(_))]), "{error:?}");
+    assert!(!waiting.is_finished());
     nodes[0].restart_empty().await;
-    let guard = waiting.await.unwrap().unwrap();
+    let guard = tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
     assert_eq!(holders(&nodes, &guard).await, 1);
     drop(guard);
     assert_nothing_left(&manager, &nodes).await;

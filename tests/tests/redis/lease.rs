@@ -9,6 +9,7 @@ use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 const KEY: &str = "order:7";
 const LOOKS: usize = 50;
@@ -94,6 +95,29 @@ async fn an_extended_lease_outlives_its_first_ttl() {
     }
     assert_eq!(holders(&nodes, &guard).await, 3);
     guard.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn tasks_that_extend_one_lock_do_not_wait_for_each_others_timeout() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = Arc::new(manager.acquire(KEY).await.unwrap());
+    let mut extensions = JoinSet::new();
+    for _ in 0..2 {
+        let guard = Arc::clone(&guard);
+        extensions.spawn(async move { guard.extend().await.unwrap() });
+    }
+    let others = async {
+        for _ in 0..20 {
+            manager.acquire("another").await.unwrap().release().await.unwrap();
+        }
+    };
+    tokio::select! {
+        _ = extensions.join_all() => {}
+        () = others => panic!("40 later commands were answered before 2 extensions"),
+    }
+    drop(guard);
     assert_nothing_left(&manager, &nodes).await;
 }
 

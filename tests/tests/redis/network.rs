@@ -77,6 +77,9 @@ async fn a_release_whose_answer_was_lost_is_no_lost_lock() {
     scene.reconnect().await;
     assert_nothing_left(&scene.manager, &scene.nodes).await;
     assert_eq!(scene.deletions().await, deletions + 1, "sent again, it finds nothing");
+    let stats = scene.manager.release_stats();
+    assert!(stats.sent_again >= 1, "{stats:?}");
+    assert_eq!((stats.not_owner, stats.abandoned), (0, 0), "{stats:?}");
 }
 
 #[tokio::test]
