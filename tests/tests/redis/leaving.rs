@@ -1,7 +1,7 @@
 //! Guards that go where no runtime helps them (defect 15 of peers), and the end of a manager.
 
-use crate::support::{GENEROUS, assert_nothing_left, barrier, builder, manager, wait_until_all_vote};
-use redlock_runtime::{LockError, LockGuard, LockManager};
+use crate::support::{GENEROUS, assert_nothing_left, barrier, builder, manager, many_guards, wait_until_all_vote};
+use redlock_runtime::{LockError, LockGuard};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -19,15 +19,6 @@ fn single_threaded() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-async fn many_guards(manager: &LockManager) -> Vec<LockGuard> {
-    let mut acquiring = JoinSet::new();
-    for i in 0..MANY {
-        let manager = manager.clone();
-        acquiring.spawn(async move { manager.acquire(format!("order:{i}")).await.unwrap() });
-    }
-    acquiring.join_all().await
-}
-
 async fn size(node: &RedisServer) -> usize {
     node.inspect().command(&["DBSIZE"]).await
 }
@@ -38,7 +29,7 @@ async fn two_thousand_guards_dropped_at_once_in_one_task() {
     for nodes in [1, 3] {
         let nodes = Nodes::start(nodes).await;
         let manager = manager(&nodes).await;
-        let guards = many_guards(&manager).await;
+        let guards = many_guards(&manager, MANY).await;
         eventually_eq(PATIENCE, "all are held", MANY, async || size(&nodes[0]).await).await;
         drop(guards);
         assert_nothing_left(&manager, &nodes).await;
@@ -54,7 +45,7 @@ async fn a_release_is_in_line_before_the_drop_returns() {
         let manager = manager(&nodes).await;
         let last = format!("order:{}", MANY - 1);
         for _ in 0..3 {
-            drop(many_guards(&manager).await);
+            drop(many_guards(&manager, MANY).await);
             manager.try_acquire(last.as_str()).await.unwrap().release().await.unwrap();
         }
         assert_nothing_left(&manager, &nodes).await;
@@ -67,7 +58,7 @@ async fn two_thousand_guards_dropped_at_once_by_as_many_tasks() {
     let manager = manager(&nodes).await;
     let start = Arc::new(Barrier::new(MANY));
     let mut tasks = JoinSet::new();
-    for guard in many_guards(&manager).await {
+    for guard in many_guards(&manager, MANY).await {
         let start = Arc::clone(&start);
         tasks.spawn(async move {
             start.wait().await;
@@ -185,7 +176,7 @@ async fn shutdown_waits_for_the_releases_and_closes_the_manager() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let kept = manager.acquire("kept").await.unwrap();
-    let guards = many_guards(&manager).await;
+    let guards = many_guards(&manager, MANY).await;
     nodes.iter().for_each(RedisServer::freeze);
     drop(guards);
     let mut shutdown = pin!(manager.shutdown());
@@ -202,6 +193,21 @@ async fn shutdown_waits_for_the_releases_and_closes_the_manager() {
     // A lock that was held before is used and given back as usual.
     kept.extend().await.unwrap();
     kept.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn shutdown_waits_for_a_release_that_somebody_else_waits_for() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    nodes[0].freeze();
+    let release = guard.release();
+    let mut shutdown = pin!(manager.shutdown());
+    assert!(shutdown.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "nothing is answered");
+    nodes[0].thaw();
+    release.await.unwrap();
+    assert!(shutdown.await);
     assert_nothing_left(&manager, &nodes).await;
 }
 

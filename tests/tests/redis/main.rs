@@ -7,7 +7,9 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod again;
 mod cancel;
+mod ended;
 mod exclusion;
 mod exit_paths;
 mod faults;

@@ -6,6 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// The numbers of nodes that every promise is tested with.
 pub(crate) const SIZES: [usize; 3] = [1, 3, 5];
@@ -57,6 +58,16 @@ pub(crate) async fn acquired_everywhere(manager: &LockManager, nodes: &Nodes, ke
     let guard = manager.acquire(key).await.unwrap();
     eventually_eq(PATIENCE, "every node holds the lock", nodes.len(), async || holders(nodes, &guard).await).await;
     guard
+}
+
+/// Takes the locks `order:0`, `order:1` and so on, all at once.
+pub(crate) async fn many_guards(manager: &LockManager, many: usize) -> Vec<LockGuard> {
+    let mut acquiring = JoinSet::new();
+    for i in 0..many {
+        let manager = manager.clone();
+        acquiring.spawn(async move { manager.acquire(format!("order:{i}")).await.unwrap() });
+    }
+    acquiring.join_all().await
 }
 
 /// How many running nodes hold the lock for `guard`.

@@ -1,0 +1,172 @@
+//! Releases that were swallowed and are sent again: by a busy server, a fail-over, lost scripts, a broken connection.
+
+use crate::support::{assert_nothing_left, barrier, manager, manager_through, many_guards};
+use redlock_runtime::LockManager;
+use redlock_tests::{Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
+use std::mem;
+use std::sync::{Mutex, mpsc};
+use tokio::runtime;
+use tokio::sync::mpsc as events;
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber, dispatcher, span};
+
+const KEY: &str = "order:7";
+const MANY: usize = 200;
+
+async fn wait_until_sent_again(manager: &LockManager, times: u64) {
+    eventually(PATIENCE, "the releases are sent again", async || match manager.release_stats() {
+        stats if stats.sent_again >= times => Ok(()),
+        stats => Err(stats),
+    })
+    .await;
+}
+
+async fn assert_all_given_back(manager: &LockManager, nodes: &Nodes) {
+    assert_nothing_left(manager, nodes).await;
+    let stats = manager.release_stats();
+    assert_eq!((stats.not_owner, stats.abandoned), (0, 0), "{stats:?}");
+}
+
+/// Runs a script that goes on until it is killed; returns when the server refuses everything else.
+async fn keep_busy(node: &RedisServer) -> JoinHandle<()> {
+    node.inspect().command::<()>(&["CONFIG", "SET", "lua-time-limit", "1"]).await;
+    let connection = node.inspect_database(0);
+    let script = tokio::spawn(async move {
+        // Killed in the end, it is an error.
+        connection.try_command::<()>(&["EVAL", "while true do end", "0"]).await.unwrap_err();
+    });
+    eventually(PATIENCE, "the server is busy", async || match node.inspect().try_command::<String>(&["PING"]).await {
+        Err(error) if error.to_string().contains("BUSY") => Ok(()),
+        answer => Err(answer),
+    })
+    .await;
+    script
+}
+
+#[tokio::test]
+async fn releases_that_a_busy_server_refuses_are_sent_again_all_together() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guards = many_guards(&manager, MANY).await;
+    let script = keep_busy(&nodes[0]).await;
+    drop(guards);
+    // One by one, with a pause after each, this would not come to an end.
+    wait_until_sent_again(&manager, 2 * MANY as u64).await;
+    nodes[0].inspect().command::<()>(&["SCRIPT", "KILL"]).await;
+    script.await.unwrap();
+    assert_all_given_back(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_release_that_a_server_refuses_during_a_fail_over_is_sent_again() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    nodes[0].inspect().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    drop(guard);
+    wait_until_sent_again(&manager, 1).await;
+    assert_eq!(nodes[0].inspect().keys().await, [KEY], "it is read-only");
+    nodes[0].inspect().command::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    assert_all_given_back(&manager, &nodes).await;
+}
+
+/// One round trip and no more: delivers the answers that are held, and waits until the client has sent `bytes` on them.
+async fn round_trip(proxy: &Proxy, bytes: usize) {
+    let before = proxy.traffic();
+    proxy.requests(Flow::Hold);
+    proxy.replies(Flow::Pass);
+    let sent = |traffic: &redlock_tests::Traffic| traffic.requests.received - before.requests.received >= bytes as u64;
+    proxy.wait_until("the client has sent what it can", sent).await;
+    proxy.replies(Flow::Hold);
+    proxy.requests(Flow::Pass);
+    let answered = |traffic: &redlock_tests::Traffic| traffic.replies.received > before.replies.received;
+    proxy.wait_until("the server answers", answered).await;
+}
+
+#[tokio::test]
+async fn releases_whose_script_was_lost_take_two_more_round_trips_all_together() {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    let guards = many_guards(&manager, MANY).await;
+    let before = nodes[0].inspect().calls("evalsha").await;
+    proxies[0].replies(Flow::Hold);
+    nodes.flush_scripts().await;
+    drop(guards);
+    let refused = async || nodes[0].inspect().calls("evalsha").await - before;
+    eventually_eq(PATIENCE, "all are refused", MANY as u64, refused).await;
+    // The first one by its source, then all the others: each is over 100 bytes long.
+    round_trip(&proxies[0], 100).await;
+    round_trip(&proxies[0], (MANY - 1) * 100).await;
+    proxies[0].pass();
+    assert_all_given_back(&manager, &nodes).await;
+}
+
+/// A log that stops who reports a broken connection, until the other end of `go_on` is dropped.
+struct Gate {
+    reached: events::UnboundedSender<()>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Subscriber for Gate {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN && metadata.target().ends_with("supervisor")
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        let _ = self.reached.send(());
+        let _ = self.go_on.lock().unwrap().recv();
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[test]
+fn nothing_is_sent_again_on_a_connection_that_is_about_to_be_reported_broken() {
+    // One thread reports, one had the time for thousands of tries, and one drives the test.
+    let (reached, mut is_reached) = events::unbounded_channel();
+    let (go_on, gone_on) = mpsc::channel();
+    let log = Dispatch::new(Gate { reached, go_on: Mutex::new(gone_on) });
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(3)
+        .enable_all()
+        .on_thread_start(move || mem::forget(dispatcher::set_default(&log)))
+        .build()
+        .unwrap();
+    runtime.block_on(async move {
+        let (nodes, other) = (Nodes::start(1).await, Nodes::start(1).await);
+        let proxies = nodes.proxied().await;
+        let manager = manager_through(&proxies, &nodes).await;
+        let guard = manager.acquire(KEY).await.unwrap();
+        let before = proxies[0].traffic().requests.received;
+        proxies[0].requests(Flow::Hold);
+        drop(guard);
+        // Woken after the release, they leave it to another thread than that which reports.
+        let mut tries = JoinSet::new();
+        for i in 0..8 {
+            let manager = manager.clone();
+            tries.spawn(async move { manager.try_acquire(format!("another:{i}")).await.map(drop) });
+        }
+        let sent = |traffic: &redlock_tests::Traffic| traffic.requests.received > before + 8 * 80;
+        proxies[0].wait_until("all is on the connection", sent).await;
+        proxies[0].cut().await;
+        is_reached.recv().await.unwrap();
+        // Round trips are time to send.
+        for _ in 0..200 {
+            barrier(&other).await;
+        }
+        assert_eq!(manager.release_stats().sent_again, 0);
+        drop(go_on);
+        proxies[0].pass();
+        tries.join_all().await;
+        assert_nothing_left(&manager, &nodes).await;
+        assert!(manager.release_stats().sent_again <= 9, "{:?}", manager.release_stats());
+    });
+}
