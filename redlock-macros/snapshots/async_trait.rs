@@ -19,12 +19,7 @@ where
             let __acquire = {
                 let __manager: &::redlock_runtime::__private::LockManager = &(__self
                     .locks);
-                let __settings = const {
-                    ::redlock_runtime::__private::Settings {
-                        ttl: ::redlock_runtime::__private::None,
-                        wait: ::redlock_runtime::__private::None,
-                    }
-                };
+                let __settings = ::redlock_runtime::__private::DEFAULTS;
                 let __acquire = ::redlock_runtime::__private::acquire(
                     ::redlock_runtime::__private::Some(__manager),
                     ::redlock_runtime::__private::format_args!(

@@ -7,18 +7,9 @@ pub async fn capture(
     unused: u8,
 ) -> Result<Receipt, PayError> {
     let __acquire = {
-        let __settings = const {
-            ::redlock_runtime::__private::Settings {
-                ttl: ::redlock_runtime::__private::Some(
-                    ::redlock_runtime::__private::Duration::from_millis(30000u64),
-                ),
-                wait: ::redlock_runtime::__private::Some(
-                    ::redlock_runtime::__private::Wait::For(
-                        ::redlock_runtime::__private::Duration::from_millis(90000u64),
-                    ),
-                ),
-            }
-        };
+        let __settings = ::redlock_runtime::__private::DEFAULTS
+            .ttl_millis(30000u64)
+            .wait_millis(90000u64);
         let order_id = ::redlock_runtime::__private::part(&order_id).escaped(&[]);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,

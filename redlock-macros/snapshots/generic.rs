@@ -3,15 +3,14 @@ async fn nightly<T: Job>(
     limit: Duration,
 ) -> Result<impl Iterator<Item = T>, Error> {
     let __acquire = {
-        let __settings = crate::locks::__private::Settings {
-            ttl: crate::locks::__private::Some({
+        let __settings = crate::locks::__private::DEFAULTS
+            .ttl({
                 const __REDLOCK_TTL: crate::locks::__private::Duration = crate::locks::__private::checked_ttl(
                     LEASE,
                 );
                 __REDLOCK_TTL
-            }),
-            wait: crate::locks::__private::Some(crate::locks::__private::wait(limit)),
-        };
+            })
+            .wait(limit);
         let __acquire = crate::locks::__private::acquire(
             crate::locks::__private::None,
             crate::locks::__private::format_args!("nightly"),

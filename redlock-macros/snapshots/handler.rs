@@ -1,11 +1,6 @@
 async fn nightly(#[cfg(test)] seed: u64) -> bool {
     let __acquire = {
-        let __settings = const {
-            ::redlock_runtime::__private::Settings {
-                ttl: ::redlock_runtime::__private::None,
-                wait: ::redlock_runtime::__private::None,
-            }
-        };
+        let __settings = ::redlock_runtime::__private::DEFAULTS;
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
             ::redlock_runtime::__private::format_args!("nightly"),

@@ -5,14 +5,9 @@ async fn capture(
 ) -> Result<&mut Receipt, PayError> {
     let __acquire = {
         let __manager: &::redlock_runtime::__private::LockManager = &(self.locks);
-        let __settings = ::redlock_runtime::__private::Settings {
-            ttl: ::redlock_runtime::__private::Some(const {
-                ::redlock_runtime::__private::checked_ttl(Self::LEASE)
-            }),
-            wait: ::redlock_runtime::__private::Some(
-                ::redlock_runtime::__private::Wait::None,
-            ),
-        };
+        let __settings = ::redlock_runtime::__private::DEFAULTS
+            .ttl(const { ::redlock_runtime::__private::checked_ttl(Self::LEASE) })
+            .wait_millis(0);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::Some(__manager),
             ::redlock_runtime::__private::format_args!(

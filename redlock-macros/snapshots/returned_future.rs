@@ -1,11 +1,6 @@
 fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
     let __acquire = {
-        let __settings = const {
-            ::redlock_runtime::__private::Settings {
-                ttl: ::redlock_runtime::__private::None,
-                wait: ::redlock_runtime::__private::None,
-            }
-        };
+        let __settings = ::redlock_runtime::__private::DEFAULTS;
         let id = ::redlock_runtime::__private::part(&id).escaped(&[]);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,

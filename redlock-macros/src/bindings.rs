@@ -81,7 +81,7 @@ pub(crate) fn mentioned(tokens: TokenStream, names: &mut HashSet<String>) {
     for (at, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => mentioned(group.stream(), names),
-            TokenTree::Ident(_) if is_field(&tokens, at) => {}
+            TokenTree::Ident(_) if is_field(&tokens, at) || is_in_a_path(&tokens, at) => {}
             TokenTree::Ident(ident) => {
                 names.insert(ident.unraw().to_string());
             }
@@ -96,6 +96,14 @@ fn is_field(tokens: &[TokenTree], at: usize) -> bool {
     let follows_a_dot = is_punct(before(1), '.') && !is_punct(before(2), '.');
     let precedes_a_colon = is_punct(tokens.get(at + 1), ':') && !is_punct(tokens.get(at + 2), ':');
     follows_a_dot || precedes_a_colon
+}
+
+/// `a::b`: no variable is part of a path of several names.
+fn is_in_a_path(tokens: &[TokenTree], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+    let follows = is_punct(before(1), ':') && is_punct(before(2), ':');
+    let precedes = is_punct(tokens.get(at + 1), ':') && is_punct(tokens.get(at + 2), ':');
+    follows || precedes
 }
 
 /// All names to which something is assigned, by `=` or `+=`.

@@ -1,12 +1,12 @@
 //! Runs a body while its lock is held, and not longer.
 
 use crate::error::LockError;
+use crate::expiry::{self, Expiry};
 use crate::guard::LockGuard;
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::time::{Instant, Sleep, sleep};
 
 pin_project! {
     /// The future of [`hold`].
@@ -25,7 +25,7 @@ pin_project! {
 /// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
 /// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
-    Hold { body: Some(body), guard, expiry: Expiry(None) }
+    Hold { body: Some(body), guard, expiry: Expiry::new() }
 }
 
 impl<F: Future> Future for Hold<'_, F> {
@@ -33,10 +33,9 @@ impl<F: Future> Future for Hold<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        // At every poll, because the timer sleeps while the machine is suspended and the lease does not.
-        if !this.guard.is_held() {
+        if let Err(error) = expiry::held(this.guard) {
             this.body.set(None);
-            return Poll::Ready(Err(this.guard.lost()));
+            return Poll::Ready(Err(error));
         }
         if let Some(body) = this.body.as_mut().as_pin_mut()
             && let Poll::Ready(output) = body.poll(cx)
@@ -46,25 +45,6 @@ impl<F: Future> Future for Hold<'_, F> {
         let error = ready!(this.expiry.poll_lost(this.guard, cx));
         this.body.set(None);
         Poll::Ready(Err(error))
-    }
-}
-
-/// Wakes the task of a body when its lease runs out. Made at the first wait: a body that never waits costs no timer.
-#[derive(Debug, Default)]
-pub(crate) struct Expiry(Option<Pin<Box<Sleep>>>);
-
-impl Expiry {
-    pub(crate) fn poll_lost(&mut self, guard: &LockGuard, cx: &mut Context<'_>) -> Poll<LockError> {
-        loop {
-            let expiry = self.0.get_or_insert_with(|| Box::pin(sleep(guard.remaining())));
-            ready!(expiry.as_mut().poll(cx));
-            let remaining = guard.remaining();
-            if remaining.is_zero() {
-                return Poll::Ready(guard.lost());
-            }
-            // A late answer or an extension has moved the deadline.
-            expiry.as_mut().reset(Instant::now() + remaining);
-        }
     }
 }
 
@@ -92,9 +72,11 @@ impl<F: Future> Future for HoldThrough<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if !*this.has_begun && !this.guard.is_held() {
+        if !*this.has_begun
+            && let Err(error) = expiry::held(this.guard)
+        {
             this.body.set(None);
-            return Poll::Ready(Err(this.guard.lost()));
+            return Poll::Ready(Err(error));
         }
         *this.has_begun = true;
         match this.body.as_pin_mut() {

@@ -15,6 +15,7 @@ mod acquire;
 mod changes;
 mod clock;
 mod error;
+mod expiry;
 mod from_lock_error;
 mod guard;
 mod hold;

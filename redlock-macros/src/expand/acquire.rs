@@ -5,7 +5,7 @@ use super::tokens::{at, here};
 use crate::args::Waiting;
 use crate::duration::Time;
 use crate::key::{Named, Operand, Part, Root, Way};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
 use syn::spanned::Spanned;
@@ -46,68 +46,50 @@ impl Writer<'_> {
         Some(quote_spanned!(here()=> let __manager: &#private::LockManager = #reference;))
     }
 
-    /// A constant, unless a time is known only when the function runs.
+    /// What was given, on top of the defaults. Calls and not a constant: evaluating one for each function costs the
+    /// compiler more than the rest of the settings.
     fn settings(&self) -> TokenStream {
         let private = &self.private;
-        let args = &self.lock.args;
-        let ttl = self.option(args.ttl.as_ref().map(|ttl| self.ttl(ttl)));
-        let wait = self.option(args.wait.as_ref().map(|wait| self.wait(wait)));
-        let settings = quote_spanned!(here()=> #private::Settings { ttl: #ttl, wait: #wait });
-        let is_known = |time: &Time| matches!(time, Time::Literal(_));
-        let is_constant = args.ttl.as_ref().is_none_or(is_known)
-            && args.wait.as_ref().is_none_or(|wait| match wait {
-                Waiting::None | Waiting::Forever => true,
-                Waiting::For(time) => is_known(time),
-            });
-        if is_constant { quote_spanned!(here()=> const { #settings }) } else { settings }
+        let ttl = self.lock.args.ttl.as_ref().map(|ttl| self.ttl(ttl));
+        let wait = self.lock.args.wait.as_ref().map(|wait| self.wait(wait));
+        quote_spanned!(here()=> #private::DEFAULTS #ttl #wait)
     }
 
     fn ttl(&self, ttl: &Time) -> TokenStream {
         let path = match ttl {
-            Time::Literal(time) => return self.duration(*time),
-            Time::Expression(expression) => return self.user_tokens(expression),
-            Time::Path(path) if self.is_argument(path) => return path.to_token_stream(),
+            Time::Literal(time) => {
+                let millis = millis(*time);
+                return quote_spanned!(here()=> .ttl_millis(#millis));
+            }
+            Time::Expression(expression) => return given("ttl", &self.user_tokens(expression)),
+            Time::Path(path) if self.is_argument(path) => return given("ttl", path),
             Time::Path(path) => path,
         };
         let span = at(path.span());
         let private = self.private_at(span);
         // An item is evaluated by `cargo check`, but cannot name what is generic; an inline constant can.
-        if self.is_generic(path) {
-            return quote_spanned!(span=> const { #private::checked_ttl(#path) });
-        }
-        quote_spanned! {span=> {
-            const __REDLOCK_TTL: #private::Duration = #private::checked_ttl(#path);
-            __REDLOCK_TTL
-        }}
+        let checked = if self.is_generic(path) {
+            quote_spanned!(span=> const { #private::checked_ttl(#path) })
+        } else {
+            quote_spanned! {span=> {
+                const __REDLOCK_TTL: #private::Duration = #private::checked_ttl(#path);
+                __REDLOCK_TTL
+            }}
+        };
+        given("ttl", &checked)
     }
 
     fn wait(&self, wait: &Waiting) -> TokenStream {
-        let private = &self.private;
         match wait {
-            Waiting::Forever => quote_spanned!(here()=> #private::Wait::Forever),
-            Waiting::None => quote_spanned!(here()=> #private::Wait::None),
-            Waiting::For(Time::Literal(time)) if time.is_zero() => quote_spanned!(here()=> #private::Wait::None),
+            Waiting::Forever => quote_spanned!(here()=> .wait_forever()),
+            Waiting::None => quote_spanned!(here()=> .wait_millis(0)),
             Waiting::For(Time::Literal(time)) => {
-                let time = self.duration(*time);
-                quote_spanned!(here()=> #private::Wait::For(#time))
+                let millis = millis(*time);
+                quote_spanned!(here()=> .wait_millis(#millis))
             }
-            Waiting::For(Time::Path(path)) => self.wait_expression(path),
-            Waiting::For(Time::Expression(expression)) => self.wait_expression(expression),
+            Waiting::For(Time::Path(path)) => given("wait", &self.user_tokens(path)),
+            Waiting::For(Time::Expression(expression)) => given("wait", &self.user_tokens(expression)),
         }
-    }
-
-    /// A duration, or a `Wait`.
-    fn wait_expression(&self, expression: &impl ToTokens) -> TokenStream {
-        let expression = self.user_tokens(expression);
-        let span = at(expression.span());
-        let private = self.private_at(span);
-        quote_spanned!(span=> #private::wait(#expression))
-    }
-
-    fn duration(&self, time: Duration) -> TokenStream {
-        let private = &self.private;
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        quote_spanned!(here()=> #private::Duration::from_millis(#millis))
     }
 
     /// `let __named0 = &(order.id);`
@@ -192,4 +174,15 @@ fn operand(operand: &Operand) -> TokenStream {
         Operand::Number(number) => number.to_token_stream(),
         Operand::Value(variable) => variable.to_token_stream(),
     }
+}
+
+/// `.setter(value)`, reported at the value.
+fn given(setter: &str, value: &impl ToTokens) -> TokenStream {
+    let span = at(value.span());
+    let setter = Ident::new(setter, span);
+    quote_spanned!(span=> .#setter(#value))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

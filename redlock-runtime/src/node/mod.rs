@@ -32,9 +32,6 @@ pub(crate) enum Status {
 
 impl Node {
     /// Puts `command` into the order of the node's connection before it returns; the answer comes later, if at all.
-    ///
-    /// Whether a command is executed whose [`Pending`] is dropped before it was written is left open; after that it is,
-    /// unless the connection breaks.
     pub(crate) fn send(&self, command: Command) -> Pending {
         match self {
             Self::Redis(node) => node.send(command),

@@ -17,6 +17,8 @@ pub(crate) struct Leaving {
     subject: Arc<Subject>,
     held_for: Duration,
     releases: Vec<Release>,
+    /// Nodes that are known not to hold the lock for us, and were not asked.
+    not_ours: usize,
 }
 
 struct Release {
@@ -28,7 +30,11 @@ struct Release {
 impl Leaving {
     pub(super) fn new(core: &Arc<Core>, subject: &Arc<Subject>, held_for: Duration) -> Self {
         let releases = Vec::with_capacity(core.nodes.len());
-        Self { core: Arc::clone(core), subject: Arc::clone(subject), held_for, releases }
+        Self { core: Arc::clone(core), subject: Arc::clone(subject), held_for, releases, not_ours: 0 }
+    }
+
+    pub(super) fn not_ours(&mut self, nodes: usize) {
+        self.not_ours = nodes;
     }
 
     pub(super) fn add(&mut self, node: usize, sent: Unanswered) {
@@ -62,7 +68,8 @@ impl Leaving {
 
     fn tally(&self) -> Tally {
         // A node that was not asked has nothing to give back and confirms nothing.
-        let mut tally = Tally { failed: self.core.nodes.len() - self.releases.len(), ..Tally::default() };
+        let failed = self.core.nodes.len() - self.releases.len() - self.not_ours;
+        let mut tally = Tally { failed, held: self.not_ours, ..Tally::default() };
         for release in &self.releases {
             match &release.answer {
                 None => tally.open += 1,

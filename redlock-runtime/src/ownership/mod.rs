@@ -183,6 +183,7 @@ impl Ownership {
     pub(crate) fn leave(&self) -> Leaving {
         let held_for = self.held_for(&self.standing());
         let mut leaving = Leaving::new(&self.core, &self.subject, held_for);
+        leaving.not_ours(self.standing().not_ours());
         self.release(|node, sent| leaving.add(node, sent));
         leaving
     }

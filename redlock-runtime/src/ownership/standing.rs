@@ -75,6 +75,11 @@ impl Standing {
         lease::valid_until(&self.nodes.iter().filter_map(|node| node.end), self.nodes.len())
     }
 
+    /// The nodes that said that the lock is not ours.
+    pub(super) fn not_ours(&self) -> usize {
+        self.nodes.iter().filter(|node| node.vote == Vote::NotOurs && !node.may_hold()).count()
+    }
+
     pub(super) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for node in &self.nodes {

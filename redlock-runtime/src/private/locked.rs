@@ -1,7 +1,7 @@
 //! The whole of an ordinary call: acquire, then run the body while the lock is held.
 
 use super::Acquire;
-use crate::hold::Expiry;
+use crate::expiry::{self, Expiry};
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -27,6 +27,8 @@ enum Lease {
 }
 
 /// Acquires the lock, then runs `body` as long as it is provably held. An error becomes the output by way of `failed`.
+///
+/// `failed` makes the output while body and guard still are there; both are dropped right after, in this order.
 ///
 /// One await in the caller instead of two, and as little code as possible that depends on the body's type: both are
 /// compiled anew for every annotated function.
@@ -54,11 +56,11 @@ impl Lease {
     /// Whether the body may go on.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
-            *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, Expiry::default());
+            *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, Expiry::new());
         }
         match self {
-            Self::Held(guard, _) if !guard.is_held() => Poll::Ready(Err(guard.lost())),
-            _ => Poll::Ready(Ok(())),
+            Self::Held(guard, _) => Poll::Ready(expiry::held(guard)),
+            Self::Acquiring(_) => Poll::Pending,
         }
     }
 

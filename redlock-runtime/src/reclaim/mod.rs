@@ -52,6 +52,7 @@ pub(crate) struct Unanswered {
     pub(crate) answer: Pending,
     /// The key has expired by then, so that the release has nothing left to do.
     matters_until: Instant,
+    is_settled: bool,
     /// Whether the node is known to have held the lock for us, and to have been asked only once to give it back.
     expected: bool,
 }
@@ -94,20 +95,24 @@ impl Reclaim {
     /// Sends the release, whatever the node owes.
     pub(crate) fn release(&self, subject: Arc<Subject>, matters_until: Instant, expected: bool) -> Unanswered {
         self.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
-        self.ledger.matters_until.fetch_max(millis(matters_until), Ordering::Relaxed);
+        self.ledger.matters_until.fetch_max(millis_of(matters_until), Ordering::Relaxed);
         let command = Command { verb: Verb::Release, subject };
         let answer = self.node.send(command.clone());
-        Unanswered { ledger: Arc::clone(&self.ledger), command, answer, matters_until, expected }
+        let ledger = Arc::clone(&self.ledger);
+        Unanswered { ledger, command, answer, matters_until, is_settled: false, expected }
     }
 
     /// Sees to it that `release` is answered.
-    pub(crate) fn see_through(&self, release: Unanswered) {
-        match (&release.answer, &self.queue) {
-            (Pending::Answered(Some(answer)), _) if settles(answer) => release.settle(answer, self.node.label()),
-            (_, Some(queue)) => {
-                if let Err(gone) = queue.send(release) {
-                    gone.0.abandon("the runtime has ended");
+    pub(crate) fn see_through(&self, mut release: Unanswered) {
+        match (&mut release.answer, &self.queue) {
+            (Pending::Answered(answer), _) if answer.as_ref().is_some_and(settles) => {
+                if let Some(answer) = answer.take() {
+                    release.settle(&answer, self.node.label());
                 }
+            }
+            (_, Some(queue)) => {
+                // A collector that is gone is accounted for by the drop.
+                let _ = queue.send(release);
             }
             // A node without a queue has answered.
             (_, None) => {}
@@ -124,24 +129,28 @@ impl fmt::Debug for Reclaim {
 impl Ledger {
     /// Why nothing more is asked of the node, if so.
     fn refusal(&self, now: Instant) -> Option<NodeError> {
-        let since = match self.waiting_since.load(Ordering::Relaxed) {
-            0 => return None,
+        let waited = match self.waiting_since.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
             since => now.since(Instant::from_origin(Duration::from_millis(since))),
         };
-        let overdue = since >= STALLED_AFTER || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
-        overdue.then_some(NodeError::Stalled(since))
+        // The number is looked at for itself: on a runtime that is not driven, nobody measures the time.
+        let is_overdue = waited >= STALLED_AFTER || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
+        is_overdue.then_some(NodeError::Stalled(waited))
     }
 
     /// Waits until every release is answered. `false` when some were not before they ceased to matter.
     pub(crate) async fn drained(&self, clock: Clock) -> bool {
+        let abandoned = self.abandoned.load(Ordering::Relaxed);
         let limit = Instant::from_origin(Duration::from_millis(self.matters_until.load(Ordering::Relaxed)));
         let all = changes::until(&self.answered, || self.unanswered.load(Ordering::Acquire) == 0);
-        tokio::time::timeout(limit.since(clock.now()), all).await.is_ok()
+        let is_in_time = tokio::time::timeout(limit.since(clock.now()), all).await.is_ok();
+        is_in_time && self.abandoned.load(Ordering::Relaxed) == abandoned
     }
 }
 
 impl Unanswered {
-    fn settle(&self, answer: &Answer, node: &str) {
+    fn settle(mut self, answer: &Answer, node: &str) {
+        self.is_settled = true;
         match answer {
             Ok(Reply::NotOwner) if self.expected => {
                 self.ledger.not_owner.fetch_add(1, Ordering::Relaxed);
@@ -169,6 +178,9 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
+        if !self.is_settled {
+            self.abandon("the runtime has ended");
+        }
         if self.ledger.unanswered.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.ledger.answered.notify_waiters();
         }
@@ -178,16 +190,17 @@ impl Drop for Unanswered {
 /// A broken connection leaves open whether the release was executed, and a server that is busy, loading or failing over
 /// will execute it later. Any other answer settles it.
 fn settles(answer: &Answer) -> bool {
-    const PASSING: [&str; 7] =
-        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "READONLY ", "TRYAGAIN "];
+    const PASSING: [&str; 8] =
+        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "NOREPLICAS ", "READONLY ", "TRYAGAIN "];
     match answer {
         Ok(_) => true,
-        Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.starts_with(code)),
+        // Before Redis 7, the error of a script has the code of the command in it somewhere in its text.
+        Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.contains(code)),
         Err(_) => false,
     }
 }
 
-fn millis(at: Instant) -> u64 {
+fn millis_of(at: Instant) -> u64 {
     u64::try_from(at.since(Instant::from_origin(Duration::ZERO)).as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -12,6 +12,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -116,11 +117,13 @@ async fn prepare(
     let mut answers = {
         let mut request = pin!(connection.send_packed_commands(&pipeline, 0, pipeline.len()));
         let answers = poll_fn(|cx| {
-            // The driver's end shows in the request's answer.
-            let _ = driver.as_mut().poll(cx);
-            request.as_mut().poll(cx)
+            let is_over = driver.as_mut().poll(cx).is_ready();
+            match request.as_mut().poll(cx) {
+                Poll::Pending if is_over => Poll::Ready(Err(NodeError::Disconnected)),
+                answers => answers.map_err(|error| refused(&error)),
+            }
         });
-        answers.await.map_err(|error| refused(&error))?.into_iter()
+        answers.await?.into_iter()
     };
     let scripts = Scripts::loaded([digest(answers.next())?, digest(answers.next())?]);
     // Older servers answer with a syntax error, and a user without access to the key with NOPERM.

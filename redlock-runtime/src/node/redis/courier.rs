@@ -43,19 +43,22 @@ struct Outgoing {
 struct Asked {
     command: Command,
     answer: oneshot::Sender<Answer>,
+    /// By the source of its script, because the server had lost that.
+    is_repeated: bool,
 }
 
 impl Outbox {
     /// Puts `command` into the order of the connection.
     pub(super) fn put(&self, command: Command, wire: Cmd) -> Pending {
         let (answer, pending) = oneshot::channel();
-        self.put_asked(Asked { command, answer }, wire);
+        self.put_asked(Asked { command, answer, is_repeated: false }, wire);
         Pending::Redis(pending)
     }
 
     fn put_asked(&self, asked: Asked, wire: Cmd) {
         let mut gathered = self.gathered();
         if gathered.is_closed {
+            drop(gathered);
             return asked.answer(Err(NodeError::Disconnected));
         }
         gathered.commands.push(Outgoing { wire, asked });
@@ -164,10 +167,11 @@ fn deliver(link: &Link, asked: Vec<Asked>, answers: Result<Vec<Value>, RedisErro
                 deliver_one(link, asked, answer);
             }
         }
+        // Not an answer of the server, whatever it is: some of the commands may have been executed.
         Err(error) => {
-            let error = refused(&error);
+            tracing::debug!(%error, "a batch was not answered");
             for asked in asked {
-                asked.answer(Err(error.clone()));
+                asked.answer(Err(NodeError::Disconnected));
             }
         }
     }
@@ -176,8 +180,8 @@ fn deliver(link: &Link, asked: Vec<Asked>, answers: Result<Vec<Value>, RedisErro
 fn deliver_one(link: &Link, asked: Asked, answer: Value) {
     let answer = match answer.extract_error() {
         Ok(value) => reply(asked.command.verb, &value),
-        Err(error) => match link.instead(&asked.command, &error) {
-            Some(wire) => return link.outbox.put_asked(asked, wire),
+        Err(error) => match link.instead(&asked.command, &error).filter(|_| !asked.is_repeated) {
+            Some(wire) => return link.outbox.put_asked(Asked { is_repeated: true, ..asked }, wire),
             // Whatever stands there instead, the token does not own the lock any more.
             None if is_of_another_type(&error) => Ok(Reply::NotOwner),
             None => Err(refused(&error)),

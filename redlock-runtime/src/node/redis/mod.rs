@@ -16,7 +16,7 @@ use crate::changes;
 use crate::error::NodeError;
 use crate::node::{Command, Pending, Status};
 use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -25,7 +25,7 @@ pub(crate) struct RedisNode {
     label: Box<str>,
     shared: Arc<Shared>,
     /// Ends the supervisor, and with it the connection, when the node is dropped.
-    supervisor: OnceLock<AbortHandle>,
+    supervisor: AbortHandle,
 }
 
 /// What the supervisor writes and the callers read.
@@ -45,11 +45,10 @@ impl RedisNode {
     /// Starts to connect to `endpoint` on `runtime`.
     pub(crate) fn start(endpoint: Endpoint, client_name: String, changed: Arc<Notify>, runtime: &Handle) -> Arc<Self> {
         let shared = Arc::new(Shared { state: RwLock::new(State::Starting), changed });
-        let node = Self { label: endpoint.label().into(), shared: Arc::clone(&shared), supervisor: OnceLock::new() };
-        let task = runtime.spawn(supervisor::supervise(endpoint, client_name, Supervised(shared)));
-        // The lock is new, so this cannot fail.
-        let _ = node.supervisor.set(task.abort_handle());
-        Arc::new(node)
+        let label = endpoint.label().into();
+        let task = supervisor::supervise(endpoint, client_name, Supervised(Arc::clone(&shared)));
+        let supervisor = runtime.spawn(task).abort_handle();
+        Arc::new(Self { label, shared, supervisor })
     }
 
     pub(crate) fn label(&self) -> &str {
@@ -79,9 +78,7 @@ impl RedisNode {
 
 impl Drop for RedisNode {
     fn drop(&mut self) {
-        if let Some(supervisor) = self.supervisor.get() {
-            supervisor.abort();
-        }
+        self.supervisor.abort();
     }
 }
 

@@ -51,7 +51,11 @@ pub(super) struct Supervised(pub(super) Arc<Shared>);
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        let reason = "the tokio runtime that the manager was built on has ended";
+        let reason = if std::thread::panicking() {
+            "the task of the connection has panicked"
+        } else {
+            "the tokio runtime that the manager was built on has ended"
+        };
         self.0.set(State::Down(NodeError::Unreachable(reason.into())));
     }
 }
