@@ -204,7 +204,8 @@ fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
         "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
          [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
          redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
-         axum = {{ version = \"*\", default-features = false, features = [\"macros\"] }}\ntracing = \"*\"\n\
+         axum = {{ version = \"*\", default-features = false, features = [\"json\", \"macros\", \"query\"] }}\n\
+         serde = {{ version = \"*\", features = [\"derive\"] }}\ntracing = \"*\"\n\
          tonic = {{ version = \"*\", default-features = false, features = [\"codegen\"] }}\n\
          tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
         root.join("redlock-runtime").display()
