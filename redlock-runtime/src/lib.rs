@@ -1,15 +1,26 @@
 //! Distributed locks on Redis for async Rust.
 //!
+//! A lock is held on one Redis server, or on a majority of several independent ones. It is given back on every way out of
+//! the code that needs it, and that code is stopped when the lock can no longer be proven held.
+//!
 //! ```
 //! use redlock_runtime::{LockError, LockManager};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-//! let manager = LockManager::in_memory();
-//! let guard = manager.acquire("order:7").await?;
-//! // Nobody else holds "order:7" until the guard is dropped or its lease runs out.
-//! drop(guard);
+//! let manager = LockManager::in_memory(); // or LockManager::from_env(), with REDLOCK_NODES=redis://host
+//! let total = manager
+//!     .with_lock("order:7", async |_guard| {
+//!         // Runs only while this call holds "order:7".
+//!         Ok::<_, LockError>(42)
+//!     })
+//!     .await?;
+//! # assert_eq!(total, 42);
+//! manager.shutdown().await; // before the runtime ends: waits until the last release is answered
 //! # Ok(()) }
 //! ```
+//!
+//! Most code uses the attribute `#[distributed_lock]` instead, which does the same for a whole function. Start with
+//! [`LockManager`], then [`LockError`] for what can go wrong.
 
 mod acquire;
 mod changes;

@@ -125,6 +125,26 @@ plain_and_locked!(plain_unbound, locked_unbound, (
     Ok(())
 });
 
+struct Page {
+    part: Noisy,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    rest: Noisy,
+}
+
+// The generated code calls a function of the name `part`.
+async fn plain_namesake(Page { part, .. }: Page, id: &str) -> Result<(), LockError> {
+    task::yield_now().await;
+    let _ = (part.name, id);
+    Ok(())
+}
+
+#[distributed_lock(key = "order{id}")]
+async fn locked_namesake(Page { part, .. }: Page, id: &str) -> Result<(), LockError> {
+    task::yield_now().await;
+    let _ = (part.name, id);
+    Ok(())
+}
+
 // Unused arguments stay unused, for the compiler too.
 #[expect(unused_variables)]
 async fn plain_unused(a: Noisy, b: Noisy, (c, d): (Noisy, Noisy), e: Noisy) -> Result<(), LockError> {
@@ -158,6 +178,17 @@ async fn of_what_patterns_leave_unbound() {
         assert_same(&expected, &found);
         assert_eq!(found.len(), 12);
     }
+}
+
+#[tokio::test]
+async fn of_names_that_the_generated_code_has_as_well() {
+    let log = Log::new();
+    let n = |name| log.noisy(name);
+    let page = || Page { part: n("part"), rest: n("rest") };
+    let expected = log.run(false, plain_namesake(page(), "")).await;
+    let found = log.run(false, locked_namesake(page(), "")).await;
+    assert_same(&expected, &found);
+    assert_eq!(found.len(), 2);
 }
 
 #[tokio::test]
