@@ -23,8 +23,10 @@ use syn::{Pat, ReturnType, Signature, Type};
 
 /// The function with its lock. An editor gets code that it can navigate, which nobody runs.
 pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
-    let writer = Writer::new(lock, for_editor);
-    let (signature, body) = writer.function();
+    let mut writer = Writer::new(lock, for_editor);
+    let acquire = writer.acquire();
+    writer.in_options = writer.names_in_options(&acquire);
+    let (signature, body) = writer.function(acquire);
     let Function { attributes, visibility, defaultness, body: braces, .. } = &lock.function;
     let body = with_contents(braces, body);
     quote!(#(#attributes)* #visibility #defaultness #signature #body)
@@ -35,13 +37,16 @@ struct Writer<'a> {
     for_editor: bool,
     /// `::redlock_runtime::__private`
     private: TokenStream,
+    /// The names that the attribute uses outside of the body.
+    in_options: HashSet<String>,
 }
 
 impl<'a> Writer<'a> {
     fn new(lock: &'a Lock, for_editor: bool) -> Self {
         let default = quote_spanned!(here()=> ::redlock_runtime);
         let path = lock.args.krate.as_ref().map_or(default, ToTokens::to_token_stream);
-        Self { lock, for_editor, private: quote_spanned!(here()=> #path::__private) }
+        let private = quote_spanned!(here()=> #path::__private);
+        Self { lock, for_editor, private, in_options: HashSet::new() }
     }
 
     /// `__private`, reported at `span`: the compiler reports a call from its first token to its last.
@@ -49,11 +54,11 @@ impl<'a> Writer<'a> {
         moved(self.private.clone(), span)
     }
 
-    /// The signature and the body.
-    fn function(&self) -> (Cow<'_, Signature>, TokenStream) {
+    /// The signature and the body, which begins with `acquire`.
+    fn function(&self, acquire: TokenStream) -> (Cow<'_, Signature>, TokenStream) {
         let signature = &self.lock.function.signature;
         let warnings = self.lock.warnings.iter().map(warn);
-        let acquire: TokenStream = warnings.chain([self.acquire()]).collect();
+        let acquire: TokenStream = warnings.chain([acquire]).collect();
         let body = match &self.lock.form {
             Form::Async => {
                 let body = &self.lock.function.body;
@@ -116,7 +121,6 @@ impl<'a> Writer<'a> {
     /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them, and
     /// `let (id, _) = __arg0;` binds the others.
     fn enter(&self, entries: &[Entry]) -> TokenStream {
-        let in_options = self.names_in_options();
         let captured = entries.iter().rev().filter(|entry| entry.rebound.is_none());
         let captured = captured.map(|Entry { cfg, variable, .. }| quote_spanned!(here()=> #(#cfg)* &#variable,));
         let captured: TokenStream = captured.collect();
@@ -127,7 +131,7 @@ impl<'a> Writer<'a> {
             let whole = (!matches!(pattern, Pat::Ident(pattern) if pattern.by_ref.is_none()))
                 .then(|| quote_spanned!(here()=> #(#cfg)* let #variable = #variable;));
             // What only the key needs is used all the same.
-            let is_used = in_options.contains(&variable.unraw().to_string());
+            let is_used = self.in_options.contains(&variable.unraw().to_string());
             let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
             let is_silent = variable.unraw().to_string().starts_with('_');
             let allowed = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
@@ -137,16 +141,15 @@ impl<'a> Writer<'a> {
     }
 
     fn names(&self, body: &Group) -> Names {
-        let mut names = Names { in_options: self.names_in_options(), ..Names::default() };
+        let mut names = Names { in_options: self.in_options.clone(), ..Names::default() };
         bindings::mentioned(body.stream(), &mut names.in_body);
         bindings::assigned(body.stream(), &mut names.assigned);
         names
     }
 
-    /// The names that the attribute uses outside of the body.
-    fn names_in_options(&self) -> HashSet<String> {
+    fn names_in_options(&self, acquire: &TokenStream) -> HashSet<String> {
         let mut names = HashSet::new();
-        bindings::mentioned(self.acquire(), &mut names);
+        bindings::mentioned(acquire.clone(), &mut names);
         bindings::mentioned(self.handlers(), &mut names);
         names
     }
