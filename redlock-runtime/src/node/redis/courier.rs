@@ -216,3 +216,27 @@ impl Drop for Courier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{Subject, Verb};
+    use crate::token::{ManagerId, OwnerToken};
+
+    fn put(outbox: &Outbox) -> Pending {
+        let subject = Subject { key: "order:7".into(), token: OwnerToken::new(ManagerId::random()) };
+        outbox.put(Command { verb: Verb::Release, subject: Arc::new(subject) }, Cmd::new())
+    }
+
+    #[test]
+    fn a_closed_outbox_answers_what_was_not_sent_and_what_comes_later() {
+        let outbox = Outbox::default();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut unsent = put(&outbox);
+        assert!(unsent.poll_answer(&mut cx).is_pending());
+        outbox.close();
+        for mut pending in [unsent, put(&outbox)] {
+            assert_eq!(pending.poll_answer(&mut cx), Poll::Ready(Err(NodeError::Disconnected)));
+        }
+    }
+}
