@@ -15,6 +15,11 @@ impl Instant {
         self.0
     }
 
+    /// Whole milliseconds from the origin, for atomics.
+    pub(crate) fn millis(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The time from `earlier` to `self`, zero when `earlier` is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)

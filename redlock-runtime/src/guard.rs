@@ -2,6 +2,7 @@
 
 use crate::error::LockError;
 use crate::key::LockKey;
+use crate::local_queue::Seat;
 use crate::ownership::Ownership;
 use crate::token::OwnerToken;
 use std::fmt;
@@ -30,37 +31,41 @@ use std::time::Duration;
 /// ```
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct LockGuard {
-    ownership: Box<Ownership>,
+    seat: Seat,
 }
 
 impl LockGuard {
-    pub(crate) fn new(ownership: Ownership) -> Self {
-        Self { ownership: Box::new(ownership) }
+    pub(crate) const fn new(seat: Seat) -> Self {
+        Self { seat }
+    }
+
+    fn ownership(&self) -> &Ownership {
+        self.seat.ownership()
     }
 
     /// What is locked.
     #[must_use]
     pub fn key(&self) -> &LockKey {
-        self.ownership.key()
+        self.ownership().key()
     }
 
     /// Who holds it: the value under the key at every node.
     #[must_use]
     pub fn token(&self) -> &OwnerToken {
-        self.ownership.token()
+        self.ownership().token()
     }
 
     /// The lifetime of the lock at the nodes, from the acquisition or the last extension.
     #[must_use]
-    pub const fn ttl(&self) -> Duration {
-        self.ownership.ttl()
+    pub fn ttl(&self) -> Duration {
+        self.ownership().ttl()
     }
 
     /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
     /// nodes, counted from when they were asked. Zero when the lease has run out.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.ownership.validity()
+        self.ownership().validity()
     }
 
     /// Whether the lock is provably held now. It sends nothing; a key that was deleted by hand goes unnoticed.
@@ -82,7 +87,7 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
-        self.ownership.extend().await
+        self.ownership().extend().await
     }
 
     /// Gives the lock back and waits until a majority of the nodes has confirmed it.
@@ -102,12 +107,19 @@ impl LockGuard {
     /// # Cancel safety
     /// The lock is given back whether or not the future is polled to its end.
     pub fn release(self) -> impl Future<Output = Result<(), LockError>> + Send {
-        let leaving = self.ownership.leave();
-        leaving.confirmed(self.ownership.node_timeout())
+        let patience = self.ownership().node_timeout();
+        let leaving = self.seat.leave();
+        async move {
+            match leaving {
+                Some(leaving) => leaving.confirmed(patience).await,
+                // Another call of this process has it now, which is only given what is still held.
+                None => Ok(()),
+            }
+        }
     }
 
     pub(crate) fn lost(&self) -> LockError {
-        self.ownership.lost()
+        self.ownership().lost()
     }
 }
 

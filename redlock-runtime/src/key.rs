@@ -69,6 +69,10 @@ impl LockKey {
         &self.name
     }
 
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
     /// The same key below `namespace`, which is empty or ends in its separator.
     pub(crate) fn below(self, namespace: &str) -> Self {
         if namespace.is_empty() && self.start == 0 {

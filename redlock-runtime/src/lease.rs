@@ -5,6 +5,7 @@
 //! only what that node proves.
 
 use crate::clock::Instant;
+use crate::node::CLAIM;
 use crate::quorum::quorum;
 use std::time::Duration;
 
@@ -13,6 +14,15 @@ const EXPIRY_PRECISION: Duration = Duration::from_millis(2);
 
 /// The longest `ttl`: what is abandoned for longer than this needs a person, not a lease.
 pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How long a waiting token stands in the queue of a node without being heard of. Nothing else removes those of dead
+/// processes.
+pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
+
+/// The claim that a node gives on the way from one holder to the next.
+pub(crate) fn claim(ttl: Duration) -> Duration {
+    ttl.min(CLAIM)
+}
 
 /// How far a server's clock may run ahead of ours during a lease of length `ttl`.
 pub(crate) fn drift(ttl: Duration, factor: f64) -> Duration {

@@ -102,6 +102,20 @@ pub(crate) struct Policy {
     pub(crate) default_wait: Wait,
     pub(crate) node_timeout: Option<Duration>,
     pub(crate) drift_factor: f64,
+    pub(crate) local_budget: LocalBudget,
+}
+
+/// How much the calls of one process may go on among themselves while others wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalBudget {
+    pub(crate) passes: u32,
+    pub(crate) time: Duration,
+}
+
+impl Default for LocalBudget {
+    fn default() -> Self {
+        Self { passes: 16, time: Duration::from_millis(20) }
+    }
 }
 
 impl Default for Policy {
@@ -111,6 +125,7 @@ impl Default for Policy {
             default_wait: Wait::For(Duration::from_secs(10)),
             node_timeout: None,
             drift_factor: 0.01,
+            local_budget: LocalBudget::default(),
         }
     }
 }

@@ -3,12 +3,15 @@
 use crate::changes;
 use crate::clock::Clock;
 use crate::error::{LockError, NodeFailure};
+use crate::hot_keys::HotKeys;
 use crate::key::LockKey;
-use crate::node::Status;
+use crate::local_queue::LocalQueue;
+use crate::node::{Environment, Status};
 use crate::options::{Policy, Wait};
 use crate::quorum::quorum;
 use crate::reclaim::{Reclaim, Unanswered};
-use crate::token::ManagerId;
+use crate::rules::{Rule, Rules};
+use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,23 +33,54 @@ pub(crate) struct Core {
     pub(crate) nodes: Box<[Reclaim]>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
+    /// The lines of the calls for one key in this process.
+    pub(crate) local: LocalQueue,
+    pub(crate) hot_keys: HotKeys,
+    pub(crate) rules: Rules,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
     started: AtomicBool,
+    listening: AtomicBool,
     closed: AtomicBool,
 }
 
 impl Core {
     pub(crate) fn new(
-        id: ManagerId,
+        environment: Environment,
         clock: Clock,
-        token_clock: Arc<TokenClock>,
         policy: Policy,
         namespace: Box<str>,
         nodes: Box<[Reclaim]>,
-        changed: Arc<Notify>,
+        rules: Rules,
     ) -> Self {
-        let (started, closed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { id, clock, token_clock, policy, namespace, nodes, changed, started, closed }
+        let Environment { manager: id, token_clock, changed, .. } = environment;
+        let (local, hot_keys) = (LocalQueue::new(), HotKeys::new());
+        let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
+        Self {
+            id,
+            clock,
+            token_clock,
+            policy,
+            namespace,
+            nodes,
+            changed,
+            local,
+            hot_keys,
+            rules,
+            started,
+            listening,
+            closed,
+        }
+    }
+
+    pub(crate) fn new_token(&self) -> OwnerToken {
+        OwnerToken::new(self.id, self.token_clock.next())
+    }
+
+    /// Opens the channels for wake-ups, at the first contention: most managers never need them.
+    pub(crate) fn listen(&self) {
+        if !self.listening.swap(true, Ordering::Relaxed) {
+            self.nodes.iter().for_each(Reclaim::listen);
+        }
     }
 
     pub(crate) fn quorum(&self) -> usize {
@@ -55,6 +89,8 @@ impl Core {
 
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
+        self.local.close();
+        self.changed.notify_waiters();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -98,7 +134,7 @@ impl Core {
 
     /// Sees to it that a release sent to `node` is answered.
     pub(crate) fn see_through(&self, node: usize, release: Unanswered) {
-        if let Some(reclaim) = self.nodes.get(node) {
+        if let Some(reclaim) = self.nodes.get(node).filter(|_| self.rules.apply(Rule::ReleasesAreSeenThrough)) {
             reclaim.see_through(release);
         }
     }

@@ -3,15 +3,17 @@
 use super::LockManager;
 use crate::clock::Clock;
 use crate::error::LockError;
-use crate::node::{Environment, Node};
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
+use crate::node::{Environment, Node};
 use crate::options::{Policy, Wait};
 use crate::reclaim::Reclaim;
+use crate::rules::Rules;
 use crate::shared::Core;
 use crate::token::ManagerId;
 use crate::token_clock::TokenClock;
+use crate::wake_ups::WakeUps;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -136,12 +138,16 @@ impl LockManagerBuilder {
         })?;
         let clock = Clock::Boot;
         let environment = environment(clock);
-        let nodes = endpoints.into_iter().map(|endpoint| {
-            let node = RedisNode::start(endpoint, environment.clone(), &runtime);
+        let wake_ups = WakeUps::default();
+        let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
+            let environment = Environment { deliver: wake_ups.of_node(index), ..environment.clone() };
+            let node = RedisNode::start(endpoint, environment, &runtime);
             Reclaim::in_background(Node::Redis(node), clock, &runtime)
         });
         let nodes = nodes.collect();
-        Ok(self.finish(clock, environment, nodes))
+        let manager = self.finish(clock, environment, nodes);
+        wake_ups.connect(&manager.core);
+        Ok(manager)
     }
 
     /// Makes a manager whose only node is in this process; see [`LockManager::in_memory`].
@@ -165,9 +171,9 @@ impl LockManagerBuilder {
     }
 
     fn finish(self, clock: Clock, environment: Environment, nodes: Box<[Reclaim]>) -> LockManager {
-        let Environment { manager, token_clock, changed, .. } = environment;
         let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
-        LockManager { core: Arc::new(Core::new(manager, clock, token_clock, self.policy, namespace.into(), nodes, changed)) }
+        let core = Core::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        LockManager { core: Arc::new(core) }
     }
 
     fn check(&self) -> Result<(), LockError> {

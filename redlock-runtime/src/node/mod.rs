@@ -99,8 +99,8 @@ impl Node {
     pub(crate) fn is_listening(&self) -> bool {
         match self {
             Self::Redis(node) => node.is_listening(),
-            // All who wait for a node in this process wait in the process.
-            Self::Memory(_) => false,
+            // It has none: all who wait for it wait in the line of this process.
+            Self::Memory(_) => true,
         }
     }
 }

@@ -47,7 +47,8 @@ mod tests {
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
         }
-        let wrong = [String::new(), format!("granted {token}"), format!("lost {token} k"), format!("contended {token} k")];
+        let wrong =
+            [String::new(), format!("granted {token}"), format!("lost {token} k"), format!("contended {token} k")];
         for payload in wrong {
             assert_eq!(Wakeup::parse(&payload), None, "{payload}");
         }

@@ -1,19 +1,25 @@
-//! One token's standing at every node, from the first command to the release.
-//!
-//! Whoever drops an [`Ownership`], at whatever point, has sent the release: that is all of cancel safety.
+//! One token's life, from the first command to the release.
 
+mod in_flight;
 mod leaving;
+mod node;
 mod standing;
+mod waiting;
 
+use self::in_flight::InFlight;
 pub(crate) use self::leaving::Leaving;
-use self::standing::{InFlight, Standing, Vote};
+use self::node::Vote;
+use self::standing::{Phase, Standing, Terms};
+pub(crate) use self::waiting::Waited;
 use crate::clock::Instant;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::key::LockKey;
 use crate::lease;
-use crate::node::{Command, Subject, Verb};
+use crate::local_queue::LocalQueue;
+use crate::node::{Command, Notice, Subject, Verb};
 use crate::quorum::Verdict;
-use crate::reclaim::Unanswered;
+use crate::reclaim::{Reclaim, Unanswered};
+use crate::rules::Rule;
 use crate::shared::Core;
 use crate::token::OwnerToken;
 use std::fmt;
@@ -22,29 +28,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+/// A token, and what the nodes have said about it.
+///
+/// The task that waits with it, the holder of the lock and the wake-ups from the nodes share it.
 pub(crate) struct Ownership {
     core: Arc<Core>,
     subject: Arc<Subject>,
-    ttl: Duration,
-    begun: Instant,
+    terms: Terms,
     standing: Mutex<Standing>,
     /// Held while an extension waits: an answer wakes one task.
     extending: tokio::sync::Mutex<()>,
 }
 
 impl Ownership {
-    /// Asks every node for the lock with a new token.
-    pub(crate) fn claim(core: &Arc<Core>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
-        let ownership = Self {
+    pub(crate) fn new(core: &Arc<Core>, key: &LockKey, token: OwnerToken, ttl: Duration) -> Self {
+        let policy = &core.policy;
+        let node_timeout = policy.node_timeout(ttl);
+        let terms = Terms { ttl, drift_factor: policy.drift_factor, node_timeout, rules: core.rules };
+        let epochs = core.nodes.iter().map(Reclaim::epoch);
+        let standing = Standing::new(epochs, terms, core.clock.now());
+        Self {
             core: Arc::clone(core),
-            subject: Arc::new(Subject { key: key.clone(), token: OwnerToken::new(core.id) }),
-            ttl,
-            begun: now,
-            standing: Mutex::new(Standing::new(core.nodes.len())),
+            subject: Arc::new(Subject { key: key.clone(), token }),
+            terms,
+            standing: Mutex::new(standing),
             extending: tokio::sync::Mutex::const_new(()),
-        };
-        ownership.ask(Verb::SetNx { ttl }, now);
-        ownership
+        }
     }
 
     pub(crate) fn key(&self) -> &LockKey {
@@ -55,12 +64,58 @@ impl Ownership {
         &self.subject.token
     }
 
-    pub(crate) const fn ttl(&self) -> Duration {
-        self.ttl
+    pub(crate) fn local_queue(&self) -> &LocalQueue {
+        &self.core.local
     }
 
-    pub(crate) fn node_timeout(&self) -> Duration {
-        self.core.policy.node_timeout(self.ttl)
+    pub(crate) const fn ttl(&self) -> Duration {
+        self.terms.ttl
+    }
+
+    pub(crate) const fn node_timeout(&self) -> Duration {
+        self.terms.node_timeout
+    }
+
+    /// The next token of this process for the same key.
+    pub(crate) fn successor(&self, ttl: Duration) -> Self {
+        Self::new(&self.core, self.key(), self.core.new_token(), ttl)
+    }
+
+    /// Another token with the same place in the queues.
+    pub(crate) fn again(&self) -> Self {
+        let token =
+            if self.core.rules.apply(Rule::ReleasedTokensAreDead) { self.token().again() } else { *self.token() };
+        Self::new(&self.core, self.key(), token, self.ttl())
+    }
+
+    /// Whether the next call in this process, which wants the lock for `ttl`, may go on with the token.
+    pub(crate) fn pass(&self, ttl: Duration) -> bool {
+        // Another ttl would be a promise to others that they did not ask for.
+        ttl == self.ttl() && self.standing().pass(self.core.clock.now(), self.core.policy.local_budget)
+    }
+
+    /// Whether the lock is held already, by whoever passed it on.
+    pub(crate) fn is_held(&self) -> bool {
+        self.standing().phase == Phase::Holding
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.standing().phase == Phase::Waiting
+    }
+
+    /// Whether enough nodes answer.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.standing().is_heard(self.core.clock.now())
+    }
+
+    /// Whether what is left of the lease is worth having.
+    pub(crate) fn is_useful(&self) -> bool {
+        self.standing().is_won(self.core.clock.now())
+    }
+
+    /// Whether enough of the lease is left for whom it was passed on to.
+    pub(crate) fn is_passable(&self) -> bool {
+        self.standing().is_passable(self.core.clock.now())
     }
 
     /// How much longer the lock is provably ours.
@@ -73,7 +128,7 @@ impl Ownership {
         match validity(&standing) {
             // Whoever waits for an extension takes in the answers.
             Duration::ZERO if self.extending.try_lock().is_ok() => {
-                standing.settle();
+                standing.settle(self.core.clock);
                 validity(&standing)
             }
             // Answers that came since can only add to it, and matter when it is used up.
@@ -81,33 +136,28 @@ impl Ownership {
         }
     }
 
-    /// Sends `verb` to every node at once. Returns the lease end that a positive answer proves, counted from `now`,
-    /// which must be before the first send.
-    fn ask(&self, verb: Verb, now: Instant) -> Instant {
-        let mut standing = self.standing();
-        standing.settle();
-        let end = now.after(lease::provable(self.ttl, self.core.policy.drift_factor));
-        for (node, reclaim) in standing.nodes.iter_mut().zip(&self.core.nodes) {
-            let answer = reclaim.ask(Command { verb, subject: Arc::clone(&self.subject) }, now);
-            node.awaits(InFlight { end, answer });
-        }
-        end
-    }
-
-    /// Waits for the votes, no longer than `patience`, and not for a node that cannot change the outcome.
-    pub(crate) async fn decided(&mut self, patience: Duration) -> Verdict {
+    /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
+    /// cannot change the outcome.
+    pub(crate) async fn claimed(&self, now: Instant, patience: Duration) -> Verdict {
+        self.ask_all(Verb::SetNx { ttl: self.ttl() }, now);
         let votes = poll_fn(|cx| {
-            let standing = self.standing.get_mut().unwrap_or_else(PoisonError::into_inner);
-            standing.poll(cx);
+            let mut standing = self.standing();
+            standing.poll(cx, self.core.clock);
             match standing.tally().verdict() {
                 Verdict::Open => Poll::Pending,
                 verdict => Poll::Ready(verdict),
             }
         });
-        match tokio::time::timeout(patience, votes).await {
-            Ok(Verdict::Reached) if self.validity() < lease::least_useful(self.ttl) => self.standing().too_late(),
+        let verdict = tokio::time::timeout(patience, votes).await;
+        let mut standing = self.standing();
+        match verdict {
+            Ok(Verdict::Reached) if !standing.is_won(self.core.clock.now()) => standing.too_late(),
+            Ok(Verdict::Reached) => {
+                standing.hold(self.core.clock.now());
+                Verdict::Reached
+            }
             Ok(verdict) => verdict,
-            Err(_) => self.standing().give_up(&NodeError::TimedOut(patience)),
+            Err(_) => standing.give_up(&NodeError::TimedOut(patience)),
         }
     }
 
@@ -118,20 +168,18 @@ impl Ownership {
     /// answer in time. Neither takes away what was proven before.
     pub(crate) async fn extend(&self) -> Result<(), LockError> {
         let _turn = self.extending.lock().await;
-        let wanted = self.ask(Verb::Extend { ttl: self.ttl }, self.core.clock.now());
+        let now = self.core.clock.now();
+        let wanted = self.terms.provable(now);
+        self.ask_all(Verb::Extend { ttl: self.ttl() }, now);
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
-            standing.poll(cx);
-            let extended = standing.valid_until().is_some_and(|end| end >= wanted);
-            if extended {
+            standing.poll(cx, self.core.clock);
+            if standing.valid_until().is_some_and(|end| end >= wanted) {
                 return Poll::Ready(Ok(()));
             }
             match standing.tally().verdict() {
-                Verdict::Contended => {
-                    let held_for = self.held_for(&standing);
-                    Poll::Ready(Err(LockError::Lost { key: self.key().clone(), held_for }))
-                }
-                _ if standing.nodes.iter().all(|node| node.in_flight.is_none()) => {
+                Verdict::Contended => Poll::Ready(Err(self.lost_by(&standing))),
+                _ if !standing.nodes.iter().any(node::NodeStanding::is_awaited) => {
                     Poll::Ready(Err(self.no_quorum(&standing, None)))
                 }
                 _ => Poll::Pending,
@@ -144,13 +192,67 @@ impl Ownership {
         }
     }
 
-    pub(crate) fn lost(&self) -> LockError {
-        LockError::Lost { key: self.key().clone(), held_for: self.held_for(&self.standing()) }
+    /// Sends `verb` to every node at once that takes more. `now` must be before the first send.
+    fn ask_all(&self, verb: Verb, now: Instant) {
+        let mut standing = self.standing();
+        standing.settle(self.core.clock);
+        for index in 0..self.core.nodes.len() {
+            if standing.nodes.get(index).is_some_and(node::NodeStanding::is_open) {
+                self.ask(&mut standing, index, verb, now);
+            }
+        }
     }
 
-    /// The error for a round that too few nodes answered.
+    fn ask(&self, standing: &mut Standing, index: usize, verb: Verb, now: Instant) {
+        if let Some(node) = self.core.nodes.get(index) {
+            let answer = node.ask(Command { verb, subject: Arc::clone(&self.subject) }, now);
+            standing.sent(index, InFlight::new(verb, now, self.terms.provable(now), answer));
+        }
+    }
+
+    /// Sends whatever the nodes should be asked next.
+    fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
+        let mut has_asked = false;
+        for index in 0..self.core.nodes.len() {
+            let is_listening = self.core.nodes.get(index).is_some_and(Reclaim::is_listening);
+            if let Some(verb) = standing.wants(index, now)
+                && (is_listening || !standing.postpones(index, verb, now))
+            {
+                self.ask(standing, index, verb, now);
+                has_asked = true;
+            }
+        }
+        has_asked
+    }
+
+    /// Node number `index` has something to say about the token.
+    pub(crate) fn notice(&self, index: usize, notice: Notice) {
+        let now = self.core.clock.now();
+        let mut standing = self.standing();
+        match notice {
+            Notice::Granted => standing.claimed(index, now),
+            Notice::Contended { by } => standing.contended(index, by < *self.token(), now),
+        }
+        // At once: the task that waits has a way to go until it runs.
+        self.ask_what_is_wanted(&mut standing, now);
+        let waker = standing.waker.take();
+        drop(standing);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn lost(&self) -> LockError {
+        self.lost_by(&self.standing())
+    }
+
+    fn lost_by(&self, standing: &Standing) -> LockError {
+        LockError::Lost { key: self.key().clone(), held_for: self.held_for(standing) }
+    }
+
+    /// The error when too few nodes answered.
     pub(crate) fn failure(&self) -> LockError {
-        self.no_quorum(&self.standing(), None)
+        self.no_quorum(&self.standing(), Some(&NodeError::Unanswered))
     }
 
     fn no_quorum(&self, standing: &Standing, silence: Option<&NodeError>) -> LockError {
@@ -160,23 +262,28 @@ impl Ownership {
         self.core.no_quorum(Some(self.key()), failures.collect())
     }
 
-    /// Sends the release to every node that may hold the lock for this token, and hands `each` what is unanswered.
-    /// Later calls send nothing.
+    /// Sends the release to every node that may know the token, and hands `each` what is unanswered. Later calls send
+    /// nothing.
     fn release(&self, mut each: impl FnMut(usize, Unanswered)) {
         let mut standing = self.standing();
-        if std::mem::replace(&mut standing.released, true) {
+        if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
             return;
         }
-        standing.settle();
-        let matters_until = self.core.clock.now().after(self.ttl);
+        standing.settle(self.core.clock);
+        let matters_until = self.core.clock.now().after(self.ttl().max(lease::QUEUE_EXPIRY));
         for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
-            if node.may_hold() {
+            if node.may_know() {
                 let expected = node.vote == Vote::Granted;
-                each(index, reclaim.release(Arc::clone(&self.subject), matters_until, expected));
+                let claim = self.terms.claim();
+                each(index, reclaim.release(Arc::clone(&self.subject), claim, matters_until, expected));
             }
-            // Its answer says nothing any more: the release follows on the same connection.
-            node.in_flight = None;
+            node.forget_answers();
         }
+    }
+
+    /// Gives the lock back, or the place in the queues; the answers are seen to in the background.
+    pub(crate) fn give_back(&self) {
+        self.release(|node, sent| self.core.see_through(node, sent));
     }
 
     /// Gives the lock back; the answers can be waited for.
@@ -191,7 +298,7 @@ impl Ownership {
     /// For how long the lock was provably ours.
     fn held_for(&self, standing: &Standing) -> Duration {
         let now = self.core.clock.now();
-        standing.proven_until.map_or(Duration::ZERO, |end| end.min(now).since(self.begun))
+        standing.proven_until.map_or(Duration::ZERO, |end| end.min(now).since(standing.held_since))
     }
 
     fn standing(&self) -> MutexGuard<'_, Standing> {
@@ -200,9 +307,10 @@ impl Ownership {
     }
 }
 
+/// Whoever lets go of a token, at whatever point, has given it back.
 impl Drop for Ownership {
     fn drop(&mut self) {
-        self.release(|node, sent| self.core.see_through(node, sent));
+        self.give_back();
     }
 }
 

@@ -1,83 +1,296 @@
-//! What is known of the nodes about one token.
+//! What is known of all nodes about one token, and what to ask them next.
+//!
+//! No I/O here: answers, wake-ups and the time come in, [`Standing::wants`] says which command should go out.
+//!
+//! Source: "Distributed Locks with Redis", the Redis documentation, for the majority and its validity. The queues, the
+//! direct hand-over and yielding are ours.
 
-use crate::clock::Instant;
+use super::in_flight::InFlight;
+use super::node::{NodeStanding, Vote};
+use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::lease;
-use crate::node::{Answer, Pending, Reply};
-use crate::quorum::{Tally, Verdict};
-use std::task::{Context, Poll, Waker};
+use crate::node::Verb;
+use crate::options::LocalBudget;
+use crate::quorum::{Tally, Verdict, quorum};
+use crate::rules::{Rule, Rules};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+/// A waiting token asks every node again after about this time, should all wake-ups have been lost.
+const POLL: Duration = Duration::from_secs(1);
+/// How often to look whether the channel for wake-ups is open.
+const LISTENING_PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct Standing {
     pub(super) nodes: Box<[NodeStanding]>,
+    pub(super) phase: Phase,
+    terms: Terms,
+    /// Since when whoever has the lock now has had it.
+    pub(super) held_since: Instant,
+    /// Since when the token has had the lock.
+    first_held: Option<Instant>,
+    /// How often it was passed on within the process while others wanted it.
+    contended_passes: u32,
     /// The latest moment until which the lock ever was provably ours.
     pub(super) proven_until: Option<Instant>,
-    pub(super) released: bool,
+    /// Others want the lock, too: since when this is known.
+    contended_since: Option<Instant>,
+    /// Since when too few nodes have answered.
+    silent_since: Option<Instant>,
+    /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
+    listening_by: Instant,
+    poll_at: Instant,
+    /// The task to wake when a wake-up came from a node.
+    pub(super) waker: Option<Waker>,
 }
 
-/// What is known of one node.
-#[derive(Debug)]
-pub(super) struct NodeStanding {
-    pub(super) vote: Vote,
-    /// Until when the node provably holds the lock for us.
-    pub(super) end: Option<Instant>,
-    /// Why the last command got no answer.
-    pub(super) failure: Option<NodeError>,
-    /// Whether the node may hold the lock for this token, by what it has answered and by what it has not. A lost reply
-    /// and a cut connection count as "maybe".
-    may_hold: bool,
-    /// The last command, as long as its answer has not been seen. Commands stay in order, so that the answer to the
-    /// last one says all.
-    pub(super) in_flight: Option<InFlight>,
-}
-
+/// Where a token is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Vote {
-    /// Not heard of yet.
-    Open,
-    /// The node holds the lock for us.
-    Granted,
-    /// Somebody else holds it there, or nobody does.
-    NotOurs,
-    /// No answer, or an error.
-    Failed,
+pub(super) enum Phase {
+    /// It takes the lock if it is free everywhere.
+    Claiming,
+    /// It stands in the queues.
+    Waiting,
+    /// It has, or had, the lock.
+    Holding,
+    /// Its releases were sent: it is dead.
+    Left,
 }
 
-#[derive(Debug)]
-pub(super) struct InFlight {
-    /// The lease end that a positive answer proves.
-    pub(super) end: Instant,
-    pub(super) answer: Pending,
+/// What stays the same during the life of a token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) ttl: Duration,
+    pub(super) drift_factor: f64,
+    pub(super) node_timeout: Duration,
+    pub(super) rules: Rules,
+}
+
+impl Terms {
+    /// How long the nodes keep the lock for whom they hand it to, until it has asked for its own ttl.
+    pub(super) fn claim(&self) -> Duration {
+        lease::claim(self.ttl)
+    }
+
+    /// The lease end that a positive answer to a command proves that is sent at `now`.
+    pub(super) fn provable(&self, now: Instant) -> Instant {
+        now.after(lease::provable(self.ttl, self.drift_factor))
+    }
+
+    /// A lease that ends before this is not worth having.
+    fn useful_from(&self, now: Instant) -> Instant {
+        now.after(lease::least_useful(self.ttl))
+    }
 }
 
 impl Standing {
-    pub(super) fn new(nodes: usize) -> Self {
-        let node = || NodeStanding { vote: Vote::Open, end: None, failure: None, may_hold: false, in_flight: None };
-        Self { nodes: std::iter::repeat_with(node).take(nodes).collect(), proven_until: None, released: false }
+    pub(super) fn new(epochs: impl Iterator<Item = u64>, terms: Terms, now: Instant) -> Self {
+        Self {
+            nodes: epochs.map(NodeStanding::new).collect(),
+            phase: Phase::Claiming,
+            terms,
+            held_since: now,
+            first_held: None,
+            contended_passes: 0,
+            proven_until: None,
+            contended_since: None,
+            silent_since: None,
+            listening_by: now,
+            poll_at: now,
+            waker: None,
+        }
+    }
+
+    /// Begins to stand in the queues.
+    pub(super) fn wait(&mut self, now: Instant) {
+        self.phase = Phase::Waiting;
+        self.listening_by = now.after(self.terms.node_timeout);
+        self.ask_all(now);
+    }
+
+    /// The lock is ours.
+    pub(super) fn hold(&mut self, now: Instant) {
+        self.phase = Phase::Holding;
+        self.held_since = now;
+        self.first_held.get_or_insert(now);
+        // What counts against this token begins now, not when it began to wait.
+        self.contended_since = self.contended_since.map(|_| now);
+    }
+
+    /// Whether others want the lock, too, as far as is known.
+    pub(super) const fn is_contended(&self) -> bool {
+        self.contended_since.is_some()
+    }
+
+    /// Whether the next call in this process may go on with the token, and if so, counts it.
+    ///
+    /// A place in the queues belongs to the process. A lock that is held is passed on for one ttl in all, and only for
+    /// a while once others wait for it: were they not heard of, they would otherwise wait for ever.
+    pub(super) fn pass(&mut self, now: Instant, budget: LocalBudget) -> bool {
+        match self.phase {
+            Phase::Waiting => return true,
+            Phase::Claiming | Phase::Left => return false,
+            Phase::Holding => {}
+        }
+        let is_fresh = self.first_held.is_some_and(|held| now.since(held) < self.terms.ttl);
+        let is_within_budget = self
+            .contended_since
+            .is_none_or(|since| self.contended_passes < budget.passes && now.since(since) < budget.time);
+        let is_allowed = is_fresh && is_within_budget || !self.terms.rules.apply(Rule::PassesAreLimited);
+        if !is_allowed || self.valid_until().is_none_or(|end| end <= now) {
+            return false;
+        }
+        self.contended_passes += u32::from(self.contended_since.is_some());
+        self.held_since = now;
+        true
+    }
+
+    /// Whether there is enough left of the lease for whom it was passed on to.
+    pub(super) fn is_passable(&self, now: Instant) -> bool {
+        self.valid_until().is_some_and(|end| end.since(now) > self.terms.ttl / 4)
+    }
+
+    fn ask_all(&mut self, now: Instant) {
+        self.nodes.iter_mut().for_each(|node| node.ask_again(now));
+        // Spread, so that those who came together do not ask together for ever.
+        self.poll_at = now.after(POLL.mul_f64(0.75 + 0.5 * fastrand::f64()));
     }
 
     /// Takes in the answers that are here.
-    pub(super) fn settle(&mut self) {
-        self.poll(&mut Context::from_waker(Waker::noop()));
+    pub(super) fn settle(&mut self, clock: Clock) {
+        self.poll(&mut Context::from_waker(Waker::noop()), clock);
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock) {
         let mut is_news = false;
         for node in &mut self.nodes {
-            is_news |= node.poll(cx);
+            let news = node.poll(cx, clock, self.terms.rules);
+            is_news |= news.is_any;
+            if news.is_contended {
+                self.contended_since.get_or_insert_with(|| clock.now());
+            }
         }
         if is_news {
             self.proven_until = self.proven_until.max(self.valid_until());
         }
     }
 
+    /// Takes note of the connections: one that is new has lost what its node told in the meantime.
+    pub(super) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {
+        for (node, epoch) in self.nodes.iter_mut().zip(epochs) {
+            if node.connection(epoch) && self.phase == Phase::Waiting {
+                node.cut(now);
+            }
+        }
+    }
+
+    /// Node number `index` has handed the lock to us, as a claim.
+    pub(super) fn claimed(&mut self, index: usize, now: Instant) {
+        let claim_end = now.after(self.terms.claim());
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.claimed(now, claim_end, self.terms.rules);
+        }
+    }
+
+    /// Somebody else stands in the queue of node number `index`, before us if it is `smaller`.
+    pub(super) fn contended(&mut self, index: usize, is_smaller: bool, now: Instant) {
+        self.contended_since.get_or_insert(now);
+        if let Some(node) = self.nodes.get_mut(index).filter(|_| is_smaller) {
+            node.beaten();
+        }
+    }
+
+    /// Time passes for a waiting token.
+    pub(super) fn tick(&mut self, now: Instant) {
+        if self.poll_at <= now {
+            self.ask_all(now);
+        }
+        let is_silent = !self.is_heard(now) || self.votes(now) >= self.quorum();
+        self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
+    }
+
+    /// For how long too few nodes have answered, or have answered too late for a lease.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// Whether enough nodes answer.
+    pub(super) fn is_heard(&self, now: Instant) -> bool {
+        let is_heard = |node: &&NodeStanding| node.failure.is_none() && !node.is_late(now, self.terms.node_timeout);
+        self.nodes.iter().filter(is_heard).count() >= self.quorum()
+    }
+
+    /// How many nodes hold the lock for us, as lease or as claim.
+    fn votes(&self, now: Instant) -> usize {
+        self.nodes.iter().filter(|node| node.is_ours(now, self.terms.node_timeout)).count()
+    }
+
+    fn quorum(&self) -> usize {
+        quorum(self.nodes.len())
+    }
+
+    /// The command that node number `index` should be sent next.
+    pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
+        let node = self.nodes.get(index)?;
+        let (ttl, claim) = (self.terms.ttl, self.terms.claim());
+        let wants_extension = || node.wants_extension(now, self.terms.useful_from(now), self.terms.node_timeout);
+        match self.phase {
+            // A claim that came late: the others have made a majority without it.
+            Phase::Holding => (node.end().is_none() && wants_extension()).then_some(Verb::Extend { ttl }),
+            Phase::Waiting if self.votes(now) >= self.quorum() => wants_extension().then_some(Verb::Extend { ttl }),
+            Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
+            Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
+            Phase::Claiming | Phase::Left => None,
+        }
+    }
+
+    /// Without the rule, a yield waits until every node has answered.
+    fn may_yield(&self, now: Instant) -> bool {
+        let all = || self.nodes.iter().all(|node| node.vote != Vote::Open && !node.is_late(now, Duration::ZERO));
+        self.terms.rules.apply(Rule::YieldAtOnce) || all()
+    }
+
+    /// Whether node number `index` had better be asked a little later, because its wake-ups do not arrive yet.
+    pub(super) fn postpones(&mut self, index: usize, verb: Verb, now: Instant) -> bool {
+        let is_early = matches!(verb, Verb::Acquire { .. }) && now < self.listening_by;
+        if let Some(node) = self.nodes.get_mut(index).filter(|_| is_early) {
+            node.ask_again(now.after(LISTENING_PAUSE));
+        }
+        is_early
+    }
+
+    /// Waits for the answer to `verb`, sent to node number `index` at `now`.
+    pub(super) fn sent(&mut self, index: usize, sent: InFlight) {
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.awaits(sent, self.terms.rules);
+        }
+    }
+
+    /// When there is something to do, if no answer and no wake-up comes before.
+    pub(super) fn next_event(&self, now: Instant) -> Instant {
+        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout));
+        nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
+    }
+
     /// The moment until which a majority provably holds the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
-        lease::valid_until(&self.nodes.iter().filter_map(|node| node.end), self.nodes.len())
+        lease::valid_until(&self.nodes.iter().filter_map(NodeStanding::end), self.nodes.len())
+    }
+
+    /// Whether the lock is ours for long enough to be useful.
+    pub(super) fn is_won(&self, now: Instant) -> bool {
+        self.valid_until().is_some_and(|end| end >= self.terms.useful_from(now))
+    }
+
+    /// Whether so many nodes have ceased to count for this token that only another one can have a majority.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.nodes.iter().filter(|node| !node.is_tainted).count() < self.quorum()
     }
 
     /// The nodes that said that the lock is not ours.
     pub(super) fn not_ours(&self) -> usize {
-        self.nodes.iter().filter(|node| node.vote == Vote::NotOurs && !node.may_hold()).count()
+        self.nodes.iter().filter(|node| node.vote == Vote::NotOurs && !node.may_know()).count()
     }
 
     pub(super) fn tally(&self) -> Tally {
@@ -108,128 +321,5 @@ impl Standing {
             node.failure = Some(error.clone());
         }
         self.tally().verdict()
-    }
-}
-
-impl NodeStanding {
-    /// Waits for the answer to `sent` from now on. A command before it that was not answered may have been executed.
-    pub(super) fn awaits(&mut self, sent: InFlight) {
-        self.may_hold |= self.in_flight.replace(sent).is_some();
-    }
-
-    /// Whether there was an answer.
-    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        if let Some(sent) = &mut self.in_flight
-            && let Poll::Ready(answer) = sent.answer.poll_answer(cx)
-        {
-            let end = sent.end;
-            self.in_flight = None;
-            self.take_in(answer, end);
-            return true;
-        }
-        false
-    }
-
-    fn take_in(&mut self, answer: Answer, end: Instant) {
-        self.failure = None;
-        match answer {
-            Ok(Reply::Granted | Reply::Extended) => {
-                self.end = self.end.max(Some(end));
-                self.vote = Vote::Granted;
-                self.may_hold = true;
-            }
-            Ok(Reply::Held | Reply::NotOwner) => {
-                self.end = None;
-                self.vote = Vote::NotOurs;
-                self.may_hold = false;
-            }
-            Ok(Reply::Released) => {}
-            Err(error) => {
-                // Silence changes nothing about a vote that was given.
-                if self.vote == Vote::Open {
-                    self.vote = Vote::Failed;
-                }
-                // Nor does a command that was not sent, or was refused, change what those before it have done.
-                self.may_hold |= matches!(error, NodeError::Disconnected | NodeError::TimedOut(_));
-                self.failure = Some(error);
-            }
-        }
-    }
-
-    /// Whether the node may hold the lock for this token.
-    pub(super) const fn may_hold(&self) -> bool {
-        self.may_hold || self.in_flight.is_some()
-    }
-
-    /// Why the node does not count, if it does not. `silence` is the reason for an answer that is still missing.
-    pub(super) fn reason(&self, silence: Option<&NodeError>) -> Option<NodeError> {
-        match (silence, self.vote) {
-            (Some(silence), _) if self.in_flight.is_some() => Some(silence.clone()),
-            (_, Vote::NotOurs) => Some(NodeError::Held),
-            (_, Vote::Open) => Some(self.failure.clone().unwrap_or(NodeError::Unanswered)),
-            (_, Vote::Granted | Vote::Failed) => self.failure.clone(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    fn at(millis: u64) -> Instant {
-        Instant::from_origin(Duration::from_millis(millis))
-    }
-
-    fn heard(answers: impl IntoIterator<Item = (Answer, u64)>) -> NodeStanding {
-        let mut standing = Standing::new(1);
-        let node = &mut standing.nodes[0];
-        for (answer, end) in answers {
-            node.awaits(InFlight { end: at(end), answer: Pending::answered(answer) });
-            node.poll(&mut Context::from_waker(Waker::noop()));
-        }
-        standing.nodes.into_iter().next().unwrap()
-    }
-
-    #[test]
-    fn partial_rounds_compose() {
-        let silence = || Err(NodeError::Disconnected);
-        let node = heard([(Ok(Reply::Granted), 10), (silence(), 99)]);
-        assert_eq!((node.vote, node.end), (Vote::Granted, Some(at(10))), "silence changes nothing");
-        let node = heard([(Ok(Reply::Granted), 10), (Ok(Reply::Extended), 20)]);
-        assert_eq!(node.end, Some(at(20)), "a later answer raises the end");
-        let node = heard([(Ok(Reply::Granted), 10), (Ok(Reply::NotOwner), 20)]);
-        assert_eq!((node.vote, node.end), (Vote::NotOurs, None), "\"not yours\" takes the node out");
-    }
-
-    #[test]
-    fn whatever_may_have_taken_the_lock_is_released() {
-        let table = [
-            (Ok(Reply::Granted), true),
-            (Ok(Reply::Held), false),
-            (Err(NodeError::Disconnected), true),
-            (Err(NodeError::TimedOut(Duration::ZERO)), true),
-            (Err(NodeError::Unreachable("".into())), false),
-            (Err(NodeError::Stalled(Duration::ZERO)), false),
-            (Err(NodeError::Refused("READONLY".into())), false),
-        ];
-        for (answer, may_hold) in table {
-            let shown = format!("{answer:?}");
-            assert_eq!(heard([(answer, 10)]).may_hold(), may_hold, "{shown}");
-        }
-    }
-
-    #[test]
-    fn a_later_command_that_was_not_sent_does_not_make_the_first_one_undone() {
-        let down = || Err(NodeError::Unreachable("".into()));
-        assert!(heard([(Err(NodeError::Disconnected), 10), (down(), 20)]).may_hold());
-        assert!(!heard([(down(), 10), (down(), 20)]).may_hold());
-        let mut node = heard([]);
-        let unanswered = || InFlight { end: at(10), answer: Pending::Answered(None) };
-        node.awaits(unanswered());
-        assert!(node.may_hold(), "an answer that is still to come");
-        node.awaits(InFlight { end: at(20), answer: Pending::answered(Err(NodeError::Stalled(Duration::ZERO))) });
-        node.poll(&mut Context::from_waker(Waker::noop()));
-        assert!(node.may_hold(), "an answer that nobody waits for any more");
     }
 }

@@ -1,6 +1,6 @@
 //! Takes the answers to the releases of one node, and sends again what was swallowed.
 
-use super::{Ledger, Unanswered, millis_of, settles};
+use super::{Ledger, Unanswered, settles};
 use crate::clock::Clock;
 use crate::node::{Node, Pending};
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl Collector {
     async fn see_through(&mut self, mut release: Unanswered) {
         let mut pause = FIRST_PAUSE;
         loop {
-            self.ledger.waiting_since.store(millis_of(self.clock.now()).max(1), Ordering::Relaxed);
+            self.ledger.waiting_since.store(self.clock.now().millis().max(1), Ordering::Relaxed);
             let answer = (&mut release.answer).await;
             self.ledger.waiting_since.store(0, Ordering::Relaxed);
             let left = release.matters_until.since(self.clock.now());

@@ -9,7 +9,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, CLAIM, Command, Node, Pending, Reply, Status, Subject, Verb};
+use crate::node::{Answer, Command, Node, Pending, Reply, Status, Subject, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -83,6 +83,18 @@ impl Reclaim {
         self.node.label()
     }
 
+    pub(crate) fn epoch(&self) -> u64 {
+        self.node.epoch()
+    }
+
+    pub(crate) fn is_listening(&self) -> bool {
+        self.node.is_listening()
+    }
+
+    pub(crate) fn listen(&self) {
+        self.node.listen();
+    }
+
     /// Sends `command` at `now`, unless the node owes too many answers.
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
         match self.ledger.refusal(now) {
@@ -93,10 +105,16 @@ impl Reclaim {
     }
 
     /// Sends the release, whatever the node owes.
-    pub(crate) fn release(&self, subject: Arc<Subject>, matters_until: Instant, expected: bool) -> Unanswered {
+    pub(crate) fn release(
+        &self,
+        subject: Arc<Subject>,
+        claim: Duration,
+        matters_until: Instant,
+        expected: bool,
+    ) -> Unanswered {
         self.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
-        self.ledger.matters_until.fetch_max(millis_of(matters_until), Ordering::Relaxed);
-        let command = Command { verb: Verb::Release { claim: CLAIM }, subject };
+        self.ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
+        let command = Command { verb: Verb::Release { claim }, subject };
         let answer = self.node.send(command.clone());
         let ledger = Arc::clone(&self.ledger);
         Unanswered { ledger, command, answer, matters_until, is_settled: false, expected }
@@ -198,10 +216,6 @@ fn settles(answer: &Answer) -> bool {
         Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.contains(code)),
         Err(_) => false,
     }
-}
-
-fn millis_of(at: Instant) -> u64 {
-    u64::try_from(at.since(Instant::from_origin(Duration::ZERO)).as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

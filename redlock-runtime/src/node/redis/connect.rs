@@ -20,10 +20,7 @@ use std::task::Poll;
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub(super) async fn connect(
-    endpoint: &Endpoint,
-    environment: &Environment,
-) -> Result<(Arc<Link>, Courier), NodeError> {
+pub(super) async fn connect(endpoint: &Endpoint, environment: &Environment) -> Result<(Arc<Link>, Courier), NodeError> {
     let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
         // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {

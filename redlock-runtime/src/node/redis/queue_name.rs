@@ -69,8 +69,28 @@ mod tests {
     use std::collections::HashMap;
 
     const KEYS: [&str; 22] = [
-        "order:7", "order:{7}", "{7}", "7", "{order:7}", "a{b}c", "a{b}c{d}", "{a}{b}", "a}b", "}", "{", "a{b", "{}",
-        "{}x", "{}{x}", "}{x}", "a}{x}", "{{x}", "{{x}}", "{x", "x}", "{order:7}:q",
+        "order:7",
+        "order:{7}",
+        "{7}",
+        "7",
+        "{order:7}",
+        "a{b}c",
+        "a{b}c{d}",
+        "{a}{b}",
+        "a}b",
+        "}",
+        "{",
+        "a{b",
+        "{}",
+        "{}x",
+        "{}{x}",
+        "}{x}",
+        "a}{x}",
+        "{{x}",
+        "{{x}}",
+        "{x",
+        "x}",
+        "{order:7}:q",
     ];
 
     /// What the server computes.

@@ -1,0 +1,111 @@
+//! Calls of one process for the same key stand in a line in memory; the first of them represents the process at the
+//! nodes.
+//!
+//! An entry exists only while somebody holds the key or waits for it.
+
+mod seat;
+mod ticket;
+
+pub(crate) use self::seat::Seat;
+use self::ticket::Waiter;
+pub(crate) use self::ticket::{Ended, Ticket};
+use crate::key::LockKey;
+use crate::ownership::Ownership;
+use crate::shared::Core;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// More than there are cores, so that calls for different keys rarely meet.
+const SHARDS: usize = 64;
+
+/// All the lines of one manager, by the name of the key in Redis.
+pub(crate) struct LocalQueue {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+}
+
+type Shard = HashMap<Arc<str>, Entry>;
+
+/// One key that somebody here holds or wants. Whoever has its [`Seat`] sees to it that it is removed.
+struct Entry {
+    /// The token with which the process has the key or asks for it.
+    ownership: Arc<Ownership>,
+    waiters: BTreeMap<u64, Arc<Waiter>>,
+    next_place: u64,
+}
+
+/// Where a call finds itself.
+pub(crate) enum Entered {
+    First(Seat),
+    Behind(Ticket),
+    /// Somebody here has the key, and the caller does not wait.
+    Taken,
+}
+
+impl LocalQueue {
+    pub(crate) fn new() -> Self {
+        let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
+        Self { shards, hasher: RandomState::new() }
+    }
+
+    /// Takes the seat for `key`, or a place behind whoever has it when `waits`.
+    pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, ttl: Duration, waits: bool) -> Entered {
+        let mut shard = core.local.shard(key.name());
+        let Some(entry) = shard.get_mut(key.name()) else {
+            let ownership = Arc::new(Ownership::new(core, key, core.new_token(), ttl));
+            shard.insert(key.shared_name(), Entry::new(Arc::clone(&ownership)));
+            return Entered::First(Seat::new(ownership));
+        };
+        if !waits {
+            return Entered::Taken;
+        }
+        let place = entry.next_place;
+        entry.next_place += 1;
+        let waiter = Arc::new(Waiter::new(ttl));
+        entry.waiters.insert(place, Arc::clone(&waiter));
+        Entered::Behind(Ticket::new(core, key, place, waiter))
+    }
+
+    /// The token of this process for the key that is called `name` in Redis.
+    pub(crate) fn ownership(&self, name: &str) -> Option<Arc<Ownership>> {
+        Some(Arc::clone(&self.shard(name).get(name)?.ownership))
+    }
+
+    /// Ends every wait in every line.
+    pub(crate) fn close(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiters: Vec<_> =
+                shard.values_mut().flat_map(|entry| std::mem::take(&mut entry.waiters).into_values()).collect();
+            drop(shard);
+            for waiter in waiters {
+                waiter.close();
+            }
+        }
+    }
+
+    fn shard(&self, name: &str) -> MutexGuard<'_, Shard> {
+        let hash = self.hasher.hash_one(name);
+        #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the shard")]
+        let index = hash as usize % SHARDS;
+        #[expect(clippy::indexing_slicing, reason = "there are that many shards")]
+        let shard = &self.shards[index];
+        // No code that can panic runs under this mutex.
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    const fn new(ownership: Arc<Ownership>) -> Self {
+        Self { ownership, waiters: BTreeMap::new(), next_place: 0 }
+    }
+}
+
+impl fmt::Debug for LocalQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalQueue").finish_non_exhaustive()
+    }
+}

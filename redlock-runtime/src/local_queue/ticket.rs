@@ -1,0 +1,119 @@
+//! A place in the line of one key.
+
+use super::Seat;
+use crate::key::LockKey;
+use crate::shared::Core;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A call that waits for the seat, as the others see it.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) ttl: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(Option<Waker>),
+    Handed(Seat),
+    Closed,
+    /// The call is gone.
+    Gone,
+}
+
+impl Waiter {
+    pub(super) fn new(ttl: Duration) -> Self {
+        Self { ttl, state: Mutex::new(State::Waiting(None)) }
+    }
+
+    /// # Errors
+    /// The seat, when the call is gone.
+    pub(super) fn hand(&self, seat: Seat) -> Result<(), Seat> {
+        let mut state = self.state();
+        match &mut *state {
+            State::Waiting(waker) => {
+                let waker = waker.take();
+                *state = State::Handed(seat);
+                drop(state);
+                wake(waker);
+                Ok(())
+            }
+            State::Handed(_) | State::Closed | State::Gone => Err(seat),
+        }
+    }
+
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        if let State::Waiting(waker) = &mut *state {
+            let waker = waker.take();
+            *state = State::Closed;
+            drop(state);
+            wake(waker);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs under this mutex.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The place of a call. Dropped, it leaves the line, and what was handed to it meanwhile goes to the next.
+#[derive(Debug)]
+#[must_use = "the place is left when the ticket is dropped"]
+pub(crate) struct Ticket {
+    core: Arc<Core>,
+    key: LockKey,
+    place: u64,
+    waiter: Arc<Waiter>,
+}
+
+/// The manager was shut down.
+#[derive(Debug)]
+pub(crate) struct Ended;
+
+impl Ticket {
+    pub(super) fn new(core: &Arc<Core>, key: &LockKey, place: u64, waiter: Arc<Waiter>) -> Self {
+        Self { core: Arc::clone(core), key: key.clone(), place, waiter }
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<Seat, Ended>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.waiter.state();
+        match mem::replace(&mut *state, State::Gone) {
+            State::Waiting(waker) => {
+                let waker = waker.filter(|waker| waker.will_wake(cx.waker())).unwrap_or_else(|| cx.waker().clone());
+                *state = State::Waiting(Some(waker));
+                Poll::Pending
+            }
+            State::Handed(seat) => Poll::Ready(Ok(seat)),
+            State::Closed | State::Gone => Poll::Ready(Err(Ended)),
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let state = mem::replace(&mut *self.waiter.state(), State::Gone);
+        if let State::Waiting(_) = state
+            && let Some(entry) = self.core.local.shard(self.key.name()).get_mut(self.key.name())
+        {
+            entry.waiters.remove(&self.place);
+        }
+        // A seat that nobody took goes to the next in line here.
+    }
+}

@@ -1,0 +1,84 @@
+//! Commands that a node has not answered yet.
+
+use crate::clock::Instant;
+use crate::node::{Answer, Pending, Verb};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, ready};
+
+#[derive(Debug)]
+pub(super) struct InFlight {
+    pub(super) verb: Verb,
+    pub(super) sent: Instant,
+    /// The lease end that a positive answer proves.
+    pub(super) end: Instant,
+    pub(super) answer: Pending,
+    /// A yield was sent after it: a positive answer proves nothing any more.
+    pub(super) is_void: bool,
+    /// A claim came before its answer: which of them is newer is not known.
+    pub(super) is_overtaken: bool,
+}
+
+impl InFlight {
+    pub(super) const fn new(verb: Verb, sent: Instant, end: Instant, answer: Pending) -> Self {
+        Self { verb, sent, end, answer, is_void: false, is_overtaken: false }
+    }
+}
+
+/// In the order of the connection, which is the order of the answers.
+#[derive(Debug)]
+pub(super) struct Queue {
+    // Without contention there is one at a time, and no need of memory for more.
+    first: Option<InFlight>,
+    rest: VecDeque<InFlight>,
+}
+
+impl Queue {
+    pub(super) const fn new() -> Self {
+        Self { first: None, rest: VecDeque::new() }
+    }
+
+    pub(super) fn push(&mut self, sent: InFlight) {
+        match self.first {
+            None => self.first = Some(sent),
+            Some(_) => self.rest.push_back(sent),
+        }
+    }
+
+    pub(super) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<(InFlight, Answer)> {
+        let Some(first) = &mut self.first else { return Poll::Pending };
+        let answer = ready!(first.answer.poll_answer(cx));
+        match std::mem::replace(&mut self.first, self.rest.pop_front()) {
+            Some(sent) => Poll::Ready((sent, answer)),
+            None => Poll::Pending,
+        }
+    }
+
+    pub(super) fn any(&self, is_wanted: impl Fn(&InFlight) -> bool) -> bool {
+        self.first.iter().chain(&self.rest).any(is_wanted)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    /// When the oldest was sent.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.first.as_ref().map(|sent| sent.sent)
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut InFlight> {
+        self.first.iter_mut().chain(&mut self.rest)
+    }
+
+    pub(super) fn void(&mut self) {
+        self.all().for_each(|sent| sent.is_void = true);
+    }
+
+    pub(super) fn overtake(&mut self) {
+        self.all().for_each(|sent| sent.is_overtaken = true);
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::new();
+    }
+}

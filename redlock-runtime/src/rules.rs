@@ -1,0 +1,60 @@
+//! The rules of the protocol that look as if one could do without them.
+//!
+//! All of them apply, always. Only a simulation can switch one off, to prove that it would be missed.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "those of the nodes are for the simulated ones"))]
+pub(crate) enum Rule {
+    /// New tokens are later than every token that a node has told of: otherwise a slow clock is always served first.
+    TokensFollowTheLatest,
+    /// A token that was released is never used again: its release may be executed late.
+    ReleasedTokensAreDead,
+    /// Whoever hands the lock to itself gets the `ttl` it asked for, not that of a claim.
+    OwnTurnIsALease,
+    /// Queues expire: nobody else removes the entries of dead processes.
+    QueuesExpire,
+    /// The holder hears of a waiter at every call: the first notice may be lost.
+    HolderHearsOfEveryCall,
+    /// An extension never creates the lock: somebody else may have held it in between.
+    ExtensionNeverCreates,
+    /// Only the owner gives a lock back.
+    ReleaseChecksTheOwner,
+    /// A claim is a vote: nobody knows when its expiry was set.
+    ClaimIsNoLease,
+    /// What was granted before a yield does not count after it.
+    YieldVoids,
+    /// A yield waits for no other node: everybody else waits for it.
+    YieldAtOnce,
+    /// A yield that was cut off may be executed at any time, so that its node never counts again.
+    CutYieldTaints,
+    /// Releases are kept until they are answered, and sent again.
+    ReleasesAreSeenThrough,
+    /// Wake-ups about tokens that nobody here has are answered by a release.
+    UnknownTokensAreReleased,
+    /// A lease is counted from when it was asked for, not from the answer.
+    ValidityFromTheSend,
+    /// A waiter asks again when the lease of the holder runs out: a crashed one tells nobody.
+    TtlTimer,
+    /// A lock passes on within a process only for a while when others wait for it.
+    PassesAreLimited,
+}
+
+/// Which rules apply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    #[cfg(test)]
+    pub(crate) without: Option<Rule>,
+}
+
+impl Rules {
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "in a simulation it says which one is off")]
+    pub(crate) const fn apply(self, _: Rule) -> bool {
+        true
+    }
+
+    #[cfg(test)]
+    pub(crate) fn apply(self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+}
