@@ -74,15 +74,17 @@ impl LocalQueue {
         Some(Arc::clone(&self.shard(name).get(name)?.ownership))
     }
 
-    /// Ends every wait in every line.
+    /// Ends every wait in every line, and leaves the queues of the nodes.
     pub(crate) fn close(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let waiters: Vec<_> =
-                shard.values_mut().flat_map(|entry| std::mem::take(&mut entry.waiters).into_values()).collect();
+            let closed: Vec<_> = shard.values_mut().map(Entry::close).collect();
             drop(shard);
-            for waiter in waiters {
-                waiter.close();
+            for (ownership, waiters) in closed {
+                waiters.into_values().for_each(|waiter| waiter.close());
+                if ownership.is_waiting() {
+                    ownership.give_back();
+                }
             }
         }
     }
@@ -101,6 +103,11 @@ impl LocalQueue {
 impl Entry {
     const fn new(ownership: Arc<Ownership>) -> Self {
         Self { ownership, waiters: BTreeMap::new(), next_place: 0 }
+    }
+
+    /// Those who wait, no longer in line.
+    fn close(&mut self) -> (Arc<Ownership>, BTreeMap<u64, Arc<Waiter>>) {
+        (Arc::clone(&self.ownership), std::mem::take(&mut self.waiters))
     }
 }
 
