@@ -11,6 +11,10 @@ impl Instant {
         Self(elapsed)
     }
 
+    pub(crate) const fn since_origin(self) -> Duration {
+        self.0
+    }
+
     /// The time from `earlier` to `self`, zero when `earlier` is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)

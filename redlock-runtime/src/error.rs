@@ -172,6 +172,8 @@ pub enum NodeError {
     Stalled(Duration),
     /// The node answered with an error.
     Refused(Box<str>),
+    /// The node answered with something that is no answer to the command, which may or may not have been executed.
+    Unintelligible(Box<str>),
     /// Another owner holds the key on this node.
     Held,
     /// The answer came when the lease that it confirms was as good as over.
@@ -187,6 +189,7 @@ impl fmt::Display for NodeError {
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
             Self::Refused(answer) => write!(f, "answered {answer}"),
+            Self::Unintelligible(answer) => write!(f, "answered {answer}, which is no answer to the command"),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
         }

@@ -41,6 +41,7 @@ mod quorum;
 mod reclaim;
 mod shared;
 mod token;
+mod token_clock;
 
 pub use self::error::{LockError, NodeError, NodeFailure};
 pub use self::from_lock_error::FromLockError;

@@ -9,6 +9,7 @@ use crate::options::{Policy, Wait};
 use crate::quorum::quorum;
 use crate::reclaim::{Reclaim, Unanswered};
 use crate::token::ManagerId;
+use crate::token_clock::TokenClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,6 +23,7 @@ const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 pub(crate) struct Core {
     pub(crate) id: ManagerId,
     pub(crate) clock: Clock,
+    pub(crate) token_clock: Arc<TokenClock>,
     pub(crate) policy: Policy,
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
@@ -37,13 +39,14 @@ impl Core {
     pub(crate) fn new(
         id: ManagerId,
         clock: Clock,
+        token_clock: Arc<TokenClock>,
         policy: Policy,
         namespace: Box<str>,
         nodes: Box<[Reclaim]>,
         changed: Arc<Notify>,
     ) -> Self {
         let (started, closed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { id, clock, policy, namespace, nodes, changed, started, closed }
+        Self { id, clock, token_clock, policy, namespace, nodes, changed, started, closed }
     }
 
     pub(crate) fn quorum(&self) -> usize {

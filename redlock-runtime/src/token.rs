@@ -1,8 +1,9 @@
 //! Owner tokens: who holds a lock.
 
+use crate::token_clock::TokenTime;
 use std::fmt;
-use uuid::Uuid;
 use uuid::fmt::{Hyphenated, Simple};
+use uuid::{Builder, Uuid};
 
 /// Names one manager of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ impl fmt::Display for ManagerId {
 ///
 /// The text is `<uuidv7>@<manager id>`. It starts with the time, so that tokens sort in the order of the attempts, and
 /// it ends with the id of the manager, so that whoever meets a token in Redis can tell whose it is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken {
     // In place: a token is made, copied and written for every acquisition.
     text: [u8; Self::LEN],
@@ -32,15 +33,44 @@ pub struct OwnerToken {
 
 impl OwnerToken {
     pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + Simple::LENGTH;
+    /// The length of the text that holds the time.
+    pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
 
-    pub(crate) fn new(manager: ManagerId) -> Self {
+    pub(crate) fn new(manager: ManagerId, time: TokenTime) -> Self {
         let mut text = [b'@'; Self::LEN];
         let (attempt, rest) = text.split_at_mut(Hyphenated::LENGTH);
-        Uuid::now_v7().hyphenated().encode_lower(attempt);
+        uuid(time).hyphenated().encode_lower(attempt);
         if let Some((_, id)) = rest.split_first_mut() {
             manager.0.simple().encode_lower(id);
         }
         Self { text }
+    }
+
+    /// A token of the same manager that takes this one's place in the order.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the callers that wait"))]
+    pub(crate) fn again(&self) -> Self {
+        let mut text = self.text;
+        if let Some(attempt) = text.first_chunk_mut::<{ Hyphenated::LENGTH }>() {
+            uuid(self.time()).hyphenated().encode_lower(attempt);
+        }
+        Self { text }
+    }
+
+    /// The token that stands in Redis as `text`, unless something else does.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (attempt, manager) = text.split_once('@')?;
+        let is_token = is_lower_hex(manager) && manager.len() == Simple::LENGTH && is_uuid_v7(attempt);
+        Some(Self { text: text.as_bytes().try_into().ok().filter(|_| is_token)? })
+    }
+
+    pub(crate) fn time(&self) -> TokenTime {
+        // Every token has a time.
+        self.as_str().get(..Self::TIME_LEN).and_then(time).unwrap_or(TokenTime::new(0, 0))
+    }
+
+    /// The id of the manager, as text.
+    pub(crate) fn manager(&self) -> &str {
+        self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()
     }
 
     /// The token as it stands in Redis.
@@ -49,6 +79,46 @@ impl OwnerToken {
         // Hexadecimal digits, hyphens and the at sign.
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
+}
+
+/// The time at the start of a token's text, of which this is the part that holds it.
+pub(crate) fn time(prefix: &str) -> Option<TokenTime> {
+    let (high, rest) = prefix.split_once('-')?;
+    let (low, counter) = rest.split_once("-7")?;
+    let is_well_formed = high.len() == 8 && low.len() == 4 && counter.len() == 3;
+    if !is_well_formed || ![high, low, counter].into_iter().all(is_lower_hex) {
+        return None;
+    }
+    let [high, low] = [high, low].map(|digits| u64::from_str_radix(digits, 16));
+    Some(TokenTime::new((high.ok()? << 16) | low.ok()?, u16::from_str_radix(counter, 16).ok()?))
+}
+
+/// The counter is `rand_a`; the rest is random.
+///
+/// The random bits need not be secret: who can write to Redis needs no token. They tell apart what has the same time, and
+/// one manager has that only in [`OwnerToken::again`].
+fn uuid(time: TokenTime) -> Uuid {
+    let mut random = [0; 10];
+    let (counter, rest) = random.split_at_mut(2);
+    counter.copy_from_slice(&time.counter().to_be_bytes());
+    rest.copy_from_slice(&fastrand::u64(..).to_be_bytes());
+    Builder::from_unix_timestamp_millis(time.millis(), &random).into_uuid()
+}
+
+fn is_uuid_v7(text: &str) -> bool {
+    let is_in_order = |text: &str| text.bytes().all(|byte| byte == b'-' || is_lower_hex_digit(byte));
+    text.len() == Hyphenated::LENGTH
+        && is_in_order(text)
+        && Uuid::try_parse(text).is_ok_and(|uuid| uuid.get_version_num() == 7)
+}
+
+fn is_lower_hex(text: &str) -> bool {
+    text.bytes().all(is_lower_hex_digit)
+}
+
+// In upper case, the order of the bytes would not be that of the times.
+const fn is_lower_hex_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 impl fmt::Display for OwnerToken {
@@ -66,18 +136,63 @@ impl fmt::Debug for OwnerToken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
+    use crate::token_clock::TokenClock;
+    use std::collections::HashSet;
 
     #[test]
     fn tokens_are_unique_and_sort_by_time() {
-        let manager = ManagerId::random();
-        let tokens: Vec<_> = (0..10_000).map(|_| OwnerToken::new(manager)).collect();
-        assert!(tokens.is_sorted_by(|a, b| a.as_str() < b.as_str()), "byte order is the order of creation");
+        let (manager, clock) = (ManagerId::random(), TokenClock::new(Clock::Boot));
+        let tokens: Vec<_> = (0..10_000).map(|_| OwnerToken::new(manager, clock.next())).collect();
+        assert!(tokens.is_sorted_by(|a, b| a < b && a.as_str() < b.as_str()), "byte order is the order of creation");
     }
 
     #[test]
-    fn a_token_names_its_manager() {
-        let manager = ManagerId::random();
-        let token = OwnerToken::new(manager);
-        assert_eq!(token.as_str().split_once('@').unwrap().1, manager.to_string());
+    fn a_token_is_a_uuid_with_the_time_and_names_its_manager() {
+        let (manager, time) = (ManagerId::random(), TokenTime::new(0x0123_4567_89ab, 0xcde));
+        let token = OwnerToken::new(manager, time);
+        assert!(token.as_str().starts_with("01234567-89ab-7cde-"), "{token}");
+        let (attempt, id) = token.as_str().split_once('@').unwrap();
+        let attempt = Uuid::try_parse(attempt).unwrap();
+        assert_eq!((attempt.get_version_num(), attempt.get_variant()), (7, uuid::Variant::RFC4122));
+        assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
+        assert_eq!(token.time(), time);
+    }
+
+    #[test]
+    fn a_token_again_has_the_time_and_the_manager_and_is_another() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1 << 40, 7));
+        let again: HashSet<_> = (0..1000).map(|_| token.again()).chain([token]).collect();
+        assert_eq!(again.len(), 1001);
+        assert!(again.iter().all(|other| other.time() == token.time() && other.manager() == token.manager()));
+    }
+
+    #[test]
+    fn only_tokens_are_parsed() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(0xabc_def0_1234, 0xfff));
+        assert_eq!(OwnerToken::parse(token.as_str()), Some(token));
+        let text = token.as_str();
+        let wrong = [
+            String::new(),
+            "holder-of-another-library".into(),
+            text[..Hyphenated::LENGTH].into(),
+            format!("{text}0"),
+            text.to_uppercase(),
+            text.replace('@', "-"),
+            text.replacen('-', "0", 1),
+            text.replacen("-7", "-4", 1),
+            format!("{}@{}", token.manager(), &text[..Hyphenated::LENGTH]),
+        ];
+        for text in wrong {
+            assert_eq!(OwnerToken::parse(&text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_times_are_parsed() {
+        assert_eq!(time("01234567-89ab-7cde"), Some(TokenTime::new(0x0123_4567_89ab, 0xcde)));
+        for wrong in ["", "-", "01234567-89ab-4cde", "01234567-89AB-7cde", "+1234567-89ab-7cde", "0-0-70"] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
     }
 }

@@ -3,14 +3,15 @@
 use super::LockManager;
 use crate::clock::Clock;
 use crate::error::LockError;
-use crate::node::Node;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
+use crate::node::{Environment, Node};
 use crate::options::{Policy, Wait};
 use crate::reclaim::Reclaim;
 use crate::shared::Core;
 use crate::token::ManagerId;
+use crate::token_clock::TokenClock;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -133,13 +134,14 @@ impl LockManagerBuilder {
         let runtime = Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
         })?;
-        let (id, clock, changed) = (ManagerId::random(), Clock::Boot, Arc::new(Notify::new()));
+        let clock = Clock::Boot;
+        let environment = environment(clock);
         let nodes = endpoints.into_iter().map(|endpoint| {
-            let node = RedisNode::start(endpoint, format!("redlock-{id}"), Arc::clone(&changed), &runtime);
+            let node = RedisNode::start(endpoint, environment.clone(), &runtime);
             Reclaim::in_background(Node::Redis(node), clock, &runtime)
         });
         let nodes = nodes.collect();
-        Ok(self.finish(id, clock, nodes, changed))
+        Ok(self.finish(clock, environment, nodes))
     }
 
     /// Makes a manager whose only node is in this process; see [`LockManager::in_memory`].
@@ -159,12 +161,15 @@ impl LockManagerBuilder {
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
-        self.finish(ManagerId::random(), clock, Box::new([Reclaim::at_once(node)]), Arc::default())
+        self.finish(clock, environment(clock), Box::new([Reclaim::at_once(node)]))
     }
 
-    fn finish(self, id: ManagerId, clock: Clock, nodes: Box<[Reclaim]>, changed: Arc<Notify>) -> LockManager {
+    fn finish(self, clock: Clock, environment: Environment, nodes: Box<[Reclaim]>) -> LockManager {
+        let Environment { manager, token_clock, changed, .. } = environment;
         let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
-        LockManager { core: Arc::new(Core::new(id, clock, self.policy, namespace.into(), nodes, changed)) }
+        LockManager {
+            core: Arc::new(Core::new(manager, clock, token_clock, self.policy, namespace.into(), nodes, changed)),
+        }
     }
 
     fn check(&self) -> Result<(), LockError> {
@@ -197,6 +202,15 @@ impl LockManagerBuilder {
             ))),
             None => Ok(endpoints),
         }
+    }
+}
+
+fn environment(clock: Clock) -> Environment {
+    Environment {
+        manager: ManagerId::random(),
+        token_clock: Arc::new(TokenClock::new(clock)),
+        changed: Arc::new(Notify::new()),
+        deliver: Arc::new(|_| {}),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a node is asked, and what it answers.
+//! What a node is asked, what it answers, and what it says unasked.
 
 use crate::error::NodeError;
 use crate::key::LockKey;
@@ -15,7 +15,7 @@ pub(crate) struct Command {
 }
 
 /// What a command is about: a key, and the token that wants it or has it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
@@ -32,28 +32,64 @@ impl Command {
     }
 }
 
+/// The lifetime of a claim, for a `ttl` that is not shorter: well above the worst round trip.
+pub(crate) const CLAIM: Duration = Duration::from_secs(1);
+
+/// `claim` is the lifetime of what is handed to the next waiter: a vote, which it must turn into a lease by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     /// `SET L token NX PX ttl`: take a free lock. The plain command, so that every Redlock client is excluded.
     SetNx { ttl: Duration },
+    /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the callers that wait"))]
+    Acquire { ttl: Duration, claim: Duration },
     /// Start the lease anew if the token owns the lock; never creates it.
     Extend { ttl: Duration },
-    /// Give the lock back if the token owns it.
-    Release,
+    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the callers that wait"))]
+    Yield { claim: Duration },
+    /// Leave the queue, and pass the lock on if the token owns it.
+    Release { claim: Duration },
 }
 
+/// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// `SetNx`: the lock is ours.
-    Granted,
+    /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it.
+    Granted { smaller: bool },
     /// `SetNx`: somebody has it.
     Held,
-    /// `Extend`: the lease starts anew.
-    Extended,
+    /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
+    Queued { left: Option<Duration>, rank: u32 },
+    /// `Extend`: the lease starts anew, and `waiters` wait for its end.
+    Extended { waiters: u32 },
+    /// `Yield`: nobody who waits comes first, and the lock stays ours; its expiry is what it was.
+    Kept,
+    /// `Yield`: somebody else has it now, and we are in the queue.
+    Yielded { left: Option<Duration> },
     /// `Release`: given back.
     Released,
-    /// `Extend`, `Release`: the token does not own the lock.
+    /// `Extend`, `Yield`, `Release`: the token does not own the lock.
     NotOwner,
 }
 
 pub(crate) type Answer = Result<Reply, NodeError>;
+
+/// What a node says unasked to the manager of a token.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wakeup {
+    /// The key as it is named in Redis, and the token that this is about.
+    pub(crate) subject: Subject,
+    pub(crate) notice: Notice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The lock was handed to the token, as a claim.
+    Granted,
+    /// The token owns the lock, and `by` waits for it.
+    Contended { by: OwnerToken },
+}
+
+/// Takes a [`Wakeup`] in. Called in the task of the connection, so it must neither block nor panic.
+pub(crate) type Deliver = Arc<dyn Fn(Wakeup) + Send + Sync>;

@@ -6,8 +6,9 @@
 use crate::clock::Clock;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::{RedisNode, endpoint::Endpoint};
-use crate::node::{Command, Node, Reply, Subject, Verb};
+use crate::node::{Command, Environment, Node, Reply, Subject, Verb};
 use crate::token::{ManagerId, OwnerToken};
+use crate::token_clock::TokenClock;
 use fastrand::Rng;
 use redlock_tests::RedisServer;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ impl Step {
         let verb = match random.u32(0..10) {
             0..=3 => Verb::SetNx { ttl },
             4..=6 => Verb::Extend { ttl },
-            7..=8 => Verb::Release,
+            7..=8 => Verb::Release { claim: HOUR },
             _ => return Self::Pass { hours: random.u32(1..4) },
         };
         Self::Ask { verb, key: random.usize(0..KEYS.len()), token: random.usize(0..TOKENS) }
@@ -55,11 +56,18 @@ struct Pair {
 impl Pair {
     async fn start(server: &RedisServer) -> Self {
         let memory = Node::Memory(Arc::new(MemoryNode::new(Clock::tokio())));
-        let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
-        let redis = Node::Redis(RedisNode::start(endpoint, "differential".into(), Arc::default(), &Handle::current()));
-        redis.up().await;
         let manager = ManagerId::random();
-        let tokens = (0..TOKENS).map(|_| OwnerToken::new(manager)).collect();
+        let token_clock = Arc::new(TokenClock::new(Clock::Boot));
+        let environment = Environment {
+            manager,
+            token_clock: Arc::clone(&token_clock),
+            changed: Arc::default(),
+            deliver: Arc::new(|_| {}),
+        };
+        let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
+        let redis = Node::Redis(RedisNode::start(endpoint, environment, &Handle::current()));
+        redis.up().await;
+        let tokens = (0..TOKENS).map(|_| OwnerToken::new(manager, token_clock.next())).collect();
         let server = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
         Self { memory, redis, server, tokens, seen: Vec::new() }
     }
@@ -105,7 +113,7 @@ impl Pair {
     /// Both empty again: whatever is there belongs to one of the tokens.
     async fn clear(&self) {
         for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
-            let (memory, redis) = self.ask(Verb::Release, key, token).await;
+            let (memory, redis) = self.ask(Verb::Release { claim: HOUR }, key, token).await;
             assert_eq!(memory, redis);
         }
     }
@@ -122,6 +130,12 @@ async fn memory_and_redis_answer_alike() {
         pair.run(seed).await;
         pair.clear().await;
     }
-    let every = [Reply::Granted, Reply::Held, Reply::Extended, Reply::Released, Reply::NotOwner];
+    let every = [
+        Reply::Granted { smaller: false },
+        Reply::Held,
+        Reply::Extended { waiters: 0 },
+        Reply::Released,
+        Reply::NotOwner,
+    ];
     assert!(one.is_some() || every.iter().all(|reply| pair.seen.contains(reply)), "only {:?} were seen", pair.seen);
 }

@@ -6,13 +6,18 @@ mod differential;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
+mod wakeup;
 
-pub(crate) use self::command::{Answer, Command, Reply, Subject, Verb};
+pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::Pending;
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
+use crate::token::ManagerId;
+use crate::token_clock::TokenClock;
+use std::fmt;
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// A node, whatever it is made of.
 #[derive(Clone, Debug)]
@@ -28,6 +33,17 @@ pub(crate) enum Status {
     Starting,
     Up,
     Down(NodeError),
+}
+
+/// What a node knows of the manager it belongs to.
+#[derive(Clone)]
+pub(crate) struct Environment {
+    pub(crate) manager: ManagerId,
+    /// Takes in the times of the tokens that answers mention.
+    pub(crate) token_clock: Arc<TokenClock>,
+    /// Notified at every change of any node of the manager.
+    pub(crate) changed: Arc<Notify>,
+    pub(crate) deliver: Deliver,
 }
 
 impl Node {
@@ -59,5 +75,41 @@ impl Node {
             Self::Redis(node) => node.label(),
             Self::Memory(_) => "memory",
         }
+    }
+
+    /// The number of the connection: grows with every new one, also with one that only carries wake-ups.
+    ///
+    /// Wake-ups of the time between two connections are lost: who waits for one must ask again when the number is
+    /// another.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the callers that wait"))]
+    pub(crate) fn epoch(&self) -> u64 {
+        match self {
+            Self::Redis(node) => node.epoch(),
+            Self::Memory(_) => 0,
+        }
+    }
+
+    /// Opens the channel for wake-ups, once and for all connections to come: before any command that is sent later.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the callers that wait"))]
+    pub(crate) fn listen(&self) {
+        if let Self::Redis(node) = self {
+            node.listen();
+        }
+    }
+
+    /// Whether wake-ups arrive.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the callers that wait"))]
+    pub(crate) fn is_listening(&self) -> bool {
+        match self {
+            Self::Redis(node) => node.is_listening(),
+            // All who wait for a node in this process wait in the process.
+            Self::Memory(_) => false,
+        }
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").field("manager", &self.manager).finish_non_exhaustive()
     }
 }

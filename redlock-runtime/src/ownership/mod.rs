@@ -37,7 +37,7 @@ impl Ownership {
     pub(crate) fn claim(core: &Arc<Core>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
         let ownership = Self {
             core: Arc::clone(core),
-            subject: Arc::new(Subject { key: key.clone(), token: OwnerToken::new(core.id) }),
+            subject: Arc::new(Subject { key: key.clone(), token: OwnerToken::new(core.id, core.token_clock.next()) }),
             ttl,
             begun: now,
             standing: Mutex::new(Standing::new(core.nodes.len())),

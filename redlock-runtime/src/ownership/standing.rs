@@ -133,7 +133,7 @@ impl NodeStanding {
     fn take_in(&mut self, answer: Answer, end: Instant) {
         self.failure = None;
         match answer {
-            Ok(Reply::Granted | Reply::Extended) => {
+            Ok(Reply::Granted { .. } | Reply::Extended { .. }) => {
                 self.end = self.end.max(Some(end));
                 self.vote = Vote::Granted;
                 self.may_hold = true;
@@ -143,14 +143,16 @@ impl NodeStanding {
                 self.vote = Vote::NotOurs;
                 self.may_hold = false;
             }
-            Ok(Reply::Released) => {}
+            // Answers to commands that are not sent yet.
+            Ok(Reply::Released | Reply::Queued { .. } | Reply::Kept | Reply::Yielded { .. }) => {}
             Err(error) => {
                 // Silence changes nothing about a vote that was given.
                 if self.vote == Vote::Open {
                     self.vote = Vote::Failed;
                 }
                 // Nor does a command that was not sent, or was refused, change what those before it have done.
-                self.may_hold |= matches!(error, NodeError::Disconnected | NodeError::TimedOut(_));
+                self.may_hold |=
+                    matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
                 self.failure = Some(error);
             }
         }
@@ -194,21 +196,22 @@ mod tests {
     #[test]
     fn partial_rounds_compose() {
         let silence = || Err(NodeError::Disconnected);
-        let node = heard([(Ok(Reply::Granted), 10), (silence(), 99)]);
+        let node = heard([(Ok(Reply::Granted { smaller: false }), 10), (silence(), 99)]);
         assert_eq!((node.vote, node.end), (Vote::Granted, Some(at(10))), "silence changes nothing");
-        let node = heard([(Ok(Reply::Granted), 10), (Ok(Reply::Extended), 20)]);
+        let node = heard([(Ok(Reply::Granted { smaller: false }), 10), (Ok(Reply::Extended { waiters: 0 }), 20)]);
         assert_eq!(node.end, Some(at(20)), "a later answer raises the end");
-        let node = heard([(Ok(Reply::Granted), 10), (Ok(Reply::NotOwner), 20)]);
+        let node = heard([(Ok(Reply::Granted { smaller: false }), 10), (Ok(Reply::NotOwner), 20)]);
         assert_eq!((node.vote, node.end), (Vote::NotOurs, None), "\"not yours\" takes the node out");
     }
 
     #[test]
     fn whatever_may_have_taken_the_lock_is_released() {
         let table = [
-            (Ok(Reply::Granted), true),
+            (Ok(Reply::Granted { smaller: false }), true),
             (Ok(Reply::Held), false),
             (Err(NodeError::Disconnected), true),
             (Err(NodeError::TimedOut(Duration::ZERO)), true),
+            (Err(NodeError::Unintelligible("nil".into())), true),
             (Err(NodeError::Unreachable("".into())), false),
             (Err(NodeError::Stalled(Duration::ZERO)), false),
             (Err(NodeError::Refused("READONLY".into())), false),

@@ -9,7 +9,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Node, Pending, Reply, Status, Subject, Verb};
+use crate::node::{Answer, CLAIM, Command, Node, Pending, Reply, Status, Subject, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -96,7 +96,7 @@ impl Reclaim {
     pub(crate) fn release(&self, subject: Arc<Subject>, matters_until: Instant, expected: bool) -> Unanswered {
         self.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
         self.ledger.matters_until.fetch_max(millis_of(matters_until), Ordering::Relaxed);
-        let command = Command { verb: Verb::Release, subject };
+        let command = Command { verb: Verb::Release { claim: CLAIM }, subject };
         let answer = self.node.send(command.clone());
         let ledger = Arc::clone(&self.ledger);
         Unanswered { ledger, command, answer, matters_until, is_settled: false, expected }

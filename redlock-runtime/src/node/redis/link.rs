@@ -1,97 +1,104 @@
-//! One live connection: commands to wire format, wire format to replies.
+//! One live connection: commands to wire format, answers to whoever asked.
 
-use super::courier::Outbox;
-use super::script::{Script, Scripts};
-use crate::error::NodeError;
-use crate::node::{Answer, Command, Pending, Reply, Verb};
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
-use std::time::Duration;
+use super::answer::{answer, is_script_lost, refused};
+use super::outbox::{Asked, Outbox, Question};
+use super::script::{Scripts, millis};
+use crate::node::wakeup::channel;
+use crate::node::{Command, Environment, Pending, Verb};
+use redis::{Cmd, RedisError, Value};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct Link {
     pub(super) outbox: Outbox,
-    pub(super) scripts: Scripts,
-    pub(super) capabilities: Capabilities,
-}
-
-/// What this server can do beyond the oldest supported one. Probed, never concluded from a version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Capabilities {
-    /// `SET key value IFEQ value PX ttl`: an extension without a script.
-    pub(super) set_ifeq: bool,
+    scripts: Scripts,
+    /// Whether wake-ups can come on this connection: it speaks RESP3.
+    has_pushes: bool,
+    is_listening: AtomicBool,
+    environment: Environment,
 }
 
 impl Link {
+    pub(super) fn new(scripts: Scripts, has_pushes: bool, environment: Environment) -> Self {
+        Self { outbox: Outbox::default(), scripts, has_pushes, is_listening: AtomicBool::new(false), environment }
+    }
+
+    pub(super) const fn has_pushes(&self) -> bool {
+        self.has_pushes
+    }
+
+    pub(super) fn is_listening(&self) -> bool {
+        self.is_listening.load(Ordering::Acquire)
+    }
+
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command) -> Pending {
-        let (key, token) = (command.key(), command.token());
-        let wire = match command.verb {
-            Verb::SetNx { ttl } => set(key, token, ttl, |set| set.arg("NX")),
-            Verb::Extend { ttl } if self.capabilities.set_ifeq => {
-                set(key, token, ttl, |set| set.arg("IFEQ").arg(token))
-            }
-            Verb::Extend { .. } => self.scripts.extend.by_digest(&command),
-            Verb::Release => self.scripts.release.by_digest(&command),
-        };
+        let script = self.scripts.of(command.verb);
+        let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
         self.outbox.put(command, wire)
     }
 
-    /// What to send instead when the server has lost the script: after `SCRIPT FLUSH`.
-    pub(super) fn instead(&self, command: &Command, error: &RedisError) -> Option<Cmd> {
-        let is_lost = error.kind() == ErrorKind::Server(ServerErrorKind::NoScript);
-        self.script(command.verb).filter(|_| is_lost).map(|script| script.by_source(command))
+    /// Subscribes to the manager's channel, once, before any command that is sent later.
+    pub(super) fn listen(&self) {
+        if self.has_pushes && !self.is_listening() {
+            self.outbox.subscribe(&channel(&self.environment.manager.to_string()));
+        }
     }
 
-    /// The script that executes `verb`, if one does.
-    const fn script(&self, verb: Verb) -> Option<&Script> {
-        match verb {
-            Verb::SetNx { .. } => None,
-            Verb::Extend { .. } => Some(&self.scripts.extend),
-            Verb::Release => Some(&self.scripts.release),
+    /// Hands an answer to whoever asked.
+    pub(super) fn answered(&self, asked: Asked, value: Value) {
+        match asked {
+            Asked::Question(question) => self.replied(question, value.extract_error()),
+            Asked::Subscription => self.subscribed(value.extract_error()),
+        }
+    }
+
+    fn replied(&self, question: Question, value: Result<Value, RedisError>) {
+        match value {
+            Ok(value) => {
+                let (answer, seen) = answer(question.command.verb, &value);
+                if let Some(seen) = seen {
+                    self.environment.token_clock.observe(seen);
+                }
+                question.answer(answer);
+            }
+            Err(error) if is_script_lost(&error) && question.is_worth_repeating() => {
+                self.repeat(question, &error);
+            }
+            Err(error) => question.answer(Err(refused(&error))),
+        }
+    }
+
+    /// By the source of its script, because the server has lost that.
+    fn repeat(&self, question: Question, error: &RedisError) {
+        match self.scripts.of(question.command.verb) {
+            Some(script) => {
+                let wire = script.by_source(&question.command);
+                self.outbox.put_again(question, wire);
+            }
+            None => question.answer(Err(refused(error))),
+        }
+    }
+
+    fn subscribed(&self, confirmation: Result<Value, RedisError>) {
+        match confirmation {
+            Ok(_) => {
+                self.is_listening.store(true, Ordering::Release);
+                self.environment.changed.notify_waiters();
+            }
+            Err(error) => {
+                let error = refused(&error);
+                tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+            }
         }
     }
 }
 
-fn set(key: &str, token: &str, ttl: Duration, condition: impl FnOnce(&mut Cmd) -> &mut Cmd) -> Cmd {
-    let mut set = Cmd::with_capacity(7, key.len() + 2 * token.len() + 32);
-    condition(set.arg("SET").arg(key).arg(token)).arg("PX").arg(millis(ttl));
+fn set_nx(command: &Command) -> Cmd {
+    let (key, token) = (command.key(), command.token());
+    let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
+    set.arg("SET").arg(key).arg(token).arg("NX");
+    if let Verb::SetNx { ttl } = command.verb {
+        set.arg("PX").arg(millis(ttl));
+    }
     set
-}
-
-/// Redis takes an expiry in whole milliseconds; `checked_ttl` bounds it far below the end of `u64`.
-pub(super) fn millis(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(super) fn reply(verb: Verb, answer: &Value) -> Answer {
-    match (verb, answer) {
-        (Verb::SetNx { .. }, Value::Okay) => Ok(Reply::Granted),
-        (Verb::SetNx { .. }, Value::Nil) => Ok(Reply::Held),
-        (Verb::Extend { .. }, Value::Okay | Value::Int(1)) => Ok(Reply::Extended),
-        (Verb::Release, Value::Int(1)) => Ok(Reply::Released),
-        (Verb::Extend { .. }, Value::Nil) | (Verb::Extend { .. } | Verb::Release, Value::Int(0)) => Ok(Reply::NotOwner),
-        (_, other) => Err(NodeError::Refused(format!("{other:?}, which is no answer to this command").into())),
-    }
-}
-
-/// A server's error answer, or a broken connection.
-pub(super) fn refused(error: &RedisError) -> NodeError {
-    if error.is_io_error() || error.kind() == ErrorKind::Parse {
-        return NodeError::Disconnected;
-    }
-    if error.kind() == ErrorKind::AuthenticationFailed {
-        // The client crate does not keep the server's words.
-        return NodeError::Refused("that user or password is wrong".into());
-    }
-    let code = error.code().unwrap_or_default();
-    let answer = match error.detail() {
-        Some(detail) => format!("{code} {detail}"),
-        None if code.is_empty() => error.to_string(),
-        None => code.to_owned(),
-    };
-    NodeError::Refused(answer.trim().into())
-}
-
-/// Before Redis 7, the error of a script has the code of its own and that of the command in it in its text.
-pub(super) fn is_of_another_type(error: &RedisError) -> bool {
-    error.code() == Some("WRONGTYPE") || error.detail().is_some_and(|detail| detail.contains("WRONGTYPE"))
 }

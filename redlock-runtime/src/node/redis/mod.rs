@@ -1,11 +1,19 @@
 //! A Redis server as a node: one multiplexed connection, kept up by a supervisor.
 
+mod answer;
+mod backoff;
 mod connect;
 mod courier;
 pub(crate) mod endpoint;
 mod link;
+mod outbox;
+mod queue_name;
 mod script;
+mod socket;
+mod subscriber;
 mod supervisor;
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -14,25 +22,30 @@ use self::link::Link;
 use self::supervisor::Supervised;
 use crate::changes;
 use crate::error::NodeError;
-use crate::node::{Command, Pending, Status};
+use crate::node::{Command, Environment, Pending, Status};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 pub(crate) struct RedisNode {
     label: Box<str>,
     shared: Arc<Shared>,
-    /// Ends the supervisor, and with it the connection, when the node is dropped.
-    supervisor: AbortHandle,
+    /// Ends the supervisor and the subscriber, and with them the connections, when the node is dropped.
+    tasks: [AbortHandle; 2],
 }
 
-/// What the supervisor writes and the callers read.
+/// What the tasks of the connections write and the callers read.
 struct Shared {
+    environment: Environment,
     state: RwLock<State>,
-    /// Notified at every change of any node of the manager.
-    changed: Arc<Notify>,
+    /// How many connections there have been.
+    epoch: AtomicU64,
+    /// Whether wake-ups are wanted.
+    is_wanted: AtomicBool,
+    /// Whether the connection for wake-ups stands, where there is one.
+    is_subscribed: AtomicBool,
 }
 
 enum State {
@@ -43,12 +56,12 @@ enum State {
 
 impl RedisNode {
     /// Starts to connect to `endpoint` on `runtime`.
-    pub(crate) fn start(endpoint: Endpoint, client_name: String, changed: Arc<Notify>, runtime: &Handle) -> Arc<Self> {
-        let shared = Arc::new(Shared { state: RwLock::new(State::Starting), changed });
-        let label = endpoint.label().into();
-        let task = supervisor::supervise(endpoint, client_name, Supervised(Arc::clone(&shared)));
-        let supervisor = runtime.spawn(task).abort_handle();
-        Arc::new(Self { label, shared, supervisor })
+    pub(crate) fn start(endpoint: Endpoint, environment: Environment, runtime: &Handle) -> Arc<Self> {
+        let (shared, endpoint) = (Arc::new(Shared::new(environment)), Arc::new(endpoint));
+        let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&shared)));
+        let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&shared));
+        let tasks = [runtime.spawn(supervisor).abort_handle(), runtime.spawn(subscriber).abort_handle()];
+        Arc::new(Self { label: endpoint.label().into(), shared, tasks })
     }
 
     pub(crate) fn label(&self) -> &str {
@@ -56,7 +69,7 @@ impl RedisNode {
     }
 
     pub(crate) fn status(&self) -> Status {
-        match &*self.shared.state.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.shared.state() {
             State::Starting => Status::Starting,
             State::Up(_) => Status::Up,
             State::Down(error) => Status::Down(error.clone()),
@@ -65,7 +78,7 @@ impl RedisNode {
 
     /// Waits for a connection.
     pub(crate) async fn up(&self) {
-        changes::until(&self.shared.changed, || self.status() == Status::Up).await;
+        changes::until(&self.shared.environment.changed, || self.status() == Status::Up).await;
     }
 
     pub(crate) fn send(&self, command: Command) -> Pending {
@@ -74,11 +87,34 @@ impl RedisNode {
             Err(error) => Pending::answered(Err(error)),
         }
     }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.shared.epoch.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn listen(&self) {
+        // First: a connection that is made from here on sees it.
+        let was_wanted = self.shared.is_wanted.swap(true, Ordering::AcqRel);
+        if let Ok(link) = self.shared.link() {
+            link.listen();
+        }
+        if !was_wanted {
+            self.shared.environment.changed.notify_waiters();
+        }
+    }
+
+    pub(crate) fn is_listening(&self) -> bool {
+        match &*self.shared.state() {
+            State::Up(link) if link.has_pushes() => link.is_listening(),
+            State::Up(_) => self.shared.is_subscribed.load(Ordering::Acquire),
+            State::Starting | State::Down(_) => false,
+        }
+    }
 }
 
 impl Drop for RedisNode {
     fn drop(&mut self) {
-        self.supervisor.abort();
+        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -89,16 +125,59 @@ impl fmt::Debug for RedisNode {
 }
 
 impl Shared {
+    fn new(environment: Environment) -> Self {
+        Self {
+            environment,
+            state: RwLock::new(State::Starting),
+            epoch: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
+            is_subscribed: AtomicBool::new(false),
+        }
+    }
+
     fn link(&self) -> Result<Arc<Link>, NodeError> {
-        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state() {
             State::Starting => Err(NodeError::Unreachable("the first connection is being made".into())),
             State::Up(link) => Ok(Arc::clone(link)),
             State::Down(error) => Err(error.clone()),
         }
     }
 
-    fn set(&self, state: State) {
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
-        self.changed.notify_waiters();
+    /// The callers get a connection. If wake-ups are wanted, it is subscribed before anybody can send on it.
+    fn up(&self, link: Arc<Link>) {
+        self.change(|state| {
+            if self.is_wanted.load(Ordering::Acquire) {
+                link.listen();
+            }
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+            *state = State::Up(link);
+        });
+    }
+
+    fn down(&self, error: NodeError) {
+        self.change(|state| *state = State::Down(error));
+    }
+
+    /// The connection for wake-ups stands, or does not any more.
+    fn subscribed(&self, is_subscribed: bool) {
+        self.is_subscribed.store(is_subscribed, Ordering::Release);
+        if is_subscribed {
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        self.environment.changed.notify_waiters();
+    }
+
+    fn needs_subscriber(&self) -> bool {
+        let is_wanted = self.is_wanted.load(Ordering::Acquire);
+        is_wanted && matches!(&*self.state(), State::Up(link) if !link.has_pushes())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
+        self.environment.changed.notify_waiters();
+    }
+
+    fn state(&self) -> std::sync::RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

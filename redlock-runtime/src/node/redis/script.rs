@@ -1,8 +1,9 @@
 //! The scripts a node runs.
 
-use super::link::millis;
+use super::queue_name::queue_name;
 use crate::node::{Command, Verb};
 use redis::Cmd;
+use std::time::Duration;
 
 /// A script: its source here, its digest as the server computed it.
 #[derive(Debug)]
@@ -14,19 +15,42 @@ pub(super) struct Script {
 /// Every script, loaded on one connection.
 #[derive(Debug)]
 pub(super) struct Scripts {
-    pub(super) extend: Script,
-    pub(super) release: Script,
+    acquire: Script,
+    extend: Script,
+    hand_over: Script,
+    release: Script,
 }
 
-const EXTEND: &str = include_str!("extend.lua");
-const RELEASE: &str = include_str!("release.lua");
+// A script cannot include another.
+const ACQUIRE: &str =
+    concat!(include_str!("lua/lock.lua"), include_str!("lua/hand.lua"), include_str!("lua/acquire.lua"));
+const EXTEND: &str = concat!(include_str!("lua/lock.lua"), include_str!("lua/extend.lua"));
+const YIELD: &str = concat!(include_str!("lua/lock.lua"), include_str!("lua/hand.lua"), include_str!("lua/yield.lua"));
+const RELEASE: &str =
+    concat!(include_str!("lua/lock.lua"), include_str!("lua/hand.lua"), include_str!("lua/release.lua"));
 
 impl Scripts {
     /// In the order in which [`Scripts::loaded`] takes the digests.
-    pub(super) const SOURCES: [&str; 2] = [EXTEND, RELEASE];
+    pub(super) const SOURCES: [&str; 4] = [ACQUIRE, EXTEND, YIELD, RELEASE];
 
-    pub(super) fn loaded([extend, release]: [String; 2]) -> Self {
-        Self { extend: Script { source: EXTEND, digest: extend }, release: Script { source: RELEASE, digest: release } }
+    pub(super) fn loaded([acquire, extend, hand_over, release]: [String; 4]) -> Self {
+        Self {
+            acquire: Script { source: ACQUIRE, digest: acquire },
+            extend: Script { source: EXTEND, digest: extend },
+            hand_over: Script { source: YIELD, digest: hand_over },
+            release: Script { source: RELEASE, digest: release },
+        }
+    }
+
+    /// The script that executes `verb`, if one does.
+    pub(super) const fn of(&self, verb: Verb) -> Option<&Script> {
+        match verb {
+            Verb::SetNx { .. } => None,
+            Verb::Acquire { .. } => Some(&self.acquire),
+            Verb::Extend { .. } => Some(&self.extend),
+            Verb::Yield { .. } => Some(&self.hand_over),
+            Verb::Release { .. } => Some(&self.release),
+        }
     }
 }
 
@@ -44,10 +68,17 @@ impl Script {
 
 fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     let (key, token) = (command.key(), command.token());
-    let mut call = Cmd::with_capacity(6, key.len() + token.len() + script.len() + 32);
-    call.arg(eval).arg(script).arg(1).arg(key).arg(token);
-    if let Verb::Extend { ttl } = command.verb {
-        call.arg(millis(ttl));
-    }
+    let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
+    call.arg(eval).arg(script).arg(2).arg(key).arg(queue_name(key)).arg(token);
+    match command.verb {
+        Verb::Acquire { ttl, claim } => call.arg(millis(ttl)).arg(millis(claim)),
+        Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
+        Verb::Yield { claim } | Verb::Release { claim } => call.arg(millis(claim)),
+    };
     call
+}
+
+/// Redis takes an expiry in whole milliseconds; `checked_ttl` bounds it far below the end of `u64`.
+pub(super) fn millis(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
 }

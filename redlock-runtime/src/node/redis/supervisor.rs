@@ -1,48 +1,38 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
+use super::backoff::{Backoff, CONNECT_TIMEOUT};
 use super::endpoint::Endpoint;
-use super::{Shared, State, connect};
+use super::{Shared, connect};
 use crate::error::NodeError;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
-
-/// The longest that making a connection may take, from the name look-up to the loaded scripts.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+use tokio::time::timeout;
 
 /// Runs until it is aborted.
-pub(super) async fn supervise(endpoint: Endpoint, client_name: String, supervised: Supervised) {
+pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
     let shared = &supervised.0;
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::new();
     loop {
-        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &client_name)).await {
+        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &shared.environment)).await {
             Ok(Ok((link, courier))) => {
-                tracing::debug!(node = endpoint.label(), capabilities = ?link.capabilities, "connected");
-                shared.set(State::Up(link));
-                let connected = Instant::now();
+                tracing::debug!(node = endpoint.label(), has_pushes = link.has_pushes(), "connected");
+                shared.up(link);
+                backoff.connected();
                 courier.await;
                 // Before anything else: callers must not go on sending into the void.
-                shared.set(State::Down(NodeError::Unreachable("the connection broke".into())));
+                shared.down(NodeError::Unreachable("the connection broke".into()));
                 tracing::warn!(node = endpoint.label(), "the connection broke");
-                // One that breaks at once is no success.
-                if connected.elapsed() > LONGEST_PAUSE {
-                    pause = FIRST_PAUSE;
-                }
             }
             Ok(Err(error)) => {
                 tracing::warn!(node = endpoint.label(), %error, "cannot connect");
-                shared.set(State::Down(error));
+                shared.down(error);
             }
             Err(_) => {
                 tracing::warn!(node = endpoint.label(), "cannot connect: no answer");
                 let reason = format!("no connection within {CONNECT_TIMEOUT:?}");
-                shared.set(State::Down(NodeError::Unreachable(reason.into())));
+                shared.down(NodeError::Unreachable(reason.into()));
             }
         }
-        sleep(jittered(pause)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        backoff.pause().await;
     }
 }
 
@@ -56,11 +46,6 @@ impl Drop for Supervised {
         } else {
             "the tokio runtime that the manager was built on has ended"
         };
-        self.0.set(State::Down(NodeError::Unreachable(reason.into())));
+        self.0.down(NodeError::Unreachable(reason.into()));
     }
-}
-
-/// Between half of `pause` and all of it, so that a restarted server does not meet all its clients at once.
-fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(0.5 + 0.5 * fastrand::f64())
 }

@@ -1,0 +1,259 @@
+//! The state machine of one node: what the scripts of `node/redis` do, written once more.
+
+use super::queue::Queue;
+use crate::clock::Instant;
+use crate::key::LockKey;
+use crate::node::wakeup::channel;
+use crate::node::{Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::token::OwnerToken;
+use crate::token_clock::TokenTime;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many entries may lie expired before they are looked for.
+const SWEEP_FROM: usize = 1024;
+
+/// Publishes a wake-up on a channel, and says how many received it.
+type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    locks: HashMap<Arc<str>, Holder>,
+    queues: HashMap<Arc<str>, Queue>,
+    /// The number of entries at which expired ones are removed: twice what was left the last time.
+    sweep_at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    token: OwnerToken,
+    expires: Instant,
+}
+
+/// One command at work.
+struct Execution<'a> {
+    state: &'a mut State,
+    now: Instant,
+    key: &'a LockKey,
+    token: OwnerToken,
+    publish: Publish<'a>,
+}
+
+impl State {
+    /// The reply, and the time of the largest token that was there when it is larger than the one of the command.
+    pub(crate) fn execute(
+        &mut self,
+        now: Instant,
+        command: &Command,
+        publish: Publish<'_>,
+    ) -> (Reply, Option<TokenTime>) {
+        self.sweep(now);
+        self.expire(command.key(), now);
+        let Subject { key, token } = &*command.subject;
+        let mut execution = Execution { state: self, now, key, token: *token, publish };
+        let seen = execution.seen(command.verb);
+        (execution.run(command.verb), seen)
+    }
+
+    /// Removes what has expired under `key`.
+    fn expire(&mut self, key: &str, now: Instant) {
+        if self.locks.get(key).is_some_and(|holder| holder.expires <= now) {
+            self.locks.remove(key);
+        }
+        if self.queues.get(key).is_some_and(|queue| queue.is_gone(now)) {
+            self.queues.remove(key);
+        }
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        let entries = |state: &Self| state.locks.len() + state.queues.len();
+        if entries(self) >= self.sweep_at.max(SWEEP_FROM) {
+            self.locks.retain(|_, holder| now < holder.expires);
+            self.queues.retain(|_, queue| !queue.is_gone(now));
+            self.sweep_at = entries(self) * 2;
+        }
+    }
+}
+
+impl Execution<'_> {
+    fn run(&mut self, verb: Verb) -> Reply {
+        match verb {
+            Verb::SetNx { ttl } => self.set_nx(ttl),
+            Verb::Acquire { ttl, claim } => self.acquire(ttl, claim),
+            Verb::Extend { ttl } => self.extend(ttl),
+            Verb::Yield { claim } => self.yield_(claim),
+            Verb::Release { claim } => self.release(claim),
+        }
+    }
+
+    fn set_nx(&mut self, ttl: Duration) -> Reply {
+        if self.owner().is_some() {
+            return Reply::Held;
+        }
+        self.own(self.token, ttl);
+        Reply::Granted { smaller: false }
+    }
+
+    fn acquire(&mut self, ttl: Duration, claim: Duration) -> Reply {
+        let first = self.queue().and_then(|queue| queue.first());
+        match self.owner() {
+            Some(owner) if owner == self.token => {
+                self.own(self.token, ttl);
+                self.leave_queue();
+                Reply::Granted { smaller: first.is_some_and(|first| first < self.token) }
+            }
+            Some(owner) => {
+                self.join_queue();
+                self.notify(owner, Notice::Contended { by: self.token });
+                self.queued()
+            }
+            None if first.is_none_or(|first| self.token <= first) => {
+                self.leave_queue();
+                self.own(self.token, ttl);
+                Reply::Granted { smaller: false }
+            }
+            None => {
+                self.join_queue();
+                match self.hand_over(claim, Some(ttl)) {
+                    Some(next) if next == self.token => Reply::Granted { smaller: false },
+                    _ => self.queued(),
+                }
+            }
+        }
+    }
+
+    fn extend(&mut self, ttl: Duration) -> Reply {
+        if !self.is_owner() {
+            return Reply::NotOwner;
+        }
+        self.own(self.token, ttl);
+        Reply::Extended { waiters: self.queue().map_or(0, |queue| queue.len()) }
+    }
+
+    fn yield_(&mut self, claim: Duration) -> Reply {
+        if !self.is_owner() {
+            return Reply::NotOwner;
+        }
+        if self.queue().and_then(|queue| queue.first()).is_none_or(|first| self.token < first) {
+            return Reply::Kept;
+        }
+        let left = self.left();
+        self.join_queue();
+        match self.hand_over(claim, left) {
+            Some(next) if next == self.token => Reply::Kept,
+            _ => Reply::Yielded { left: self.left() },
+        }
+    }
+
+    fn release(&mut self, claim: Duration) -> Reply {
+        self.leave_queue();
+        if !self.is_owner() {
+            return Reply::NotOwner;
+        }
+        self.hand_over(claim, None);
+        Reply::Released
+    }
+
+    /// Passes the lock to the smallest token in the queue whose process listens, or frees it.
+    ///
+    /// `own_ttl` is for the token of the command, should it be the next: a lease and not a claim, without a wake-up.
+    fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
+        while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
+            if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
+                self.own(next, ttl);
+                return Some(next);
+            }
+            self.own(next, claim);
+            // Nobody receives it: that process is gone.
+            if self.notify(next, Notice::Granted) > 0 {
+                return Some(next);
+            }
+        }
+        self.state.locks.remove(self.key.name());
+        None
+    }
+
+    fn notify(&mut self, token: OwnerToken, notice: Notice) -> usize {
+        let subject = Subject { key: self.key.name().into(), token };
+        (self.publish)(&channel(token.manager()), Wakeup { subject, notice })
+    }
+
+    fn owner(&self) -> Option<OwnerToken> {
+        self.state.locks.get(self.key.name()).map(|holder| holder.token)
+    }
+
+    fn is_owner(&self) -> bool {
+        self.owner() == Some(self.token)
+    }
+
+    fn own(&mut self, token: OwnerToken, ttl: Duration) {
+        let holder = Holder { token, expires: self.now.after(ttl) };
+        self.state.locks.insert(self.key.name().into(), holder);
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.state.locks.get(self.key.name()).map(|holder| holder.expires.since(self.now))
+    }
+
+    fn queue(&self) -> Option<&Queue> {
+        self.state.queues.get(self.key.name())
+    }
+
+    fn queue_mut(&mut self) -> Option<&mut Queue> {
+        self.state.queues.get_mut(self.key.name())
+    }
+
+    fn join_queue(&mut self) {
+        let (token, now) = (self.token, self.now);
+        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).add(token, now);
+    }
+
+    fn leave_queue(&mut self) {
+        let token = self.token;
+        if let Some(queue) = self.queue_mut() {
+            queue.remove(token);
+        }
+    }
+
+    fn queued(&self) -> Reply {
+        Reply::Queued { left: self.left(), rank: self.queue().map_or(0, |queue| queue.rank(self.token)) }
+    }
+
+    fn seen(&self, verb: Verb) -> Option<TokenTime> {
+        if matches!(verb, Verb::SetNx { .. }) {
+            // A plain `SET` shows no tokens.
+            return None;
+        }
+        let largest = self.owner().max(self.queue().and_then(|queue| queue.last()));
+        largest.filter(|largest| *largest > self.token).map(|largest| largest.time())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::ManagerId;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_origin(Duration::from_secs(seconds))
+    }
+
+    fn command(verb: Verb, key: &str, counter: u16) -> Command {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, counter));
+        Command { verb, subject: Arc::new(Subject { key: key.into(), token }) }
+    }
+
+    #[test]
+    fn what_is_abandoned_does_not_pile_up() {
+        let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
+        let mut state = State::default();
+        for i in 0..5 * SWEEP_FROM as u64 {
+            for counter in 0..2 {
+                let acquire = command(Verb::Acquire { ttl, claim }, &i.to_string(), counter);
+                state.execute(at(i), &acquire, &mut |_, _| 0);
+            }
+        }
+        assert!(state.locks.len() + state.queues.len() <= SWEEP_FROM);
+    }
+}

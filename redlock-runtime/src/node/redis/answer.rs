@@ -1,0 +1,150 @@
+//! From the wire: what a node has answered, and what it has said unasked.
+
+use crate::error::NodeError;
+use crate::node::{Answer, Reply, Verb, Wakeup};
+use crate::token;
+use crate::token_clock::TokenTime;
+use redis::{ErrorKind, PushInfo, PushKind, RedisError, ServerErrorKind, Value};
+use std::slice;
+use std::time::Duration;
+
+/// The answer to a command, and the time of the newest token that the node mentions in it.
+pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
+    let (parts, seen) = match value {
+        Value::Array(parts) => parted(parts),
+        single => (slice::from_ref(single), None),
+    };
+    let answer = reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(format!("{value:?}").into()));
+    (answer, seen)
+}
+
+/// The time stands at the end of an array, if at all.
+fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
+    match parts {
+        [parts @ .., Value::BulkString(seen)] => (parts, str::from_utf8(seen).ok().and_then(token::time)),
+        parts => (parts, None),
+    }
+}
+
+fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
+    let reply = match (verb, parts) {
+        (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false },
+        (Verb::SetNx { .. }, [Value::Nil]) => Reply::Held,
+        (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller)]) => Reply::Granted { smaller: *smaller == 1 },
+        (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
+            Reply::Queued { left: pttl(*left), rank: count(*rank)? }
+        }
+        (Verb::Extend { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => Reply::NotOwner,
+        (Verb::Extend { .. }, [Value::Int(waiters)]) => Reply::Extended { waiters: count(*waiters)? },
+        (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
+        (Verb::Yield { .. }, [Value::Int(0), Value::Int(left)]) => Reply::Yielded { left: pttl(*left) },
+        (Verb::Release { .. }, [Value::Int(1)]) => Reply::Released,
+        _ => return None,
+    };
+    Some(reply)
+}
+
+/// Negative for a key without expiry.
+fn pttl(left: i64) -> Option<Duration> {
+    u64::try_from(left).ok().map(Duration::from_millis)
+}
+
+fn count(tokens: i64) -> Option<u32> {
+    u32::try_from(tokens).ok()
+}
+
+/// The wake-up in a push, if it is one.
+pub(super) fn wakeup(push: &PushInfo) -> Option<Wakeup> {
+    match (&push.kind, push.data.as_slice()) {
+        (PushKind::Message, [_, Value::BulkString(payload)]) => wakeup_in(payload),
+        _ => None,
+    }
+}
+
+pub(super) fn wakeup_in(payload: &[u8]) -> Option<Wakeup> {
+    Wakeup::parse(str::from_utf8(payload).ok()?)
+}
+
+/// Whether the server has lost a script: after `SCRIPT FLUSH`.
+pub(super) fn is_script_lost(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+/// A server's error answer, or a broken connection.
+pub(super) fn refused(error: &RedisError) -> NodeError {
+    if error.is_io_error() || error.kind() == ErrorKind::Parse {
+        return NodeError::Disconnected;
+    }
+    if error.kind() == ErrorKind::AuthenticationFailed {
+        // The client crate does not keep the server's words.
+        return NodeError::Refused("that user or password is wrong".into());
+    }
+    let code = error.code().unwrap_or_default();
+    let answer = match error.detail() {
+        Some(detail) => format!("{code} {detail}"),
+        None if code.is_empty() => error.to_string(),
+        None => code.to_owned(),
+    };
+    NodeError::Refused(answer.trim().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+    const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: TTL };
+    const EXTEND: Verb = Verb::Extend { ttl: TTL };
+    const YIELD: Verb = Verb::Yield { claim: TTL };
+    const RELEASE: Verb = Verb::Release { claim: TTL };
+
+    fn numbers(numbers: impl IntoIterator<Item = i64>) -> Value {
+        Value::Array(numbers.into_iter().map(Value::Int).collect())
+    }
+
+    #[test]
+    fn replies_of_every_shape() {
+        let second = Some(Duration::from_secs(1));
+        let table = [
+            (Verb::SetNx { ttl: TTL }, Value::Okay, Reply::Granted { smaller: false }),
+            (Verb::SetNx { ttl: TTL }, Value::Nil, Reply::Held),
+            (ACQUIRE, numbers([1, 1]), Reply::Granted { smaller: true }),
+            (ACQUIRE, numbers([0, 1000, 3]), Reply::Queued { left: second, rank: 3 }),
+            (ACQUIRE, numbers([0, -1, 0]), Reply::Queued { left: None, rank: 0 }),
+            (EXTEND, Value::Int(0), Reply::Extended { waiters: 0 }),
+            (EXTEND, numbers([2]), Reply::Extended { waiters: 2 }),
+            (EXTEND, numbers([-1]), Reply::NotOwner),
+            (YIELD, numbers([1]), Reply::Kept),
+            (YIELD, numbers([0, 1000]), Reply::Yielded { left: second }),
+            (YIELD, numbers([-1]), Reply::NotOwner),
+            (RELEASE, Value::Int(1), Reply::Released),
+            (RELEASE, numbers([-1]), Reply::NotOwner),
+        ];
+        for (verb, value, expected) in table {
+            assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_the_newest_token_is_at_the_end() {
+        let value = Value::Array(vec![Value::Int(-1), Value::BulkString(b"00000000-0001-7002".into())]);
+        assert_eq!(answer(RELEASE, &value), (Ok(Reply::NotOwner), Some(TokenTime::new(1, 2))));
+    }
+
+    #[test]
+    fn what_is_no_answer_may_have_been_executed() {
+        let table = [
+            (ACQUIRE, numbers([1])),
+            (ACQUIRE, numbers([0, 5, -1])),
+            (EXTEND, Value::Okay),
+            (EXTEND, numbers([-2])),
+            (YIELD, numbers([0])),
+            (RELEASE, Value::Nil),
+            (RELEASE, numbers([])),
+        ];
+        for (verb, value) in table {
+            let (answer, _) = answer(verb, &value);
+            assert!(matches!(answer, Err(NodeError::Unintelligible(_))), "{verb:?} {value:?}: {answer:?}");
+        }
+    }
+}

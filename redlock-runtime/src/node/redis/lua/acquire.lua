@@ -1,0 +1,33 @@
+-- Takes the lock when it is free and nobody waits for longer, or else waits for it in the queue.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
+-- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
+-- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
+-- and at the end the time of the newest token, if it is newer than this one
+local holder, last = find_holder(), waiter(-1)
+local is_second = last and is_before(waiter(0), token)
+
+if holder == token then
+  redis.call('PEXPIRE', lock, ARGV[2])
+  if last then
+    redis.call('ZREM', queue, token)
+  end
+  return {1, is_second and 1 or 0, newest(holder, last)}
+end
+
+if not holder and not is_second then
+  if last then
+    redis.call('ZREM', queue, token)
+  end
+  redis.call('SET', lock, token, 'PX', ARGV[2])
+  return {1, 0, newest(holder, last)}
+end
+
+join_queue()
+if holder then
+  if is_token(holder) then
+    notify(holder, 'contended ' .. holder .. ' ' .. token .. ' ' .. lock)
+  end
+elseif hand_over(ARGV[3], ARGV[2]) == token then
+  return {1, 0, newest(holder, last)}
+end
+return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}

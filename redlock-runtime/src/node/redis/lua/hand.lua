@@ -1,0 +1,35 @@
+-- The part of the scripts that pass a lock on: the queue, wake-ups, and the hand-over.
+
+-- An entry whose process has died must not stay for ever.
+local function join_queue()
+  redis.call('ZADD', queue, 0, token)
+  redis.call('PEXPIRE', queue, 30000)
+end
+
+-- Tells the manager of a token. Returns how many received it; none when this user may not publish.
+local function notify(to, text)
+  if not is_token(to) then
+    return 0
+  end
+  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 38), text)
+  return type(received) == 'number' and received or 0
+end
+
+-- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
+-- none. The token that asks takes it for `own_ttl`, when that is given: a lease and not a claim, without a wake-up.
+local function hand_over(claim, own_ttl)
+  while true do
+    local next = redis.call('ZPOPMIN', queue)[1]
+    if not next then
+      redis.call('DEL', lock)
+      return nil
+    elseif own_ttl and next == token then
+      redis.call('SET', lock, next, 'PX', own_ttl)
+      return next
+    end
+    redis.call('SET', lock, next, 'PX', claim)
+    if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
+      return next
+    end
+  end
+end

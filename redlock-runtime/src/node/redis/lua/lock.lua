@@ -1,0 +1,51 @@
+-- The part that every script begins with: the names, who holds the lock, and what is newer than the token that asks.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+
+-- The value of the lock. false: it is free. true: a key of another type stands there, which counts as held.
+local function find_holder()
+  local value = redis.pcall('GET', lock)
+  if type(value) ~= 'table' then
+    return value
+  elseif string.find(value.err, 'WRONGTYPE', 1, true) then
+    return true
+  end
+  -- Any other error is the script's.
+  return redis.call('GET', lock)
+end
+
+-- The smallest (0) or the largest (-1) token in the queue, nil when it is empty. A queue that cannot be read, because
+-- something else has its name or the user may not, counts as empty: a lock must be released all the same.
+local function waiter(at)
+  return redis.pcall('ZRANGE', queue, at, at)[1]
+end
+
+-- Values of other programs hold no time and name no channel.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69 and string.sub(value, 37, 37) == '@'
+end
+
+-- Byte order of two tokens. Lua's `<` is that of the server's locale, and in some of them `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The time of the largest token that was there, when it is larger than the one that asks.
+local function newest(holder, last)
+  local largest = token
+  if is_token(holder) and is_before(largest, holder) then
+    largest = holder
+  end
+  if last and is_before(largest, last) then
+    largest = last
+  end
+  if largest ~= token then
+    return string.sub(largest, 1, 18)
+  end
+end

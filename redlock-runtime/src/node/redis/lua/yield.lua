@@ -1,0 +1,19 @@
+-- Passes the lock on to a smaller token, if one waits, and waits for it in the queue.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
+-- {1}         kept, and its expiry is what it was
+-- {0, left}   another token owns the lock, for so many ms
+-- {-1}        the token does not own the lock
+-- and at the end the time of the newest token, if it is newer than this one
+local holder, last = find_holder(), waiter(-1)
+if holder ~= token then
+  return {-1, newest(holder, last)}
+elseif not last or is_before(token, waiter(0)) then
+  return {1, newest(holder, last)}
+end
+local left = redis.call('PTTL', lock)
+join_queue()
+-- An expiry must be positive: PTTL rounds down, and says -1 for a lock whose expiry somebody has removed.
+if hand_over(ARGV[2], math.max(left, 1)) == token then
+  return {1, newest(holder, last)}
+end
+return {0, redis.call('PTTL', lock), newest(holder, last)}

@@ -1,0 +1,141 @@
+//! How the queue of a lock is named: a key in the same slot of a cluster, which no other lock's queue has.
+//!
+//! A cluster takes the slot from the *hash tag*, which is what stands between the first `{` and the first `}` after it,
+//! or from the whole key when nothing does.
+
+use std::sync::OnceLock;
+
+const SLOTS: u16 = 16384;
+
+/// `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for `order:{7}`.
+///
+/// A name that ends in `:q` holds no second closing brace and the others do, so that no two locks share one.
+pub(super) fn queue_name(lock: &str) -> String {
+    match hash_tag(lock) {
+        Some(tag) => ["{", tag, "}:q:", lock].concat(),
+        None if !lock.contains('}') => ["{", lock, "}:q"].concat(),
+        // No tag can hold a closing brace: one that happens to have the same slot.
+        None => format!("{{{}}}:q:{lock}", number_in(slot(lock.as_bytes()))),
+    }
+}
+
+fn hash_tag(key: &str) -> Option<&str> {
+    let (_, rest) = key.split_once('{')?;
+    let (tag, _) = rest.split_once('}')?;
+    (!tag.is_empty()).then_some(tag)
+}
+
+/// The smallest number that has this slot when it is a hash tag.
+fn number_in(wanted: u16) -> u32 {
+    static NUMBERS: OnceLock<Box<[u32]>> = OnceLock::new();
+    let numbers = NUMBERS.get_or_init(numbers);
+    numbers.get(usize::from(wanted)).copied().unwrap_or_default()
+}
+
+/// For each slot its smallest number: a hundred thousand tries or so, made once, and only where such keys occur.
+fn numbers() -> Box<[u32]> {
+    let mut numbers = vec![None; usize::from(SLOTS)];
+    let mut missing = SLOTS;
+    for number in 0_u32.. {
+        if missing == 0 {
+            break;
+        }
+        if let Some(free @ None) = numbers.get_mut(usize::from(slot(number.to_string().as_bytes()))) {
+            *free = Some(number);
+            missing -= 1;
+        }
+    }
+    numbers.into_iter().flatten().collect()
+}
+
+fn slot(tag: &[u8]) -> u16 {
+    tag.iter().fold(0, |crc, byte| crc16(crc, *byte)) % SLOTS
+}
+
+/// CRC-16/XMODEM. Source: the Redis cluster specification.
+const fn crc16(crc: u16, byte: u8) -> u16 {
+    let mut crc = crc ^ ((byte as u16) << 8);
+    let mut bit = 0;
+    while bit < 8 {
+        crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+        bit += 1;
+    }
+    crc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const KEYS: [&str; 22] = [
+        "order:7",
+        "order:{7}",
+        "{7}",
+        "7",
+        "{order:7}",
+        "a{b}c",
+        "a{b}c{d}",
+        "{a}{b}",
+        "a}b",
+        "}",
+        "{",
+        "a{b",
+        "{}",
+        "{}x",
+        "{}{x}",
+        "}{x}",
+        "a}{x}",
+        "{{x}",
+        "{{x}}",
+        "{x",
+        "x}",
+        "{order:7}:q",
+    ];
+
+    /// What the server computes.
+    fn server_slot(key: &str) -> u16 {
+        slot(hash_tag(key).unwrap_or(key).as_bytes())
+    }
+
+    #[test]
+    fn slots_are_those_of_the_specification() {
+        assert_eq!(slot(b"123456789"), 0x31c3 % SLOTS);
+        // `CLUSTER KEYSLOT` of a server.
+        assert_eq!([server_slot("foo"), server_slot("{user1000}.following")], [12182, 3443]);
+    }
+
+    #[test]
+    fn the_usual_names() {
+        let table = [
+            ("order:7", "{order:7}:q"),
+            ("order:{7}", "{7}:q:order:{7}"),
+            ("{order:7}", "{order:7}:q:{order:7}"),
+            ("a{b", "{a{b}:q"),
+        ];
+        for (lock, expected) in table {
+            assert_eq!(queue_name(lock), expected);
+        }
+    }
+
+    #[test]
+    fn a_queue_has_the_slot_of_its_lock_and_a_name_of_its_own() {
+        let mut names = HashMap::new();
+        for lock in KEYS {
+            let name = queue_name(lock);
+            assert_eq!(server_slot(&name), server_slot(lock), "{lock}: {name}");
+            if let Some(other) = names.insert(name.clone(), lock) {
+                panic!("{lock} and {other} share {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_slot_has_a_number() {
+        let numbers = numbers();
+        assert_eq!(numbers.len(), usize::from(SLOTS));
+        for (wanted, number) in (0..SLOTS).zip(&numbers) {
+            assert_eq!(slot(number.to_string().as_bytes()), wanted);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Opens a connection to a server, up to where the Redis protocol begins.
+
+use super::endpoint::{Address, Endpoint};
+use socket2::{SockRef, TcpKeepalive};
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// A peer that vanished without a word is noticed within about this time.
+const SILENCE: Duration = Duration::from_secs(10);
+
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// TCP, TLS or a unix socket.
+pub(super) type Socket = Box<dyn Stream>;
+
+pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Socket> {
+    match endpoint.address() {
+        Address::Tcp { host, port } => Ok(Box::new(tcp(host, *port).await?)),
+        #[cfg(feature = "tls")]
+        Address::Tls { host, port } => Ok(Box::new(super::tls::client(host, tcp(host, *port).await?).await?)),
+        #[cfg(unix)]
+        Address::Unix(path) => Ok(Box::new(tokio::net::UnixStream::connect(path).await?)),
+    }
+}
+
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(&stream);
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE / 2).with_interval(SILENCE / 10))?;
+    // Keepalive speaks only on idle connections: this is for the one with unacknowledged commands.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(Some(SILENCE))?;
+    Ok(stream)
+}

@@ -1,0 +1,64 @@
+//! Listens for wake-ups on a connection of its own, where the one for commands speaks RESP2 and cannot.
+
+use super::answer::{refused, wakeup_in};
+use super::backoff::{Backoff, CONNECT_TIMEOUT};
+use super::connect::Failure;
+use super::endpoint::Endpoint;
+use super::{Shared, socket};
+use crate::changes;
+use crate::error::NodeError;
+use crate::node::wakeup::channel;
+use futures_core::Stream;
+use redis::ProtocolVersion;
+use redis::aio::{PubSub, PubSubStream};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// A server that refuses the subscription will not change its mind soon.
+const AFTER_REFUSAL: Duration = Duration::from_secs(30);
+
+/// Runs until it is aborted; connects only when somebody wants to listen.
+pub(super) async fn listen(endpoint: Arc<Endpoint>, shared: Arc<Shared>) {
+    let channel = channel(&shared.environment.manager.to_string());
+    let mut backoff = Backoff::new();
+    loop {
+        changes::until(&shared.environment.changed, || shared.needs_subscriber()).await;
+        match timeout(CONNECT_TIMEOUT, subscribe(&endpoint, &channel)).await {
+            Ok(Ok(messages)) => {
+                shared.subscribed(true);
+                backoff.connected();
+                receive(messages, &shared).await;
+                shared.subscribed(false);
+                tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(node = endpoint.label(), %error, "cannot subscribe: callers have to ask again and again");
+                if matches!(error, NodeError::Refused(_)) {
+                    sleep(AFTER_REFUSAL).await;
+                }
+            }
+            Err(_) => tracing::warn!(node = endpoint.label(), "cannot subscribe: no answer"),
+        }
+        backoff.pause().await;
+    }
+}
+
+async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<PubSubStream, NodeError> {
+    let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    let login = endpoint.login().clone().set_protocol(ProtocolVersion::RESP2);
+    let mut connection = PubSub::new(&login, socket).await.map_err(Failure::Handshake)?;
+    connection.subscribe(channel).await.map_err(|error| refused(&error))?;
+    Ok(connection.into_on_message())
+}
+
+/// Takes in messages until the connection breaks.
+async fn receive(mut messages: PubSubStream, shared: &Shared) {
+    while let Some(message) = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await {
+        if let Some(wakeup) = wakeup_in(message.get_payload_bytes()) {
+            (shared.environment.deliver)(wakeup);
+        }
+    }
+}
