@@ -99,6 +99,16 @@ impl Ownership {
         self.standing().phase == Phase::Holding
     }
 
+    /// Whether the lock was held and its lease has run out.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lease_left().is_some_and(|left| left.is_zero())
+    }
+
+    /// How much longer the lock is held, if it is.
+    pub(crate) fn lease_left(&self) -> Option<Duration> {
+        self.is_held().then(|| self.validity())
+    }
+
     pub(crate) fn is_waiting(&self) -> bool {
         self.standing().phase == Phase::Waiting
     }
