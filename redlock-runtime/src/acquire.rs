@@ -1,10 +1,11 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
 use crate::clock::Instant;
+use crate::detached::DetachedLock;
 use crate::error::LockError;
 use crate::key::LockKey;
-use crate::local_queue::{Ended, Entered, LocalQueue, Seat, Ticket};
-use crate::options::{LockRequest, Wait};
+use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, Ticket};
+use crate::options::{HoldTerms, LockRequest, Wait};
 use crate::ownership::{Ownership, Waited};
 use crate::quorum::Verdict;
 use crate::shared::Core;
@@ -19,18 +20,32 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 /// Dropped at any await, it leaves nothing behind: the [`Seat`] and the [`Ticket`] see to that.
 pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Seat, LockError> {
     let call = Call::begin(core, request)?;
-    if core.is_starting() {
-        core.started(call.wait).await;
-    }
-    if core.is_closed() {
-        return Err(LockError::Closed);
-    }
-    let seat = match LocalQueue::enter(core, &call.key, call.ttl, call.wait != Wait::None) {
+    call.may_start().await?;
+    let seat = match LocalQueue::enter(core, &call.key, call.ttl, call.wait != Wait::None, call.begun) {
         Entered::First(seat) => seat,
         Entered::Behind(ticket) => call.stand_in_line(ticket).await?,
         Entered::Taken => return Err(call.contended()),
     };
-    call.obtain(seat).await
+    let seat = call.obtain(seat).await?;
+    seat.ownership().begin(call.hold);
+    Ok(seat)
+}
+
+/// Takes up a lock that another call has left at the nodes.
+///
+/// # Cancel safety
+/// Dropped at any await, the lock is given back.
+pub(crate) async fn attach(core: &Arc<Core>, detached: DetachedLock) -> Result<Seat, LockError> {
+    let (token, request) = (*detached.token(), LockRequest::new(detached.key().clone()).ttl(detached.ttl()));
+    let call = Call::begin(core, request.wait(Wait::None))?;
+    call.may_start().await?;
+    let Entered::First(mut seat) = LocalQueue::enter(core, &call.key, call.ttl, false, call.begun) else {
+        return Err(call.contended());
+    };
+    seat.change(Ownership::new(core, &call.key, token, call.ttl));
+    seat.ownership().attach().await?;
+    seat.ownership().begin(call.hold);
+    Ok(seat)
 }
 
 /// A request with everything decided.
@@ -39,6 +54,7 @@ struct Call<'c> {
     key: LockKey,
     ttl: Duration,
     wait: Wait,
+    hold: HoldTerms,
     begun: Instant,
 }
 
@@ -51,7 +67,20 @@ impl<'c> Call<'c> {
             Wait::For(Duration::ZERO) => Wait::None,
             wait => wait,
         };
-        Ok(Self { core, key, ttl, wait, begun: core.clock.now() })
+        request.hold.check(ttl)?;
+        Ok(Self { core, key, ttl, wait, hold: request.hold, begun: core.clock.now() })
+    }
+
+    /// Waits for the first connections, and sees to it that the watchdog looks at the lock in time.
+    async fn may_start(&self) -> Result<(), LockError> {
+        if self.core.is_starting() {
+            self.core.started(self.wait).await;
+        }
+        if self.core.is_closed() {
+            return Err(LockError::Closed);
+        }
+        self.core.watchdog.look_by(self.core, self.begun.after(self.ttl / LOOKS_PER_TTL));
+        Ok(())
     }
 
     async fn stand_in_line(&self, mut ticket: Ticket) -> Result<Seat, LockError> {

@@ -1,6 +1,7 @@
 //! What can go wrong, sorted by what the caller does next.
 
 use crate::key::LockKey;
+use crate::loss::LossCause;
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
@@ -67,13 +68,15 @@ pub enum LockError {
         causes: Box<[NodeFailure]>,
     },
     /// The lock is not held any more although it was not given back: its lease ran out, or its key was deleted. A body
-    /// that was running has been stopped.
+    /// that was running has been stopped, unless it was to go on.
     #[non_exhaustive]
     Lost {
         /// What was held.
         key: LockKey,
         /// How long it was provably held.
         held_for: Duration,
+        /// Why it is not held any more.
+        cause: LossCause,
     },
     /// A setting or an argument that can never work.
     #[non_exhaustive]
@@ -114,8 +117,8 @@ impl fmt::Display for LockError {
                 write!(f, ": {needed} of {nodes} nodes needed, {} agreed", nodes.saturating_sub(causes.len()))?;
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
-            Self::Lost { key, held_for } => {
-                write!(f, "{:?} was lost after it had been held for {held_for:.1?}", key.as_str())
+            Self::Lost { key, held_for, cause } => {
+                write!(f, "{:?} was lost after it had been held for {held_for:.1?}: {cause}", key.as_str())
             }
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(

@@ -5,33 +5,59 @@ use crate::guard::LockGuard;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::time::{Instant, Sleep, sleep};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Of tokio's timers.
+const PRECISION: Duration = Duration::from_millis(1);
 
 /// Asked at every poll of a body, because the timer sleeps while the machine is suspended and the lease does not.
 pub(crate) fn held(guard: &LockGuard) -> Result<(), LockError> {
-    if guard.is_held() { Ok(()) } else { Err(guard.lost()) }
+    guard.goes_on().then_some(()).ok_or_else(|| guard.loss())
 }
 
-/// Wakes the task of a body when its lease runs out. Made at the first wait: a body that never waits costs no timer.
+/// Wakes a task when a lease runs out or is lost before. Made at the first wait: a body that never waits costs no timer.
 #[derive(Debug)]
-pub(crate) struct Expiry(Option<Pin<Box<Sleep>>>);
+pub(crate) struct Expiry {
+    /// This much before the end.
+    margin: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    watcher: Option<u64>,
+}
 
 impl Expiry {
     pub(crate) const fn new() -> Self {
-        Self(None)
+        Self::ahead(Duration::ZERO)
+    }
+
+    /// That ends `margin` before the lease does.
+    pub(crate) const fn ahead(margin: Duration) -> Self {
+        Self { margin, timer: None, watcher: None }
     }
 
     /// Ready when the lease has run out.
     pub(crate) fn poll_lost(&mut self, guard: &LockGuard, cx: &mut Context<'_>) -> Poll<LockError> {
-        loop {
-            let expiry = self.0.get_or_insert_with(|| Box::pin(sleep(guard.remaining())));
-            ready!(expiry.as_mut().poll(cx));
-            let remaining = guard.remaining();
-            if remaining.is_zero() {
-                return Poll::Ready(guard.lost());
-            }
-            // A late answer or an extension has moved the deadline.
-            expiry.as_mut().reset(Instant::now() + remaining);
+        if guard.is_released() {
+            // The body has given it back on purpose, and goes on without it.
+            return Poll::Pending;
         }
+        loop {
+            let remaining = guard.watch(&mut self.watcher, cx.waker()).saturating_sub(self.margin);
+            if remaining.is_zero() {
+                return Poll::Ready(guard.loss());
+            }
+            let at = Instant::now() + remaining;
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+            // Renewals move the deadline on. That matters only when the timer has fired.
+            if timer.is_elapsed() || timer.deadline() > at + PRECISION {
+                timer.as_mut().reset(at);
+            }
+            ready!(timer.as_mut().poll(cx));
+        }
+    }
+
+    /// The number under which the guard knows it.
+    pub(crate) const fn watcher(&self) -> Option<u64> {
+        self.watcher
     }
 }

@@ -1,12 +1,16 @@
 //! A held lock.
 
+use crate::detached::DetachedLock;
 use crate::error::LockError;
+use crate::expiry::Expiry;
 use crate::key::LockKey;
 use crate::local_queue::Seat;
 use crate::ownership::Ownership;
 use crate::token::OwnerToken;
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// A held lock. Dropping it gives the lock back.
@@ -62,19 +66,58 @@ impl LockGuard {
     }
 
     /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
-    /// nodes, counted from when they were asked. Zero when the lease has run out.
+    /// nodes, counted from when they were last asked, and no longer than `max_hold`. Zero when the lease has run out or
+    /// was given back.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.ownership().validity()
+        if self.seat.is_vacated() { Duration::ZERO } else { self.ownership().validity() }
     }
 
-    /// Whether the lock is provably held now. It sends nothing; a key that was deleted by hand goes unnoticed.
+    /// Whether the lock is provably held now. It sends nothing; what happens to the key at the nodes is known after the
+    /// next renewal.
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }
 
+    /// Checks that the lock is provably held now: for the moment before a side effect. It sends nothing and takes less
+    /// than 100 ns.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`], with the cause.
+    pub fn ensure_held(&self) -> Result<(), LockError> {
+        if self.is_held() { Ok(()) } else { Err(self.loss()) }
+    }
+
+    /// Waits until the lock is not held any more, and says why: for bodies that go on without it.
+    ///
+    /// It is ready no later than the lease runs out, whatever the network does, and after [`release`](Self::release).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: it can be called again.
+    pub async fn lost(&self) -> LockError {
+        Watching { guard: self, expiry: Expiry::new() }.await
+    }
+
+    /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
+    ///
+    /// Renewal keeps more than half of it; so something is wrong by then, or there is no renewal, or `max_hold` is near.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: it can be called again.
+    pub async fn at_risk(&self) {
+        Watching { guard: self, expiry: Expiry::ahead(self.ttl() / 5) }.await;
+    }
+
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
+    ///
+    /// Renewal does the same in the background, so that this is for guards without it, and for whoever must know.
     ///
     /// # Errors
     /// [`LockError::Lost`] when a majority of the nodes says that the lock is not held any more, and
@@ -87,26 +130,31 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
+        if self.seat.is_vacated() {
+            return Err(self.loss());
+        }
         self.ownership().extend().await
     }
 
-    /// Gives the lock back and waits until a majority of the nodes has confirmed it.
+    /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
     ///
     /// The release is sent by the call itself, before the future is polled. Dropping the guard is enough in most
-    /// places; wait when the caller must know.
+    /// places; wait when the caller must know, or when a body has work left that needs no lock.
+    ///
+    /// Where another call of this process waits for the lock, it may be passed on to that one without a command.
     ///
     /// # Errors
-    /// The guard is gone in every case. [`LockError::Lost`] says that the lock was gone before, so that another owner
-    /// may have been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout. After that
-    /// one, the key may still stand at some nodes: the release goes on in the background until they have answered or
-    /// the key has expired, and there is nothing left to do.
+    /// The lock is given back in every case. [`LockError::Lost`] says that the lock was gone before, so that another
+    /// owner may have been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout. After
+    /// that one, the key may still stand at some nodes: the release goes on in the background until they have answered
+    /// or the key has expired, and there is nothing left to do.
     ///
     /// # Panics
     /// When it is awaited outside of a tokio runtime with time enabled.
     ///
     /// # Cancel safety
     /// The lock is given back whether or not the future is polled to its end.
-    pub fn release(self) -> impl Future<Output = Result<(), LockError>> + Send {
+    pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let patience = self.ownership().node_timeout();
         let leaving = self.seat.leave();
         async move {
@@ -118,8 +166,60 @@ impl LockGuard {
         }
     }
 
-    pub(crate) fn lost(&self) -> LockError {
-        self.ownership().lost()
+    /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
+    /// [`LockManager::attach`](crate::LockManager::attach).
+    ///
+    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`.
+    #[must_use = "without it, nobody can take the lock up or give it back"]
+    pub fn detach(self) -> DetachedLock {
+        let detached = DetachedLock::new(self.key().clone(), *self.token(), self.ttl());
+        self.seat.abandon();
+        detached
+    }
+
+    /// Whether a body may go on: the lock is held, or the body itself has given it back.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.seat.is_vacated() || self.is_held()
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.seat.is_vacated()
+    }
+
+    /// Why the lock is not held.
+    pub(crate) fn loss(&self) -> LockError {
+        if self.seat.is_vacated() { self.ownership().released() } else { self.ownership().lost() }
+    }
+
+    /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
+    pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
+        self.ownership().watch(watcher, waker)
+    }
+}
+
+/// The future of [`LockGuard::lost`].
+struct Watching<'g> {
+    guard: &'g LockGuard,
+    expiry: Expiry,
+}
+
+impl Future for Watching<'_> {
+    type Output = LockError;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
+        let Self { guard, expiry } = &mut *self;
+        if guard.seat.is_vacated() {
+            return Poll::Ready(guard.loss());
+        }
+        expiry.poll_lost(guard, cx)
+    }
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        if let Some(watcher) = self.expiry.watcher() {
+            self.guard.ownership().forget_watcher(watcher);
+        }
     }
 }
 

@@ -63,12 +63,51 @@ pub struct LockRequest {
     pub(crate) key: LockKey,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
+    pub(crate) hold: HoldTerms,
+}
+
+/// For how long a call has the lock, whatever its body does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HoldTerms {
+    pub(crate) renew: bool,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) min_hold: Option<Duration>,
+}
+
+impl HoldTerms {
+    /// Between the call that had the lock before and the one that has it next.
+    pub(crate) const UNTIL_BEGUN: Self = Self { renew: false, max_hold: None, min_hold: None };
+}
+
+impl Default for HoldTerms {
+    fn default() -> Self {
+        Self { renew: true, ..Self::UNTIL_BEGUN }
+    }
+}
+
+impl HoldTerms {
+    /// # Errors
+    /// [`LockError::Configuration`] for terms that contradict each other or the `ttl`.
+    pub(crate) fn check(&self, ttl: Duration) -> Result<(), LockError> {
+        match (self.max_hold, self.min_hold) {
+            (Some(Duration::ZERO), _) => {
+                Err(LockError::configuration("a max_hold of zero lets no body run: leave it out, or give it a time"))
+            }
+            (Some(longest), _) if !self.renew && longest > ttl => Err(LockError::configuration(format!(
+                "a max_hold of {longest:?} has no effect without renewal: the lock ends with its ttl of {ttl:?}"
+            ))),
+            (_, Some(least)) if least > lease::MAX_TTL => Err(LockError::configuration(format!(
+                "a min_hold of {least:?} is too long: at most 30 days are allowed"
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self { key: key.into(), ttl: None, wait: None }
+        Self { key: key.into(), ttl: None, wait: None, hold: HoldTerms::default() }
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
@@ -85,6 +124,35 @@ impl LockRequest {
     /// Default: the manager's [`default_wait`](crate::LockManagerBuilder::default_wait).
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = Some(wait.into());
+        self
+    }
+
+    /// Whether the lease is renewed in the background for as long as the guard lives: at a third of what is left of it,
+    /// so that a body may take longer than the `ttl`. Without, the lock is lost when the `ttl` is over.
+    /// Default: `true`.
+    ///
+    /// A renewal that fails is tried again until the lease has run out.
+    pub const fn renew(mut self, renew: bool) -> Self {
+        self.hold.renew = renew;
+        self
+    }
+
+    /// The longest that the lock is held, however often its lease is renewed: after that it is lost, and the body is
+    /// stopped. For bodies that may hang. Default: none.
+    ///
+    /// Counted from when the lock was obtained. Without renewal it can only be shorter than the `ttl`.
+    pub const fn max_hold(mut self, longest: Duration) -> Self {
+        self.hold.max_hold = Some(longest);
+        self
+    }
+
+    /// The least time for which the key stays taken, also when the guard is dropped earlier: at most once per that time.
+    /// Default: none.
+    ///
+    /// Counted from when the lock was obtained, at most 30 days. Nobody can give the lock back before it is over, this
+    /// process neither.
+    pub const fn min_hold(mut self, least: Duration) -> Self {
+        self.hold.min_hold = Some(least);
         self
     }
 }

@@ -8,14 +8,17 @@ use crate::key::LockKey;
 use crate::local_queue::LocalQueue;
 use crate::node::{Environment, Status};
 use crate::options::{Policy, Wait};
+use crate::parked::Parked;
 use crate::quorum::quorum;
 use crate::reclaim::{Reclaim, Unanswered};
 use crate::rules::{Rule, Rules};
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenClock;
+use crate::watchdog::Watchdog;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 /// The longest that a call waits for the first connections. They have limits of their own, which count only as long as
@@ -36,6 +39,9 @@ pub(crate) struct Core {
     /// The lines of the calls for one key in this process.
     pub(crate) local: LocalQueue,
     pub(crate) hot_keys: HotKeys,
+    pub(crate) watchdog: Arc<Watchdog>,
+    /// Tokens that live on although no call here has them.
+    pub(crate) parked: Parked,
     pub(crate) rules: Rules,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
     started: AtomicBool,
@@ -50,10 +56,12 @@ impl Core {
         policy: Policy,
         namespace: Box<str>,
         nodes: Box<[Reclaim]>,
+        runtime: Option<Handle>,
         rules: Rules,
     ) -> Self {
         let Environment { manager: id, token_clock, changed, .. } = environment;
-        let (local, hot_keys) = (LocalQueue::new(), HotKeys::new());
+        let (local, hot_keys, parked) = (LocalQueue::new(), HotKeys::new(), Parked::default());
+        let watchdog = Arc::new(Watchdog::new(clock, runtime));
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
             id,
@@ -65,6 +73,8 @@ impl Core {
             changed,
             local,
             hot_keys,
+            watchdog,
+            parked,
             rules,
             started,
             listening,

@@ -1,7 +1,7 @@
 //! Brings what the nodes announce to the token that it is about.
 
 use crate::lease;
-use crate::node::{CLAIM, Deliver, Notice, Wakeup};
+use crate::node::{CLAIM, Command, Deliver, Notice, Verb, Wakeup};
 use crate::rules::Rule;
 use crate::shared::Core;
 use std::sync::{Arc, OnceLock, Weak};
@@ -36,11 +36,13 @@ impl Core {
         }
         match self.local.ownership(subject.key.name()).filter(|ours| *ours.token() == subject.token) {
             Some(ownership) => ownership.notice(node, notice),
+            None if self.parked.is_parked(&subject.token, self.clock.now()) => {}
             // Its process or its call is gone, or its release went astray: nobody else would ever give it back.
             None if self.rules.apply(Rule::UnknownTokensAreReleased) => {
                 let matters_until = self.clock.now().after(lease::QUEUE_EXPIRY);
                 if let Some(reclaim) = self.nodes.get(node) {
-                    reclaim.see_through(reclaim.release(Arc::new(subject), CLAIM, matters_until, false));
+                    let release = Command { verb: Verb::Release { claim: CLAIM }, subject: Arc::new(subject) };
+                    reclaim.see_through(reclaim.leave(release, matters_until, false));
                 }
             }
             None => {}

@@ -9,8 +9,9 @@ mod ticket;
 pub(crate) use self::seat::Seat;
 use self::ticket::Waiter;
 pub(crate) use self::ticket::{Ended, Ticket};
+use crate::clock::Instant;
 use crate::key::LockKey;
-use crate::ownership::Ownership;
+use crate::ownership::{Look, Ownership};
 use crate::shared::Core;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -20,6 +21,9 @@ use std::time::Duration;
 
 /// More than there are cores, so that calls for different keys rarely meet.
 const SHARDS: usize = 64;
+/// A lock that is taken now is looked at after this part of its ttl, and what is due within as much more is renewed with
+/// it: well before a third of it is over.
+pub(crate) const LOOKS_PER_TTL: u32 = 8;
 
 /// All the lines of one manager, by the name of the key in Redis.
 pub(crate) struct LocalQueue {
@@ -27,7 +31,20 @@ pub(crate) struct LocalQueue {
     hasher: RandomState,
 }
 
-type Shard = HashMap<Arc<str>, Entry>;
+#[derive(Default)]
+struct Shard {
+    entries: HashMap<Arc<str>, Entry>,
+    /// When the watchdog should look at the entries, at the latest.
+    look_at: Option<Instant>,
+}
+
+/// What the watchdog finds.
+#[derive(Default)]
+pub(crate) struct Looked {
+    pub(crate) due: Vec<Arc<Ownership>>,
+    /// When to look again, if anything is held or wanted.
+    pub(crate) next: Option<Instant>,
+}
 
 /// One key that somebody here holds or wants. Whoever has its [`Seat`] sees to it that it is removed.
 struct Entry {
@@ -52,8 +69,11 @@ impl LocalQueue {
     }
 
     /// Takes the seat for `key`, or a place behind whoever has it when `waits`.
-    pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, ttl: Duration, waits: bool) -> Entered {
+    pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, ttl: Duration, waits: bool, now: Instant) -> Entered {
         let mut shard = core.local.shard(key.name());
+        let look_at = now.after(ttl / LOOKS_PER_TTL);
+        shard.look_at = Some(shard.look_at.map_or(look_at, |at| at.min(look_at)));
+        let shard = &mut shard.entries;
         let first = || Arc::new(Ownership::new(core, key, core.new_token(), ttl));
         let Some(entry) = shard.get_mut(key.name()) else {
             let ownership = first();
@@ -81,17 +101,33 @@ impl LocalQueue {
 
     /// The token of this process for the key that is called `name` in Redis.
     pub(crate) fn ownership(&self, name: &str) -> Option<Arc<Ownership>> {
-        Some(Arc::clone(&self.shard(name).get(name)?.ownership))
+        Some(Arc::clone(&self.shard(name).entries.get(name)?.ownership))
+    }
+
+    /// What is due by now. So that those go out together that are due at about the same time, a part of the line at a time
+    /// is looked at, and what is due soon counts.
+    pub(crate) fn look(&self, now: Instant) -> Looked {
+        let mut looked = Looked::default();
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            if shard.look_at.is_some_and(|at| at <= now) {
+                shard.look(now, &mut looked.due);
+            }
+            looked.next = looked.next.into_iter().chain(shard.look_at).min();
+        }
+        looked
     }
 
     /// Ends every wait in every line, and leaves the queues of the nodes.
     pub(crate) fn close(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let closed: Vec<_> = shard.values_mut().map(Entry::close).collect();
+            let closed: Vec<_> = shard.entries.values_mut().map(Entry::close).collect();
             drop(shard);
             for (ownership, waiters) in closed {
-                waiters.into_values().for_each(|waiter| waiter.close());
+                for waiter in waiters.into_values() {
+                    waiter.close();
+                }
                 if ownership.is_waiting() {
                     ownership.give_back();
                 }
@@ -107,6 +143,26 @@ impl LocalQueue {
         let shard = &self.shards[index];
         // No code that can panic runs under this mutex.
         shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    fn look(&mut self, now: Instant, due: &mut Vec<Arc<Ownership>>) {
+        self.look_at = None;
+        for entry in self.entries.values() {
+            let ttl = entry.ownership.ttl();
+            let again = now.after(ttl / LOOKS_PER_TTL);
+            let next = match entry.ownership.look(now, again) {
+                Look::Later(at) => at,
+                Look::Due => {
+                    due.push(Arc::clone(&entry.ownership));
+                    again
+                }
+                // It may be held by then.
+                Look::Nothing => again,
+            };
+            self.look_at = self.look_at.into_iter().chain([next]).min();
+        }
     }
 }
 

@@ -3,20 +3,20 @@
 use super::ticket::Waiter;
 use crate::ownership::{Leaving, Ownership};
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Held by one call at a time. Dropped, it goes to the next in line: with the token if that may be passed on, otherwise
 /// with another one, after its own was given back.
 pub(crate) struct Seat {
     ownership: Arc<Ownership>,
-    is_vacated: bool,
+    is_vacated: AtomicBool,
 }
 
 impl Seat {
     pub(super) const fn new(ownership: Arc<Ownership>) -> Self {
-        Self { ownership, is_vacated: false }
+        Self { ownership, is_vacated: AtomicBool::new(false) }
     }
 
     /// The token with which the process has the key or asks for it.
@@ -36,15 +36,26 @@ impl Seat {
         self.change(Ownership::successor(&self.ownership, ttl));
     }
 
+    /// Whether the seat was left; what it had may be somebody else's by now.
+    pub(crate) fn is_vacated(&self) -> bool {
+        self.is_vacated.load(Ordering::Acquire)
+    }
+
     /// Gives the lock back or passes it on. There are answers to wait for only when it was given back.
-    pub(crate) fn leave(mut self) -> Option<Leaving> {
+    pub(crate) fn leave(&self) -> Option<Leaving> {
         let mut leaving = None;
         self.vacate(|ownership| leaving = Some(ownership.leave()));
         leaving
     }
 
-    fn vacate(&mut self, mut give_back: impl FnMut(&Ownership)) {
-        if mem::replace(&mut self.is_vacated, true) {
+    /// Leaves the lock with the nodes, for whoever has its token.
+    pub(crate) fn abandon(&self) {
+        self.ownership.detach();
+        self.vacate(|_| {});
+    }
+
+    fn vacate(&self, mut give_back: impl FnMut(&Ownership)) {
+        if self.is_vacated.swap(true, Ordering::AcqRel) {
             return;
         }
         let (mut ownership, mut has_token) = (Arc::clone(&self.ownership), true);
@@ -58,7 +69,7 @@ impl Seat {
             match waiter.hand(Self::new(Arc::clone(&token))) {
                 Ok(()) => return,
                 // The call is gone: nothing has changed hands.
-                Err(mut seat) => seat.is_vacated = true,
+                Err(seat) => seat.is_vacated.store(true, Ordering::Release),
             }
             ownership = token;
         }
@@ -67,7 +78,7 @@ impl Seat {
     /// From here on, wake-ups find the token.
     fn announce(&self) {
         let name = self.ownership.key().name();
-        if let Some(entry) = self.ownership.local_queue().shard(name).get_mut(name) {
+        if let Some(entry) = self.ownership.local_queue().shard(name).entries.get_mut(name) {
             entry.ownership = Arc::clone(&self.ownership);
         }
     }
@@ -87,14 +98,14 @@ impl Next {
         let name = ownership.key().name();
         let nobody = Self { heir: None, has_token: false };
         let mut shard = ownership.local_queue().shard(name);
-        let entry = shard.get_mut(name)?;
+        let entry = shard.entries.get_mut(name)?;
         if !Arc::ptr_eq(&entry.ownership, ownership) {
             // The lease had run out, and somebody else has taken the seat.
             return has_token.then_some(nobody);
         }
         let Some((_, waiter)) = entry.waiters.pop_first() else {
             if !has_token {
-                shard.remove(name);
+                shard.entries.remove(name);
             }
             return has_token.then_some(nobody);
         };

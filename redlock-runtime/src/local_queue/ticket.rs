@@ -94,7 +94,7 @@ impl Ticket {
     /// Takes the seat from a holder whose lease has run out, if this is the first place in line.
     pub(crate) fn take_over(&self) -> Option<Seat> {
         let mut shard = self.core.local.shard(self.key.name());
-        let entry = shard.get_mut(self.key.name())?;
+        let entry = shard.entries.get_mut(self.key.name())?;
         let is_first = entry.waiters.first_key_value().is_some_and(|(place, _)| *place == self.place);
         if !is_first || !entry.ownership.is_over() {
             return None;
@@ -126,7 +126,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let state = mem::replace(&mut *self.waiter.state(), State::Gone);
         if let State::Waiting(_) = state
-            && let Some(entry) = self.core.local.shard(self.key.name()).get_mut(self.key.name())
+            && let Some(entry) = self.core.local.shard(self.key.name()).entries.get_mut(self.key.name())
         {
             entry.waiters.remove(&self.place);
         }

@@ -145,7 +145,7 @@ impl LockManagerBuilder {
             Reclaim::in_background(Node::Redis(node), clock, &runtime)
         });
         let nodes = nodes.collect();
-        let manager = self.finish(clock, environment, nodes);
+        let manager = self.finish(clock, environment, nodes, Some(runtime));
         wake_ups.connect(&manager.core);
         Ok(manager)
     }
@@ -167,12 +167,18 @@ impl LockManagerBuilder {
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
-        self.finish(clock, environment(clock), Box::new([Reclaim::at_once(node)]))
+        self.finish(clock, environment(clock), Box::new([Reclaim::at_once(node)]), None)
     }
 
-    fn finish(self, clock: Clock, environment: Environment, nodes: Box<[Reclaim]>) -> LockManager {
+    fn finish(
+        self,
+        clock: Clock,
+        environment: Environment,
+        nodes: Box<[Reclaim]>,
+        runtime: Option<Handle>,
+    ) -> LockManager {
         let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
-        let core = Core::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        let core = Core::new(environment, clock, self.policy, namespace.into(), nodes, runtime, Rules::default());
         LockManager { core: Arc::new(core) }
     }
 

@@ -4,7 +4,8 @@ mod builder;
 pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
-use crate::acquire::acquire;
+use crate::acquire::{acquire, attach};
+use crate::detached::DetachedLock;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::from_lock_error::FromLockError;
 use crate::guard::LockGuard;
@@ -115,6 +116,22 @@ impl LockManager {
     /// As for [`acquire`](Self::acquire).
     pub async fn try_acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
         self.acquire(request.into().wait(Wait::None)).await
+    }
+
+    /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Its lease starts anew and is renewed.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when the lock is not held for that worker any more, [`LockError::NoQuorum`] when too few nodes
+    /// answered, [`LockError::Contended`] when another call of this process has the key, [`LockError::Closed`] after
+    /// [`shutdown`](Self::shutdown).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Dropped at any point, the lock is given back.
+    pub async fn attach(&self, detached: DetachedLock) -> Result<LockGuard, LockError> {
+        attach(&self.core, detached).await.map(LockGuard::new)
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.

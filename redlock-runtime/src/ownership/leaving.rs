@@ -15,7 +15,8 @@ use std::time::Duration;
 pub(crate) struct Leaving {
     core: Arc<Core>,
     subject: Arc<Subject>,
-    held_for: Duration,
+    /// The error when too many nodes do not hold the lock any more.
+    lost: LockError,
     releases: Vec<Release>,
     /// Nodes that are known not to hold the lock for us, and were not asked.
     not_ours: usize,
@@ -28,9 +29,9 @@ struct Release {
 }
 
 impl Leaving {
-    pub(super) fn new(core: &Arc<Core>, subject: &Arc<Subject>, held_for: Duration) -> Self {
+    pub(super) fn new(core: &Arc<Core>, subject: &Arc<Subject>, lost: LockError) -> Self {
         let releases = Vec::with_capacity(core.nodes.len());
-        Self { core: Arc::clone(core), subject: Arc::clone(subject), held_for, releases, not_ours: 0 }
+        Self { core: Arc::clone(core), subject: Arc::clone(subject), lost, releases, not_ours: 0 }
     }
 
     pub(super) fn not_ours(&mut self, nodes: usize) {
@@ -60,7 +61,7 @@ impl Leaving {
         });
         match tokio::time::timeout(patience, answers).await {
             Ok(Verdict::Reached) => Ok(()),
-            Ok(Verdict::Contended) => Err(LockError::Lost { key: self.subject.key.clone(), held_for: self.held_for }),
+            Ok(Verdict::Contended) => Err(self.lost.clone()),
             Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),
             Err(_) => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
         }
@@ -73,7 +74,7 @@ impl Leaving {
         for release in &self.releases {
             match &release.answer {
                 None => tally.open += 1,
-                Some(Ok(Reply::Released)) => tally.granted += 1,
+                Some(Ok(Reply::Released | Reply::Extended { .. })) => tally.granted += 1,
                 Some(Ok(_)) => tally.held += 1,
                 Some(Err(_)) => tally.failed += 1,
             }
@@ -85,7 +86,7 @@ impl Leaving {
         let failures = self.releases.iter().filter_map(|release| {
             let error = match &release.answer {
                 None => silence.clone(),
-                Some(Ok(Reply::Released)) => return None,
+                Some(Ok(Reply::Released | Reply::Extended { .. })) => return None,
                 Some(Ok(_)) => NodeError::Held,
                 Some(Err(error)) => error.clone(),
             };

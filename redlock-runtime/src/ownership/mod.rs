@@ -1,11 +1,15 @@
 //! One token's life, from the first command to the release.
 
+mod holding;
 mod in_flight;
 mod leaving;
 mod node;
 mod standing;
+mod tenure;
 mod waiting;
+mod watchers;
 
+pub(crate) use self::holding::Look;
 use self::in_flight::InFlight;
 pub(crate) use self::leaving::Leaving;
 use self::node::Vote;
@@ -91,7 +95,13 @@ impl Ownership {
     /// Whether the next call in this process, which wants the lock for `ttl`, may go on with the token.
     pub(crate) fn pass(&self, ttl: Duration) -> bool {
         // Another ttl would be a promise to others that they did not ask for.
-        ttl == self.ttl() && self.standing().pass(self.core.clock.now(), self.core.policy.local_budget)
+        let mut standing = self.standing();
+        let passes = ttl == self.ttl() && standing.pass(self.core.clock.now(), self.core.policy.local_budget);
+        if passes {
+            // Whoever had it has it no more.
+            holding::wake(standing.watchers.take());
+        }
+        passes
     }
 
     /// Whether the lock is held already, by whoever passed it on.
@@ -133,7 +143,7 @@ impl Ownership {
         let mut standing = self.standing();
         let validity = |standing: &Standing| {
             // The time is read after the answers: it may only err towards a shorter validity.
-            standing.valid_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
+            standing.held_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
         };
         match validity(&standing) {
             // Whoever waits for an extension takes in the answers.
@@ -252,25 +262,22 @@ impl Ownership {
         }
     }
 
-    pub(crate) fn lost(&self) -> LockError {
-        self.lost_by(&self.standing())
-    }
-
-    fn lost_by(&self, standing: &Standing) -> LockError {
-        LockError::Lost { key: self.key().clone(), held_for: self.held_for(standing) }
-    }
-
     /// The error when too few nodes answered.
     pub(crate) fn failure(&self) -> LockError {
         self.no_quorum(&self.standing())
     }
 
     fn no_quorum(&self, standing: &Standing) -> LockError {
+        self.core.no_quorum(Some(self.key()), self.failures(standing))
+    }
+
+    /// Why the nodes that do not count do not.
+    fn failures(&self, standing: &Standing) -> Box<[NodeFailure]> {
         let now = self.core.clock.now();
         let failures = self.core.nodes.iter().zip(&standing.nodes).filter_map(|(reclaim, node)| {
             Some(NodeFailure { node: reclaim.label().into(), error: node.reason(now, self.node_timeout())? })
         });
-        self.core.no_quorum(Some(self.key()), failures.collect())
+        failures.collect()
     }
 
     /// Sends the release to every node that may know the token, and hands `each` what is unanswered. Later calls send
@@ -280,13 +287,23 @@ impl Ownership {
         if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
             return;
         }
+        holding::wake(standing.watchers.take());
         standing.settle(self.core.clock);
-        let matters_until = self.core.clock.now().after(self.ttl().max(lease::QUEUE_EXPIRY));
+        let now = self.core.clock.now();
+        let rest = standing.tenure.rest(now);
+        if let Some(rest) = rest {
+            self.core.parked.park(*self.token(), now.after(rest), now);
+        }
+        let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
         for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
             if node.may_know() {
-                let expected = node.vote == Vote::Granted;
-                let claim = self.terms.claim();
-                each(index, reclaim.release(Arc::clone(&self.subject), claim, matters_until, expected));
+                let is_ours = node.vote == Vote::Granted;
+                let verb = match rest.filter(|_| is_ours) {
+                    Some(ttl) => Verb::Extend { ttl },
+                    None => Verb::Release { claim: self.terms.claim() },
+                };
+                let command = Command { verb, subject: Arc::clone(&self.subject) };
+                each(index, reclaim.leave(command, matters_until, is_ours));
             }
             node.forget_answers();
         }
@@ -299,17 +316,10 @@ impl Ownership {
 
     /// Gives the lock back; the answers can be waited for.
     pub(crate) fn leave(&self) -> Leaving {
-        let held_for = self.held_for(&self.standing());
-        let mut leaving = Leaving::new(&self.core, &self.subject, held_for);
+        let mut leaving = Leaving::new(&self.core, &self.subject, self.lost());
         leaving.not_ours(self.standing().not_ours());
         self.release(|node, sent| leaving.add(node, sent));
         leaving
-    }
-
-    /// For how long the lock was provably ours.
-    fn held_for(&self, standing: &Standing) -> Duration {
-        let now = self.core.clock.now();
-        standing.proven_until.map_or(Duration::ZERO, |end| end.min(now).since(standing.held_since))
     }
 
     fn standing(&self) -> MutexGuard<'_, Standing> {

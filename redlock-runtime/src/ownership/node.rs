@@ -263,6 +263,12 @@ impl NodeStanding {
         self.vote == Vote::Granted && is_due && self.is_open() && self.end.is_none_or(|end| end < useful_from)
     }
 
+    /// Whether an extension can make the node's lease longer. One at a time: a silent node owes no more than that.
+    pub(super) fn is_renewable(&self) -> bool {
+        let is_extending = self.in_flight.any(|sent| matches!(sent.verb, Verb::Extend { .. }));
+        self.vote != Vote::NotOurs && self.trace != Trace::None && !is_extending && self.is_open()
+    }
+
     pub(super) fn wants_to_yield(&self) -> bool {
         self.vote == Vote::Granted && self.is_beaten && self.is_open()
     }
@@ -305,9 +311,8 @@ impl NodeStanding {
 
     /// Why the node does not count, if it does not, after it had `patience` to answer.
     pub(super) fn reason(&self, now: Instant, patience: Duration) -> Option<NodeError> {
-        let silence = || match self.is_late(now, patience) {
-            true => NodeError::TimedOut(patience),
-            false => NodeError::Unanswered,
+        let silence = || {
+            if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered }
         };
         match self.vote {
             Vote::NotOurs => Some(NodeError::Held),

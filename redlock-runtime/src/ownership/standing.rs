@@ -7,6 +7,8 @@
 
 use super::in_flight::InFlight;
 use super::node::{NodeStanding, Vote};
+use super::tenure::Tenure;
+use super::watchers::Watchers;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::lease;
@@ -26,12 +28,7 @@ pub(super) struct Standing {
     pub(super) nodes: Box<[NodeStanding]>,
     pub(super) phase: Phase,
     terms: Terms,
-    /// Since when whoever has the lock now has had it.
-    pub(super) held_since: Instant,
-    /// Since when the token has had the lock.
-    first_held: Option<Instant>,
-    /// How often it was passed on within the process while others wanted it.
-    contended_passes: u32,
+    pub(super) tenure: Tenure,
     /// The latest moment until which the lock ever was provably ours.
     pub(super) proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
@@ -41,6 +38,8 @@ pub(super) struct Standing {
     /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
     listening_by: Instant,
     poll_at: Instant,
+    /// Those who want to know when the lock is lost.
+    pub(super) watchers: Watchers,
     /// The task to wake when a wake-up came from a node.
     pub(super) waker: Option<Waker>,
 }
@@ -90,14 +89,13 @@ impl Standing {
             nodes: epochs.map(NodeStanding::new).collect(),
             phase: Phase::Claiming,
             terms,
-            held_since: now,
-            first_held: None,
-            contended_passes: 0,
+            tenure: Tenure::new(terms.ttl, now),
             proven_until: None,
             contended_since: None,
             silent_since: None,
             listening_by: now,
             poll_at: now,
+            watchers: Watchers::default(),
             waker: None,
         }
     }
@@ -112,8 +110,7 @@ impl Standing {
     /// The lock is ours.
     pub(super) fn hold(&mut self, now: Instant) {
         self.phase = Phase::Holding;
-        self.held_since = now;
-        self.first_held.get_or_insert(now);
+        self.tenure.hold(now);
         // What counts against this token begins now, not when it began to wait.
         self.contended_since = self.contended_since.map(|_| now);
     }
@@ -123,27 +120,16 @@ impl Standing {
         self.contended_since.is_some()
     }
 
-    /// Whether the next call in this process may go on with the token, and if so, counts it.
-    ///
-    /// A place in the queues belongs to the process. A lock that is held is passed on for one ttl in all, and only for
-    /// a while once others wait for it: were they not heard of, they would otherwise wait for ever.
+    /// Whether the next call in this process may go on with the token. A place in the queues belongs to the process.
     pub(super) fn pass(&mut self, now: Instant, budget: LocalBudget) -> bool {
         match self.phase {
-            Phase::Waiting => return true,
-            Phase::Claiming | Phase::Left => return false,
-            Phase::Holding => {}
+            Phase::Waiting => true,
+            Phase::Claiming | Phase::Left => false,
+            Phase::Holding if self.valid_until().is_none_or(|end| end <= now) => false,
+            Phase::Holding => {
+                self.tenure.pass(now, self.contended_since, budget) || !self.terms.rules.apply(Rule::PassesAreLimited)
+            }
         }
-        let is_fresh = self.first_held.is_some_and(|held| now.since(held) < self.terms.ttl);
-        let is_within_budget = self
-            .contended_since
-            .is_none_or(|since| self.contended_passes < budget.passes && now.since(since) < budget.time);
-        let is_allowed = is_fresh && is_within_budget || !self.terms.rules.apply(Rule::PassesAreLimited);
-        if !is_allowed || self.valid_until().is_none_or(|end| end <= now) {
-            return false;
-        }
-        self.contended_passes += u32::from(self.contended_since.is_some());
-        self.held_since = now;
-        true
     }
 
     /// Whether there is enough left of the lease for whom it was passed on to.
@@ -276,6 +262,26 @@ impl Standing {
     /// The moment until which a majority provably holds the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
         lease::valid_until(&self.nodes.iter().filter_map(NodeStanding::end), self.nodes.len())
+    }
+
+    /// The moment until which the present call has the lock.
+    pub(super) fn held_until(&self) -> Option<Instant> {
+        self.valid_until().map(|end| self.tenure.capped(end))
+    }
+
+    /// For how long the present call has had the lock.
+    pub(super) fn held_for(&self, now: Instant) -> Duration {
+        self.proven_until.map_or(Duration::ZERO, |proven| self.tenure.held_for(proven, now))
+    }
+
+    /// Whether so many nodes say that the lock is not ours that it cannot be.
+    pub(super) fn is_taken(&self) -> bool {
+        self.tally().verdict() == Verdict::Contended
+    }
+
+    /// Whether any answer is still to come.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.nodes.iter().any(NodeStanding::is_awaited)
     }
 
     /// Whether the lock is ours for long enough to be useful.

@@ -16,7 +16,12 @@ pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + S
 /// would make the caller's future `!Send`.
 #[must_use]
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
-    let request = LockRequest { key: LockKey::from_template(key.to_string()), ttl: settings.ttl, wait: settings.wait };
+    let request = LockRequest {
+        key: LockKey::from_template(key.to_string()),
+        ttl: settings.ttl,
+        wait: settings.wait,
+        hold: settings.hold,
+    };
     let manager = manager.cloned();
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;

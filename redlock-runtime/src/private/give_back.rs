@@ -10,11 +10,10 @@ use std::pin::Pin;
 /// log and changes nothing else. Boxed, so that it adds one pointer to the caller's future.
 #[must_use]
 pub fn give_back(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    let key = guard.key().clone();
     let released = guard.release();
     Box::pin(async move {
         if let Err(error) = released.await {
-            tracing::warn!(key = key.as_str(), %error, "the release was not confirmed");
+            tracing::warn!(key = guard.key().as_str(), %error, "the release was not confirmed");
         }
     })
 }

@@ -1,6 +1,7 @@
 //! What an attribute says beside its key.
 
 use crate::Wait;
+use crate::options::HoldTerms;
 use std::time::Duration;
 
 /// What an attribute says beside its key.
@@ -8,10 +9,12 @@ use std::time::Duration;
 pub struct Settings {
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
+    pub(super) hold: HoldTerms,
 }
 
 /// Nothing: the manager decides.
-pub const DEFAULTS: Settings = Settings { ttl: None, wait: None };
+pub const DEFAULTS: Settings =
+    Settings { ttl: None, wait: None, hold: HoldTerms { renew: true, max_hold: None, min_hold: None } };
 
 impl Settings {
     /// `ttl = expression`
@@ -42,5 +45,26 @@ impl Settings {
     #[must_use]
     pub fn wait_forever(self) -> Self {
         self.wait(Wait::Forever)
+    }
+
+    /// `renew = literal`
+    #[must_use]
+    pub const fn renew(mut self, renew: bool) -> Self {
+        self.hold.renew = renew;
+        self
+    }
+
+    /// `max_hold = expression`
+    #[must_use]
+    pub const fn max_hold(mut self, longest: Duration) -> Self {
+        self.hold.max_hold = Some(longest);
+        self
+    }
+
+    /// `min_hold = expression`
+    #[must_use]
+    pub const fn min_hold(mut self, least: Duration) -> Self {
+        self.hold.min_hold = Some(least);
+        self
     }
 }

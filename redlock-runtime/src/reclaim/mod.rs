@@ -9,7 +9,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Node, Pending, Reply, Status, Subject, Verb};
+use crate::node::{Answer, Command, Node, Pending, Reply, Status};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -105,17 +105,11 @@ impl Reclaim {
         }
     }
 
-    /// Sends the release, whatever the node owes.
-    pub(crate) fn release(
-        &self,
-        subject: Arc<Subject>,
-        claim: Duration,
-        matters_until: Instant,
-        expected: bool,
-    ) -> Unanswered {
+    /// Sends the last command about a token, whatever the node owes. It must be answered before `matters_until`; when it
+    /// is `expected`, the node is known to hold the lock for the token.
+    pub(crate) fn leave(&self, command: Command, matters_until: Instant, expected: bool) -> Unanswered {
         self.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
         self.ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
-        let command = Command { verb: Verb::Release { claim }, subject };
         let answer = self.node.send(command.clone());
         let ledger = Arc::clone(&self.ledger);
         Unanswered { ledger, command, answer, matters_until, is_settled: false, expected }

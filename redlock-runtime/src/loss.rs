@@ -1,0 +1,42 @@
+//! Why a lock is not held any more.
+
+use crate::error::NodeFailure;
+use std::fmt;
+
+/// Why a lock was lost while it was held.
+///
+/// Whatever the cause, another owner may be at work: check what the body had done before repeating it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// The lease was not to be renewed, and the body took longer. A longer `ttl` or renewal mends it.
+    Expired,
+    /// The lease could not be renewed in time: too few nodes answered, or this process was suspended.
+    #[non_exhaustive]
+    NotRenewed {
+        /// One cause for each node that did not renew it; empty when none was asked in time.
+        causes: Box<[NodeFailure]>,
+    },
+    /// The nodes say that the lock is not ours: its key expired there, was deleted or was overwritten, or a node lost its
+    /// data.
+    Taken,
+    /// It was given back on purpose.
+    Released,
+    /// It was held for as long as `max_hold` allows.
+    MaxHold,
+}
+
+impl fmt::Display for LossCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired => f.write_str("its lease ran out, and was not to be renewed"),
+            Self::NotRenewed { causes } => {
+                f.write_str("its lease could not be renewed in time")?;
+                causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
+            }
+            Self::Taken => f.write_str("the nodes say that it is not ours"),
+            Self::Released => f.write_str("it was given back"),
+            Self::MaxHold => f.write_str("that is the longest it may be held"),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A lock that is held: renewals, and the end of it.
+
+use super::Ownership;
+use super::standing::{Phase, Standing};
+use crate::clock::Instant;
+use crate::error::LockError;
+use crate::loss::LossCause;
+use crate::node::Verb;
+use crate::options::HoldTerms;
+use std::task::Waker;
+use std::time::Duration;
+
+/// What the watchdog sees of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Nothing to look after: it is not held.
+    Nothing,
+    /// It has to be renewed, or its loss be made known.
+    Due,
+    /// It can wait until then.
+    Later(Instant),
+}
+
+impl Ownership {
+    /// A call has the lock from now on, on its own terms.
+    pub(crate) fn begin(&self, terms: HoldTerms) {
+        self.standing().tenure.begin(terms, self.core.clock.now());
+    }
+
+    /// Leaves the lock with the nodes until its ttl is over.
+    pub(crate) fn detach(&self) {
+        let now = self.core.clock.now();
+        self.core.parked.park(*self.token(), now.after(self.ttl()), now);
+        self.standing().phase = Phase::Left;
+    }
+
+    /// Whether the watchdog should act at `now`, together with all that is due until `soon`.
+    pub(crate) fn look(&self, now: Instant, soon: Instant) -> Look {
+        let standing = self.standing();
+        if standing.phase != Phase::Holding {
+            return Look::Nothing;
+        }
+        let Some(end) = standing.held_until().filter(|end| now < *end) else {
+            return if standing.watchers.is_empty() { Look::Nothing } else { Look::Due };
+        };
+        match standing.valid_until().and_then(|end| standing.tenure.renewal_due(end)) {
+            Some(due) if due <= soon => Look::Due,
+            due => Look::Later(due.map_or(end, |due| due.min(end))),
+        }
+    }
+
+    /// Asks for new leases, without waiting for the answers. A lock that is lost is made known instead.
+    pub(crate) fn renew(&self, now: Instant) {
+        // Whoever waits for an extension takes in the answers.
+        let Ok(_turn) = self.extending.try_lock() else { return };
+        let mut standing = self.standing();
+        standing.settle(self.core.clock);
+        let is_held = standing.phase == Phase::Holding && standing.held_until().is_some_and(|end| now < end);
+        if is_held && standing.tenure.renews() {
+            standing.tenure.renewed(now);
+            for index in 0..self.core.nodes.len() {
+                if standing.nodes.get(index).is_some_and(super::node::NodeStanding::is_renewable) {
+                    self.ask(&mut standing, index, Verb::Extend { ttl: self.ttl() }, now);
+                }
+            }
+        }
+        let watchers = if is_held { Vec::new() } else { standing.watchers.take() };
+        drop(standing);
+        wake(watchers);
+    }
+
+    /// Takes in the answers to a renewal. Whether some are still to come.
+    pub(crate) fn is_awaited_after_settling(&self, now: Instant) -> bool {
+        let Ok(_turn) = self.extending.try_lock() else { return false };
+        let mut standing = self.standing();
+        standing.settle(self.core.clock);
+        let is_lost = standing.phase == Phase::Holding && standing.held_until().is_none_or(|end| end <= now);
+        let watchers = if is_lost { standing.watchers.take() } else { Vec::new() };
+        let is_awaited = standing.phase == Phase::Holding && standing.is_awaited();
+        drop(standing);
+        wake(watchers);
+        is_awaited
+    }
+
+    /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost.
+    pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
+        self.standing().watchers.watch(watcher, waker);
+        self.validity()
+    }
+
+    pub(crate) fn forget_watcher(&self, watcher: u64) {
+        self.standing().watchers.forget(watcher);
+    }
+
+    /// The error for a lock that is not held any more.
+    pub(crate) fn lost(&self) -> LockError {
+        self.lost_by(&self.standing())
+    }
+
+    /// The error for a lock that was given back before.
+    pub(crate) fn released(&self) -> LockError {
+        let held_for = self.standing().held_for(self.core.clock.now());
+        LockError::Lost { key: self.key().clone(), held_for, cause: LossCause::Released }
+    }
+
+    /// Takes up a lock that another call has left at the nodes with this token.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub(crate) async fn attach(&self) -> Result<(), LockError> {
+        self.extend().await?;
+        self.standing().hold(self.core.clock.now());
+        Ok(())
+    }
+
+    pub(super) fn lost_by(&self, standing: &Standing) -> LockError {
+        let now = self.core.clock.now();
+        let is_proven = standing.held_until().is_some_and(|end| now < end);
+        let cause = if standing.tenure.is_used_up(now) {
+            LossCause::MaxHold
+        } else if is_proven || standing.is_taken() {
+            // What was proven can only be over because the nodes say so.
+            LossCause::Taken
+        } else if standing.tenure.renews() {
+            LossCause::NotRenewed { causes: self.failures(standing) }
+        } else {
+            LossCause::Expired
+        };
+        LockError::Lost { key: self.key().clone(), held_for: standing.held_for(now), cause }
+    }
+}
+
+pub(super) fn wake(watchers: Vec<(u64, Waker)>) {
+    for (_, waker) in watchers {
+        waker.wake();
+    }
+}

@@ -1,0 +1,37 @@
+//! Who wants to know when a lock is lost.
+
+use std::task::Waker;
+
+/// One waker for each watcher, which keeps its number.
+#[derive(Debug, Default)]
+pub(super) struct Watchers {
+    wakers: Vec<(u64, Waker)>,
+    next: u64,
+}
+
+impl Watchers {
+    /// Wakes `waker` from now on, in place of the one that this watcher had before.
+    pub(super) fn watch(&mut self, number: &mut Option<u64>, waker: &Waker) {
+        let number = *number.get_or_insert_with(|| {
+            self.next += 1;
+            self.next
+        });
+        match self.wakers.iter_mut().find(|(other, _)| *other == number) {
+            Some((_, old)) => old.clone_from(waker),
+            None => self.wakers.push((number, waker.clone())),
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.wakers.is_empty()
+    }
+
+    pub(super) fn forget(&mut self, number: u64) {
+        self.wakers.retain(|(other, _)| *other != number);
+    }
+
+    /// All of them; each must ask again to be woken again.
+    pub(super) fn take(&mut self) -> Vec<(u64, Waker)> {
+        std::mem::take(&mut self.wakers)
+    }
+}
