@@ -226,6 +226,7 @@ impl Pair {
         for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
             self.ask(Verb::Release { claim: HOUR }, key, token).await;
         }
+        assert!(self.memory.state.is_empty(self.memory.clock.now()));
         assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut self.redis.server).unwrap(), 0);
     }
 }
