@@ -133,7 +133,7 @@ fn unevenness(contest: &Contest) -> Option<f64> {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Locks that several want. All in one run, in turns; only the ratios mean something elsewhere.\n")?;
+        writeln!(f, "Locks that several want. All in one run; only the ratios mean something elsewhere.\n")?;
         heading(f)?;
         for row in self.rows() {
             write!(f, "{row}")?;
