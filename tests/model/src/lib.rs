@@ -1,0 +1,5 @@
+//! Exhaustive models.
+#![allow(clippy::indexing_slicing, reason = "TODO")]
+pub mod lock;
+mod fingerprints;
+pub mod search;
