@@ -2,8 +2,8 @@
 
 use super::fifo::Fifo;
 use super::message::{Command, Reply};
-use super::scenario::Rule;
-use super::state::Phase;
+use super::scenario::{Rule, Scenario};
+use super::state::{Link, Phase, State};
 use super::world::World;
 
 /// Commands that may wait on one connection; a `RELEASE` always finds room behind them.
@@ -59,7 +59,7 @@ impl World<'_> {
             self.state.phases[token] = Phase::Hold;
             return;
         }
-        let is_open = |link: &super::state::Link| link.unanswered() > 0;
+        let is_open = |link: &Link| link.unanswered() > 0;
         let open = self.links(token).filter(is_open).count();
         let votes = self.links(token).filter(|link| link.vote && !is_open(link)).count();
         if open == 0 || votes + open < self.scenario.quorum() {
@@ -164,6 +164,24 @@ impl World<'_> {
         }
         if self.phase(token) == Phase::Hold && !self.is_valid(token) {
             self.leave(token);
+        }
+    }
+}
+
+/// A `RELEASE` of a token that is nowhere at its node any more, nor can come back, changes nothing whenever it arrives:
+/// states with and without it are one.
+pub(crate) fn drop_needless_releases(scenario: &Scenario, state: &mut State) {
+    if scenario.without.is_some() {
+        return;
+    }
+    for column in &mut state.columns[..scenario.working_nodes()] {
+        let node = column.node;
+        for (token, link) in column.links.iter_mut().enumerate() {
+            let is_there = node.owner.is_some_and(|owner| usize::from(owner) == token) || node.queue >> token & 1 == 1;
+            let is_last = link.commands.len() <= 1 && link.stale.is_empty();
+            if state.phases[token] == Phase::Left && is_last && !is_there {
+                *link = Link::default();
+            }
         }
     }
 }

@@ -38,6 +38,7 @@ impl Model for Scenario {
     }
 
     fn canonical(&self, mut state: State) -> State {
+        client::drop_needless_releases(self, &mut state);
         // A frozen node is not like the others.
         state.columns[..self.working_nodes()].sort_unstable();
         state

@@ -2,7 +2,7 @@
 
 use super::action::{self, Action};
 use super::message::Command;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, UNBOUNDED};
 use super::state::{Phase, State};
 use super::world::World;
 
@@ -99,12 +99,14 @@ impl World<'_> {
         }
     }
 
-    /// At the end of everything, nodes must be empty. A waiter that waits for its timers is not the end.
+    /// At the end of everything, nodes must be empty. A waiter that waits for its timers is not the end,
+    /// and what a fault has left behind goes when it expires.
     fn leftover(&self) -> Option<String> {
-        let nodes = &self.state.columns[..self.scenario.working_nodes()];
-        if self.tokens().any(|token| self.phase(token).is_waiting()) {
+        let is_waited_for = self.tokens().any(|token| self.phase(token).is_waiting());
+        if is_waited_for || self.scenario.has_faults() && self.scenario.expiries != UNBOUNDED {
             return None;
         }
+        let nodes = &self.state.columns[..self.scenario.working_nodes()];
         let is_empty = nodes.iter().all(|column| column.node.owner.is_none() && column.node.queue == 0);
         (!is_empty).then(|| "nothing can happen any more, and a node still has a key or a queue".to_owned())
     }

@@ -122,6 +122,10 @@ impl Scenario {
         self.nodes - usize::from(self.frozen)
     }
 
+    pub(crate) fn has_faults(&self) -> bool {
+        self.crashes > 0 || self.cuts > 0 || self.expiries > 0
+    }
+
     /// Whether claims must be told apart from leases at the node: only wrong clients and nodes mix them up.
     pub(crate) fn marks_claims(&self) -> bool {
         matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::CallersTtlInHand))
