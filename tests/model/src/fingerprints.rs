@@ -3,32 +3,48 @@
 //! Two states with one fingerprint would hide one of them. With 64 bits, the chance that this happens at all is about
 //! n² / 2⁶⁵: one in 40 000 for 30 million states, one in 400 for 300 million.
 
-/// A set of fingerprints for a number of states that is known beforehand.
+/// A set of fingerprints that grows by doubling.
 #[derive(Debug)]
 pub(crate) struct Fingerprints {
     /// 0 marks a free place. As long as a power of two, and at most three quarters full.
     table: Vec<u64>,
+    len: usize,
 }
 
 impl Fingerprints {
-    pub(crate) fn for_states(states: usize) -> Self {
-        // The allocator hands out untouched zero pages: a search that ends early has not paid for the table.
-        Self { table: vec![0; (states + states / 3 + 1).next_power_of_two()] }
+    pub(crate) fn new() -> Self {
+        Self { table: vec![0; 1 << 12], len: 0 }
     }
 
     /// Whether `fingerprint` is new.
     pub(crate) fn insert(&mut self, fingerprint: u64) -> bool {
-        let mask = self.table.len() - 1;
-        let fingerprint = fingerprint.max(1);
-        let mut place = fold(fingerprint, SEED) as usize & mask;
-        loop {
-            match self.table[place] {
-                0 => break self.table[place] = fingerprint,
-                taken if taken == fingerprint => return false,
-                _ => place = (place + 1) & mask,
-            }
+        if self.len >= self.table.len() / 4 * 3 {
+            self.grow();
         }
-        true
+        let fingerprint = fingerprint.max(1);
+        let place = self.place(fingerprint);
+        let is_new = self.table[place] == 0;
+        self.table[place] = fingerprint;
+        self.len += usize::from(is_new);
+        is_new
+    }
+
+    /// Where `fingerprint` is, or belongs.
+    fn place(&self, fingerprint: u64) -> usize {
+        let mask = self.table.len() - 1;
+        let mut place = fingerprint as usize & mask;
+        while self.table[place] != 0 && self.table[place] != fingerprint {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    fn grow(&mut self) {
+        let longer = vec![0; 2 * self.table.len()];
+        for fingerprint in std::mem::replace(&mut self.table, longer) {
+            let place = self.place(fingerprint);
+            self.table[place] = fingerprint;
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Exhaustive models.
 #![allow(clippy::indexing_slicing, reason = "TODO")]
-pub mod lock;
+mod bytes;
+pub mod fencing;
+mod fifo;
 mod fingerprints;
+pub mod lock;
 pub mod search;

@@ -2,6 +2,15 @@
 use redlock_model::lock::{Scenario, UNBOUNDED, Rule};
 use redlock_model::search::{Limits, search};
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("fence") {
+        use redlock_model::fencing::*;
+        for (tokens, rounds, v) in [(2, 2, Variant::Protocol), (2,2,Variant::MaximumOfIncr), (2,2,Variant::NumberFromPush), (2,2,Variant::RaisesLeaveMaximum), (2,2,Variant::EarlierRoundCounts),(2, 3, Variant::Protocol), (3, 2, Variant::Protocol)] {
+            let t = std::time::Instant::now();
+            let o = search(&Fencing { tokens, rounds, variant: v }, Limits { states: 30_000_000, progress: false });
+            println!("{tokens} {rounds} {v:?} {:.1?} {o}", t.elapsed());
+        }
+        return;
+    }
     let mut s = Scenario::new(3, 2);
     let mut limit = 30_000_000;
     for a in std::env::args().skip(1) {

@@ -119,7 +119,7 @@ impl<'a, M: Model> Search<'a, M> {
         Self {
             model,
             limits,
-            seen: Fingerprints::for_states(limits.states),
+            seen: Fingerprints::new(),
             // In one piece: growing would need both pieces for a moment, and untouched pages cost nothing.
             parents: Vec::with_capacity(limits.states),
             choices: Vec::with_capacity(limits.states),

@@ -1,6 +1,6 @@
 //! The rules of a client, from its first command to its release.
 
-use super::fifo::Fifo;
+use crate::fifo::Fifo;
 use super::message::{Command, Reply};
 use super::scenario::{Rule, Scenario};
 use super::state::{Link, Phase, State};

@@ -1,7 +1,6 @@
 //! The lock protocol over several nodes.
 mod action;
 mod client;
-mod fifo;
 mod message;
 mod network;
 mod node;

@@ -1,6 +1,6 @@
 //! What lies between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
 
-use super::fifo::Fifo;
+use crate::fifo::Fifo;
 use super::message::{Command, Reply};
 use super::scenario::Rule;
 use super::state::{Link, Phase};

@@ -1,6 +1,7 @@
 //! One state of the lock model, and its bytes.
 
-use super::fifo::Fifo;
+use crate::bytes::{push_packed, take, take_packed};
+use crate::fifo::Fifo;
 
 /// Most nodes of a scenario.
 pub(crate) const NODES: usize = 3;
@@ -141,28 +142,4 @@ impl State {
         }
         state
     }
-}
-
-/// Most bytes of most links are zero: a mask of the others, then those.
-fn push_packed(word: u64, bytes: &mut Vec<u8>) {
-    let mask_at = bytes.len();
-    bytes.push(0);
-    for (bit, byte) in word.to_le_bytes().into_iter().enumerate() {
-        if byte != 0 {
-            bytes[mask_at] |= 1 << bit;
-            bytes.push(byte);
-        }
-    }
-}
-
-fn take_packed(bytes: &mut &[u8]) -> u64 {
-    let mask = take(bytes);
-    let word = std::array::from_fn(|bit| if mask >> bit & 1 == 1 { take(bytes) } else { 0 });
-    u64::from_le_bytes(word)
-}
-
-fn take(bytes: &mut &[u8]) -> u8 {
-    let (first, rest) = bytes.split_first().unwrap_or((&0, &[]));
-    *bytes = rest;
-    *first
 }
