@@ -28,12 +28,12 @@ impl Fencing {
             Phase::Idle if token > 0 && state.clients[token - 1].phase == Phase::Idle => {}
             Phase::Idle => {
                 actions.push(Action::Begin { token, hinted: false });
-                if self.hint(state) > 0 {
+                if hint(state) > 0 {
                     actions.push(Action::Begin { token, hinted: true });
                 }
             }
             Phase::Confirming => {
-                let numbers = self.numbers(state, token).count();
+                let numbers = numbers(state, token).count();
                 if client.round < self.rounds {
                     actions.push(Action::Again { token });
                 }
@@ -49,20 +49,14 @@ impl Fencing {
         }
     }
 
-    /// What a retry knows: the largest number that a token which gave up has seen.
-    fn hint(&self, state: &State) -> u8 {
-        let gave_up = state.clients.iter().filter(|client| client.phase == Phase::GaveUp);
-        gave_up.map(|client| client.number).max().unwrap_or(0)
-    }
-
     pub(super) fn begin(&self, state: &mut State, token: usize, hinted: bool) {
         state.clients[token].phase = Phase::Confirming;
-        state.clients[token].hint = if hinted { self.hint(state) } else { 0 };
+        state.clients[token].hint = if hinted { hint(state) } else { 0 };
         self.start_round(state, token, CONFIRM);
     }
 
     pub(super) fn raise(&self, state: &mut State, token: usize) {
-        state.clients[token].number = self.largest(state, token);
+        state.clients[token].number = largest(state, token);
         self.start_round(state, token, RAISE);
     }
 
@@ -84,9 +78,9 @@ impl Fencing {
 
     pub(super) fn hear(&self, state: &mut State, token: usize, at: usize, number: u8) {
         state.columns[at].links[token].answer = number;
-        let largest = self.largest(state, token);
-        let agreeing = self.numbers(state, token).filter(|number| *number == largest).count();
-        let answered = self.numbers(state, token).count();
+        let largest = largest(state, token);
+        let agreeing = numbers(state, token).filter(|number| *number == largest).count();
+        let answered = numbers(state, token).count();
         let needed = if self.variant == Variant::MaximumOfIncr { answered } else { agreeing };
         if needed >= QUORUM {
             state.clients[token].phase = Phase::Issued;
@@ -94,22 +88,13 @@ impl Fencing {
             forget(state, token);
         }
     }
+}
 
-    /// The `RELEASE` behind its commands is an expiry like any other here.
-    pub(super) fn give_up(&self, state: &mut State, token: usize) {
-        state.clients[token].phase = Phase::GaveUp;
-        state.clients[token].number = state.clients[token].number.max(self.largest(state, token));
-        forget(state, token);
-    }
-
-    fn numbers(&self, state: &State, token: usize) -> impl Iterator<Item = u8> {
-        let answers: [u8; NODES] = state.columns.map(|column| column.links[token].answer);
-        answers.into_iter().filter(|number| *number > 0)
-    }
-
-    fn largest(&self, state: &State, token: usize) -> u8 {
-        self.numbers(state, token).max().unwrap_or(0)
-    }
+/// The `RELEASE` behind its commands is an expiry like any other here.
+pub(super) fn give_up(state: &mut State, token: usize) {
+    state.clients[token].phase = Phase::GaveUp;
+    state.clients[token].number = state.clients[token].number.max(largest(state, token));
+    forget(state, token);
 }
 
 /// Answers change nothing any more; commands still do.
@@ -119,4 +104,20 @@ fn forget(state: &mut State, token: usize) {
         let link = &mut column.links[token];
         (link.answer, link.pushed) = (0, 0);
     }
+}
+
+/// What a retry knows: the largest number that a token which gave up has seen.
+fn hint(state: &State) -> u8 {
+    let gave_up = state.clients.iter().filter(|client| client.phase == Phase::GaveUp);
+    gave_up.map(|client| client.number).max().unwrap_or(0)
+}
+
+/// The answers of the round.
+fn numbers(state: &State, token: usize) -> impl Iterator<Item = u8> {
+    let answers: [u8; NODES] = state.columns.map(|column| column.links[token].answer);
+    answers.into_iter().filter(|number| *number > 0)
+}
+
+fn largest(state: &State, token: usize) -> u8 {
+    numbers(state, token).max().unwrap_or(0)
 }

@@ -14,8 +14,8 @@ use std::fmt;
 
 use crate::search::Model;
 use client::{CONFIRM, is_awaited};
-use state::{NODES, Phase};
 pub use state::State;
+use state::{NODES, Phase};
 
 /// How numbers are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Fencing {
 
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the same two numbers everywhere")]
+#[allow(missing_docs, reason = "the same few numbers everywhere")]
 pub enum Action {
     /// A token sends its first confirming round, with the hint of a token that gave up or without.
     Begin { token: usize, hinted: bool },
@@ -88,7 +88,7 @@ impl Model for Fencing {
             Action::Begin { token, hinted } => self.begin(&mut state, token, hinted),
             Action::Again { token } => self.start_round(&mut state, token, CONFIRM),
             Action::Raise { token } => self.raise(&mut state, token),
-            Action::GiveUp { token } => self.give_up(&mut state, token),
+            Action::GiveUp { token } => client::give_up(&mut state, token),
             Action::Execute { token, node, heard } => self.execute(&mut state, token, node, heard),
             Action::Refuse { token, node } => state.columns[node].links[token].commands.pop(),
             Action::HandOver { token, node } => self.hand_over(&mut state, token, node),
@@ -118,7 +118,9 @@ impl Model for Fencing {
             format!("t{token} has {}, and {} was issued before its round began", client.number, client.floor)
         });
         let same = |token: usize| issued().find(|other| *other < token && state.number(*other) == state.number(token));
-        late.or_else(|| issued().find_map(|token| same(token).map(|other| format!("t{other} and t{token} have one number"))))
+        late.or_else(|| {
+            issued().find_map(|token| same(token).map(|other| format!("t{other} and t{token} have one number")))
+        })
     }
 
     fn show(&self, state: &State) -> String {

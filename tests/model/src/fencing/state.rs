@@ -1,6 +1,6 @@
 //! One state of the fencing model, and its bytes.
 
-use crate::bytes::{push_packed, take, take_packed};
+use crate::bytes::{push_packed, take_packed};
 use crate::fifo::Fifo;
 
 pub(crate) const NODES: usize = 3;

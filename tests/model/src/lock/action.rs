@@ -9,6 +9,7 @@ use super::world::World;
 
 /// One step; `noticed` tells whether nodes know by then which connections are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the same few numbers everywhere")]
 pub enum Action {
     /// A node executes the oldest command of a token.
     Execute { token: usize, node: usize, command: u8, noticed: bool },
@@ -216,7 +217,9 @@ impl fmt::Display for Action {
                 write!(f, "node {node} executes stale {} of t{token}{}", command(code), late(noticed))
             }
             Self::Lose { token, node } => write!(f, "what t{token} sent to node {node} before is lost"),
-            Self::Deliver { token, node, reply: code } => write!(f, "t{token} receives {} from node {node}", reply(code)),
+            Self::Deliver { token, node, reply: code } => {
+                write!(f, "t{token} receives {} from node {node}", reply(code))
+            }
             Self::Poll { token, node } => write!(f, "t{token} polls node {node}"),
             Self::Renew { token, node } => write!(f, "t{token} renews at node {node}"),
             Self::Send { token, node, command: code } => write!(f, "t{token} sends {} to node {node}", command(code)),

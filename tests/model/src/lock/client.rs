@@ -1,10 +1,10 @@
 //! The rules of a client, from its first command to its release.
 
-use crate::fifo::Fifo;
 use super::message::{Command, Reply};
-use super::scenario::{Rule, Scenario};
-use super::state::{Link, Phase, State};
+use super::scenario::Rule;
+use super::state::{Link, Phase};
 use super::world::World;
+use crate::fifo::Fifo;
 
 /// Commands that may wait on one connection; a `RELEASE` always finds room behind them.
 const MOST_COMMANDS: u32 = 3;
@@ -74,8 +74,7 @@ impl World<'_> {
     }
 
     fn after_event(&mut self, token: usize, node: usize, reply: Reply) {
-        let is_smaller_waiting =
-            matches!(reply, Reply::LeaseSmaller | Reply::LeaseSmallerOver | Reply::Contended);
+        let is_smaller_waiting = matches!(reply, Reply::LeaseSmaller | Reply::LeaseSmallerOver | Reply::Contended);
         if self.is_valid(token) {
             self.state.phases[token] = Phase::Hold;
         } else if self.votes(token) >= self.scenario.quorum() {
@@ -164,24 +163,6 @@ impl World<'_> {
         }
         if self.phase(token) == Phase::Hold && !self.is_valid(token) {
             self.leave(token);
-        }
-    }
-}
-
-/// A `RELEASE` of a token that is nowhere at its node any more, nor can come back, changes nothing whenever it arrives:
-/// states with and without it are one.
-pub(crate) fn drop_needless_releases(scenario: &Scenario, state: &mut State) {
-    if scenario.without.is_some() {
-        return;
-    }
-    for column in &mut state.columns[..scenario.working_nodes()] {
-        let node = column.node;
-        for (token, link) in column.links.iter_mut().enumerate() {
-            let is_there = node.owner.is_some_and(|owner| usize::from(owner) == token) || node.queue >> token & 1 == 1;
-            let is_last = link.commands.len() <= 1 && link.stale.is_empty();
-            if state.phases[token] == Phase::Left && is_last && !is_there {
-                *link = Link::default();
-            }
         }
     }
 }

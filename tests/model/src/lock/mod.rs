@@ -1,5 +1,6 @@
 //! The lock protocol over several nodes.
 mod action;
+mod canonical;
 mod client;
 mod message;
 mod network;
@@ -36,11 +37,8 @@ impl Model for Scenario {
         action::apply(self, state, action)
     }
 
-    fn canonical(&self, mut state: State) -> State {
-        client::drop_needless_releases(self, &mut state);
-        // A frozen node is not like the others.
-        state.columns[..self.working_nodes()].sort_unstable();
-        state
+    fn canonical(&self, state: State) -> State {
+        canonical::canonical(self, state)
     }
 
     fn encode(&self, state: &State, bytes: &mut Vec<u8>) {

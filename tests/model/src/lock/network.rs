@@ -1,10 +1,10 @@
 //! What lies between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
 
-use crate::fifo::Fifo;
 use super::message::{Command, Reply};
 use super::scenario::Rule;
 use super::state::{Link, Phase};
 use super::world::World;
+use crate::fifo::Fifo;
 
 /// More notices than this on one connection are dropped: one that arrives is enough.
 const MOST_PUSHES: u32 = 4;

@@ -92,7 +92,10 @@ impl World<'_> {
             actions.clear();
             action::enabled(self.scenario, &self.state, &mut actions);
             let arrives = |action: &&Action| {
-                matches!(action, Action::Execute { noticed: true, .. } | Action::Deliver { .. } | Action::Reconnect { .. })
+                matches!(
+                    action,
+                    Action::Execute { noticed: true, .. } | Action::Deliver { .. } | Action::Reconnect { .. }
+                )
             };
             let Some(next) = actions.iter().find(arrives) else { return false };
             self.state = action::apply(self.scenario, &self.state, *next);

@@ -4,6 +4,7 @@ use super::state::{NODES, TOKENS};
 
 /// Bounds and faults of one search. Start from [`Scenario::new`] and change what differs.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Scenario {
     /// Nodes, at most 3; a majority is the quorum.
     pub nodes: usize,
@@ -69,6 +70,10 @@ pub enum Rule {
 
 impl Scenario {
     /// `tokens` waiters on `nodes` nodes, without faults and timers.
+    ///
+    /// # Panics
+    ///
+    /// When the state has no room for that many.
     #[must_use]
     pub fn new(nodes: usize, tokens: usize) -> Self {
         assert!((1..=NODES).contains(&nodes) && (1..=TOKENS).contains(&tokens), "the state has no room for that");

@@ -1,9 +1,9 @@
 //! A state in a few words, for traces.
 
-use crate::fifo::Fifo;
 use super::message::{Command, Reply};
 use super::scenario::Scenario;
 use super::state::{Column, Link, State};
+use crate::fifo::Fifo;
 
 pub(crate) fn show(scenario: &Scenario, state: &State) -> String {
     let tokens = scenario.all_tokens();

@@ -39,6 +39,7 @@ pub(crate) struct Node {
 
 /// What a token's client knows about a node, and the connection between them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(clippy::struct_excessive_bools, reason = "independent bits of the protocol")]
 pub(crate) struct Link {
     /// Sent and not yet executed; while the connection is down, what waits for the next one.
     pub(crate) commands: Fifo,
@@ -95,9 +96,8 @@ impl Link {
     fn word(self) -> u64 {
         debug_assert!(self.commands.len() <= 4 && self.replies.len() <= 6 && self.stale.len() <= 5, "{self:?}");
         let flags = [self.vote, self.lease, self.tainted, self.down];
-        let queues = u64::from(self.commands.bits())
-            | u64::from(self.replies.bits()) << 16
-            | u64::from(self.stale.bits()) << 40;
+        let queues =
+            u64::from(self.commands.bits()) | u64::from(self.replies.bits()) << 16 | u64::from(self.stale.bits()) << 40;
         (60..).zip(flags).fold(queues, |word, (bit, flag)| word | u64::from(flag) << bit)
     }
 
