@@ -24,7 +24,6 @@ const LONG_LIMITS: Limits = Limits { states: 200_000_000, progress: true };
 pub fn of_the_tests() -> Vec<Run> {
     let pair = || Scenario::new(3, 2);
     let timers = || Scenario { expiries: 1, polls: 1, ..pair() };
-    let lone = || Scenario::lone_node(2, 2);
     vec![
         run("no faults", Scenario { fast: true, give_up: true, ..pair() }),
         run("no faults, three tokens", Scenario { give_up: true, ..Scenario::new(3, 3) }),
@@ -38,7 +37,7 @@ pub fn of_the_tests() -> Vec<Run> {
             "one node, any expiries, a cut",
             Scenario { expiries: UNBOUNDED, polls: UNBOUNDED, cuts: 1, ..Scenario::new(1, 3) },
         ),
-        run("any node, a crash and a cut", Scenario { crashes: 1, cuts: 1, ..lone() }),
+        run("any node, a cut", Scenario { cuts: 1, ..Scenario::lone_node(2, 2) }),
     ]
 }
 
@@ -48,6 +47,7 @@ pub fn of_the_long_run() -> Vec<Run> {
     let three = || Scenario::new(3, 3);
     vec![
         run("any node, three tokens", Scenario::lone_node(3, 2)),
+        run("any node, a crash and a cut", Scenario { crashes: 1, cuts: 1, ..Scenario::lone_node(2, 2) }),
         run("three tokens, an expiry and a poll", Scenario { expiries: 1, polls: 1, ..three() }),
         run("three tokens, two expiries", Scenario { expiries: 2, ..three() }),
         run("three tokens, an expiry and a crash", Scenario { expiries: 1, crashes: 1, ..three() }),
