@@ -33,7 +33,8 @@ pub trait Model {
 /// How far a search may go.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Most states to visit. The set of their fingerprints takes up to 12 bytes for each, the way back another 5.
+    /// Most states to visit. The set of their fingerprints takes 11 to 22 bytes for each, half as much again while it
+    /// grows, and the way back another 5.
     pub states: usize,
     /// Print a line on standard error for every level of the search.
     pub progress: bool,

@@ -38,8 +38,8 @@ pub enum Variant {
 pub struct Fencing {
     /// At most 3. Every token after the first may be a retry, with what a token that gave up has seen as hint.
     pub tokens: usize,
-    /// Confirming rounds per token, with the one that raises; at most 3.
-    pub rounds: u8,
+    /// The second round of a token may also be one that draws, as after a timeout.
+    pub repeats: bool,
     /// How numbers are made.
     pub variant: Variant,
 }

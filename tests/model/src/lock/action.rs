@@ -41,6 +41,13 @@ pub enum Action {
     Reconnect { token: usize, node: usize },
 }
 
+impl Action {
+    /// Something on its way arrives, and nothing new goes wrong.
+    pub(crate) fn is_arrival(&self) -> bool {
+        matches!(self, Self::Execute { noticed: true, .. } | Self::Deliver { .. } | Self::Reconnect { .. })
+    }
+}
+
 /// Commands that a client without rules may send.
 const ANYTHING: [Command; 4] = [Command::Setnx, Command::Acquire, Command::Extend, Command::Yield];
 

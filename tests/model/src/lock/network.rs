@@ -6,8 +6,8 @@ use super::state::{Link, Phase};
 use super::world::World;
 use crate::fifo::Fifo;
 
-/// More notices than this on one connection are dropped: one that arrives is enough.
-const MOST_PUSHES: u32 = 4;
+/// Behind so many replies and pushes, a notice is dropped: the next `ACQUIRE` brings another one.
+const MOST_REPLIES: u32 = 4;
 
 impl World<'_> {
     /// Puts `command` on the wire order, if there is a wire.
@@ -97,17 +97,18 @@ impl World<'_> {
     }
 
     fn push(&mut self, node: usize, token: usize, push: Reply) {
-        match self.phase(token) {
-            Phase::Left => self.release_unknown(token, node),
-            Phase::Fast | Phase::Wait | Phase::Hold if self.scenario.free.is_none() => {
-                let is_useless = self.phase(token) == Phase::Hold && push == Reply::Contended;
-                let replies = &mut self.link_mut(token, node).replies;
-                if !is_useless && replies.last() != push.code() && replies.len() < MOST_PUSHES {
-                    replies.push(push.code());
-                }
-            }
-            _ => {}
+        if self.phase(token) == Phase::Left {
+            self.release_unknown(token, node);
+        } else if self.scenario.free.is_none() && !self.is_needless(node, token, push) {
+            self.link_mut(token, node).replies.push(push.code());
         }
+    }
+
+    /// Notices that nobody would act upon, or that follow one another.
+    fn is_needless(&self, node: usize, token: usize, push: Reply) -> bool {
+        let replies = self.link(token, node).replies;
+        let is_again = replies.last() == push.code() || replies.len() >= MOST_REPLIES;
+        push == Reply::Contended && (self.phase(token) == Phase::Hold || is_again)
     }
 
     /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make

@@ -15,7 +15,7 @@ pub(crate) fn violation(scenario: &Scenario, state: &State, stuck: bool) -> Opti
 }
 
 impl World<'_> {
-    fn tokens(&self) -> std::ops::Range<usize> {
+    fn tokens(&self) -> impl Iterator<Item = usize> + use<> {
         0..self.scenario.all_tokens()
     }
 
@@ -42,7 +42,7 @@ impl World<'_> {
         if is_held || !self.is_quiet() {
             return None;
         }
-        if self.scenario.polls == 0 && self.scenario.expiries == 0 {
+        if !self.scenario.has_timers() {
             return Some(format!("t{waiter} waits, nobody holds the lock, and nothing is on its way"));
         }
         let recovers = World::new(self.scenario, self.state).recovers();
@@ -73,33 +73,26 @@ impl World<'_> {
     }
 
     fn poll_everywhere(&mut self) {
-        for token in self.tokens().filter(|token| self.state.phases[*token] == Phase::Wait).collect::<Vec<_>>() {
-            (0..self.scenario.nodes)
-                .filter(|node| self.state.columns[*node].links[token].unanswered() == 0)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .for_each(|node| self.send(token, node, Command::Acquire));
+        for token in self.tokens() {
+            (0..self.scenario.nodes).for_each(|node| self.poll(token, node));
+        }
+    }
+
+    fn poll(&mut self, token: usize, node: usize) {
+        if self.phase(token) == Phase::Wait && self.link(token, node).unanswered() == 0 {
+            self.send(token, node, Command::Acquire);
         }
     }
 
     /// Lets everything arrive; whether somebody holds the lock on the way.
     fn settle(&mut self) -> bool {
-        let mut actions = Vec::new();
-        loop {
-            if self.tokens().any(|token| self.is_holding(token)) {
-                return true;
-            }
-            actions.clear();
+        while !self.tokens().any(|token| self.is_holding(token)) {
+            let mut actions = Vec::new();
             action::enabled(self.scenario, &self.state, &mut actions);
-            let arrives = |action: &&Action| {
-                matches!(
-                    action,
-                    Action::Execute { noticed: true, .. } | Action::Deliver { .. } | Action::Reconnect { .. }
-                )
-            };
-            let Some(next) = actions.iter().find(arrives) else { return false };
-            self.state = action::apply(self.scenario, &self.state, *next);
+            let Some(next) = actions.into_iter().find(Action::is_arrival) else { return false };
+            self.state = action::apply(self.scenario, &self.state, next);
         }
+        true
     }
 
     /// At the end of everything, nodes must be empty. A waiter that waits for its timers is not the end,

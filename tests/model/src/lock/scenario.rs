@@ -18,7 +18,7 @@ pub struct Scenario {
     pub polls: u8,
     /// Waiters may give up.
     pub give_up: bool,
-    /// Clients that may crash.
+    /// Clients that may crash. Without expiries, others would wait for ever for what they held.
     pub crashes: u8,
     /// Connections that may break.
     pub cuts: u8,
@@ -125,6 +125,11 @@ impl Scenario {
     /// Nodes that execute commands.
     pub(crate) fn working_nodes(&self) -> usize {
         self.nodes - usize::from(self.frozen)
+    }
+
+    /// Whether waiters have timers to rely on.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.polls > 0 || self.expiries > 0
     }
 
     pub(crate) fn has_faults(&self) -> bool {
