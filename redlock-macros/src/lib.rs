@@ -11,6 +11,8 @@ mod expand;
 mod future;
 mod item;
 mod key;
+mod keywords;
+mod mentions;
 mod output;
 #[cfg(test)]
 mod snapshots;

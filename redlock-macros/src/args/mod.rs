@@ -8,7 +8,9 @@ mod values;
 use self::table::{ALIASES, FAIR, Form, OPTIONS, Opt};
 use crate::duration::Time;
 use crate::errors::{self, Errors};
+use crate::mentions::Mentions;
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Ident, Lit, LitStr, Path, Token, token};
@@ -104,6 +106,24 @@ impl Args {
         let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
         let has_own_end = self.on_lost != Lost::Cancel || self.release != Release::Background;
         self.guard.is_none() && !has_own_outcome && !has_own_end
+    }
+
+    /// The names that all options but the key use.
+    pub(crate) fn mentions(&self) -> Mentions {
+        let mut mentions = Mentions::default();
+        let times = [self.ttl.as_ref(), self.wait.as_ref().and_then(Waiting::time)];
+        for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
+            mentions.add(time.to_token_stream());
+        }
+        let handler = match &self.on_contended {
+            Some(Contended::Handler(handler)) => Some(handler),
+            _ => None,
+        };
+        let expressions = [self.manager.as_ref(), self.on_error.as_ref(), handler];
+        for expression in expressions.into_iter().flatten() {
+            mentions.add(expression.to_token_stream());
+        }
+        mentions
     }
 
     /// The name of an option that was given, rightly or wrongly.

@@ -1,16 +1,17 @@
 //! What compiles and is probably not meant. One function per rule.
 
 use super::Form;
-use crate::args::{Args, Contended, Waiting};
+use crate::args::Args;
 use crate::bindings;
-use crate::duration::Time;
 use crate::item::Function;
 use crate::key::{Key, Root};
+use crate::mentions::Mentions;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::HashSet;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Expr, FnArg, Pat, PatType, Type};
+use syn::{FnArg, Pat, PatType, Type};
 
 /// A warning at the user's token.
 pub(crate) struct Warning {
@@ -19,24 +20,36 @@ pub(crate) struct Warning {
 }
 
 /// Applies every rule.
-pub(super) fn check(args: &Args, function: &Function, form: &Form, key: &Key) -> Vec<Warning> {
+pub(super) fn check(
+    args: &Args,
+    function: &Function,
+    form: &Form,
+    key: &Key,
+    in_options: &Mentions,
+    in_body: &Mentions,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    warnings.extend(key_is_the_same_for_all_calls(args, function, key));
+    warnings.extend(key_is_the_same_for_all_calls(args, function, key, in_options));
     warnings.extend(transaction_outlives_the_lock(function));
-    if matches!(form, Form::Async) {
+    let may_call_itself = in_body.have_called(&function.signature.ident.unraw().to_string());
+    if matches!(form, Form::Async) && may_call_itself {
         warnings.extend(call_waits_for_itself(function, key));
     }
     warnings
 }
 
 /// A function that is told which thing to work on, and locks all of them at once.
-fn key_is_the_same_for_all_calls(args: &Args, function: &Function, key: &Key) -> Option<Warning> {
+fn key_is_the_same_for_all_calls(
+    args: &Args,
+    function: &Function,
+    key: &Key,
+    in_options: &Mentions,
+) -> Option<Warning> {
     let literal = &args.key.as_ref()?.literal;
     if key.depends_on_the_call() {
         return None;
     }
-    let elsewhere = names_in_options(args);
-    let name = function.signature.inputs.iter().filter_map(identifier).find(|name| !elsewhere.contains(name))?;
+    let name = function.signature.inputs.iter().filter_map(identifier).find(|name| !in_options.have_variable(name))?;
     let message = format!(
         "no argument stands in this key, so all calls of `{}` exclude each other: write `key = \"{}:{{{name}}}\"`, or \
          `#[expect(deprecated)]` before the function if that is meant",
@@ -68,22 +81,6 @@ fn is_typed_identifier(ty: &Type) -> bool {
         }),
         _ => false,
     }
-}
-
-/// The names that other options use: a manager or a limit says nothing about what is locked.
-fn names_in_options(args: &Args) -> HashSet<String> {
-    let mut names = HashSet::new();
-    let times = [args.ttl.as_ref(), args.wait.as_ref().and_then(Waiting::time)];
-    let times = times.into_iter().flatten().map(Time::to_token_stream);
-    let handler = match &args.on_contended {
-        Some(Contended::Handler(handler)) => Some(handler),
-        _ => None,
-    };
-    let expressions = [args.manager.as_ref(), args.on_error.as_ref(), handler];
-    for tokens in times.chain(expressions.into_iter().flatten().map(Expr::to_token_stream)) {
-        bindings::mentioned(tokens, &mut names);
-    }
-    names
 }
 
 /// An attribute below this one expands later, and around it.

@@ -108,11 +108,19 @@ impl Writer<'_> {
         if !key.is_verbatim || (self.for_editor && key.captures_arguments()) {
             return Vec::new();
         }
-        let parts = key.parts.iter().map(|part| {
-            let (name, value) = (&part.name, self.part(part));
-            quote_spanned!(here()=> let #name = #value;)
-        });
-        parts.collect()
+        key.parts.iter().map(|part| self.capture(part)).collect()
+    }
+
+    /// An integer stands in the key as it is, which the compiler need not find out anew for each function. Its type is
+    /// named, because only the language's own has a text that is known here.
+    fn capture(&self, part: &Part) -> TokenStream {
+        let Part { name, root, plain, span, .. } = part;
+        if let (Root::Argument(argument), Some(integer)) = (root, plain) {
+            let (private, integer) = (self.private_at(*span), Ident::new(integer, *span));
+            return quote_spanned!(*span=> let #name: &#private::#integer = &#argument;);
+        }
+        let value = self.part(part);
+        quote_spanned!(here()=> let #name = #value;)
     }
 
     /// The values as arguments of `format_args!`, where a temporary in them lives long enough.
@@ -149,7 +157,12 @@ impl Writer<'_> {
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
-        quote_spanned!(*span=> #private::part(&#value).escaped(&[#(#escaped),*]))
+        match escaped.as_slice() {
+            // It is escaped anyhow.
+            [] => quote_spanned!(*span=> #private::part(&#value).escaped('%')),
+            [only] => quote_spanned!(*span=> #private::part(&#value).escaped(#only)),
+            several => quote_spanned!(*span=> #private::part(&#value).escaped_all(&[#(#several),*])),
+        }
     }
 
     fn is_argument(&self, path: &ExprPath) -> bool {
