@@ -36,6 +36,8 @@ pub(crate) struct Args {
     pub(crate) has_key: bool,
     /// The known names as they were written.
     names: Vec<Ident>,
+    /// Those that are refused whatever their values are.
+    unavailable: Vec<Ident>,
 }
 
 /// `"order:{id}"`, with `id = order.id` beside it or without.
@@ -131,6 +133,19 @@ impl Args {
         self.names.iter().find(|name| name.unraw() == option)
     }
 
+    /// The message, and that the option is not available in any case: one error for one token.
+    pub(crate) fn complete_message(&self, option: &Ident, message: &str) -> String {
+        let refused = self.unavailable.iter().any(|name| name == option);
+        if refused { format!("{message} (`{option}` is not available yet)") } else { message.to_owned() }
+    }
+
+    /// Refuses what is not available, but for options of which something was said already.
+    pub(crate) fn refuse_unavailable(&self, told: &[&Ident], errors: &mut Errors) {
+        for name in self.unavailable.iter().filter(|name| !told.contains(name)) {
+            errors.at(name.span(), format!("`{name}` is not available yet"));
+        }
+    }
+
     /// What to say of an option that does not exist. One that was meant to be the key is not missing as well.
     fn unknown(&mut self, name: &Ident, text: &str) -> String {
         if FAIR.contains(&text) {
@@ -164,7 +179,7 @@ impl Args {
         before_value(input, &name, option)?;
         (option.read)(self, input)?;
         if !option.is_available {
-            errors.at(name.span(), format!("`{name}` is not available yet"));
+            self.unavailable.push(name);
         }
         end_of_option(input)
     }

@@ -5,7 +5,7 @@ use super::tokens::{at, here};
 use crate::args::Waiting;
 use crate::duration::Time;
 use crate::key::{Named, Operand, Part, Root, Way};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
 use syn::spanned::Spanned;
@@ -24,7 +24,7 @@ impl Writer<'_> {
         let named = key.named.iter().map(|named| self.named(named));
         let captured = self.captured();
         let given = self.given();
-        let format = &key.format;
+        let format = if self.is_seen_by_an_editor() { &Literal::string("") } else { &key.format };
         let chosen = self.option(self.lock.args.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
             let __acquire = {
@@ -101,11 +101,9 @@ impl Writer<'_> {
     }
 
     /// The values under the names that the user's own literal captures.
-    ///
-    /// An editor that analyses the code captures the arguments themselves, and finds them from inside the string.
     fn captured(&self) -> Vec<TokenStream> {
         let key = &self.lock.key;
-        if !key.is_verbatim || (self.for_editor && key.captures_arguments()) {
+        if !key.is_verbatim || self.is_seen_by_an_editor() {
             return Vec::new();
         }
         key.parts.iter().map(|part| self.capture(part)).collect()

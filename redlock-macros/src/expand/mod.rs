@@ -12,11 +12,11 @@ use crate::arguments::{self, Arguments, Entry, Names};
 use crate::check::{Form, Lock, Warning};
 use crate::future::{self, Place, Returned};
 use crate::item::{Function, with_contents};
-use proc_macro2::{Group, Span, TokenStream};
+use proc_macro2::{Group, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Pat, ReturnType, Signature, Type};
+use syn::{LitStr, Pat, ReturnType, Signature, Type};
 
 /// The function with its lock. An editor gets code that it can navigate, which nobody runs.
 pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
@@ -29,6 +29,24 @@ pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
     }
     let signature = changed.as_ref().unwrap_or(signature);
     quote!(#(#attributes)* #(#inner)* #visibility #defaultness #signature #body)
+}
+
+/// The function as it was written, for an editor with its key.
+pub(crate) fn unlocked(item: TokenStream, key: Option<LitStr>) -> TokenStream {
+    let Some(key) = key else { return item };
+    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
+    if let Some(TokenTree::Group(body)) = tokens.last_mut() {
+        *body = with_contents(body, [seen_by_an_editor(&key.token()), body.stream()].into_iter().collect());
+    }
+    tokens.into_iter().collect()
+}
+
+/// The key as it was written, which an editor then finds the arguments in.
+///
+/// To complete a name an editor expands the attribute once more with some unknown name in its place, and looks where it
+/// was before: so this comes first in the function, whatever else is in it.
+fn seen_by_an_editor(key: &Literal) -> TokenStream {
+    quote_spanned!(here()=> ::core::format_args!(#key);)
 }
 
 struct Writer<'a> {
@@ -64,8 +82,9 @@ impl Writer<'_> {
     }
 
     fn warn_and_acquire(&self) -> TokenStream {
+        let seen = self.is_seen_by_an_editor().then(|| seen_by_an_editor(&self.lock.key.format));
         let warnings = self.lock.warnings.iter().map(warn);
-        warnings.chain([self.acquire()]).collect()
+        seen.into_iter().chain(warnings).chain([self.acquire()]).collect()
     }
 
     /// The body of an `async fn`: its future owns the arguments, so that they are gone before the lock is.
@@ -125,6 +144,10 @@ impl Writer<'_> {
             Some(quote_spanned!(here()=> #whole #(#cfg)* #allowed let #pattern = #variable; #used))
         });
         captured.into_iter().chain(rebound).collect()
+    }
+
+    fn is_seen_by_an_editor(&self) -> bool {
+        self.for_editor && self.lock.key.captures_arguments()
     }
 
     fn names(&self) -> Names<'_> {
