@@ -16,7 +16,7 @@ pub struct Run {
 /// Far more states than any search of the test run has.
 const TEST_LIMITS: Limits = Limits { states: 20_000_000, progress: false };
 
-/// Takes about 6 GB.
+/// Takes up to 9 GB.
 const LONG_LIMITS: Limits = Limits { states: 200_000_000, progress: true };
 
 /// What `cargo test` searches: two tokens on three nodes with every kind of fault, and any node by itself.
