@@ -42,13 +42,13 @@
 //! | 3 | 3 | 0 | 0 | 0 | 1 | 12 770 938 | 49 |
 //!
 //! Not exhausted: three tokens on three nodes with more of these at once, or with no bound on expiries and polls. For
-//! these, exclusion rests on the single node, where at most two commands were unanswered per connection, and progress on
-//! the bounds above.
+//! these, exclusion rests on the single node (at most two unanswered commands per connection; with a cut, two tokens), and
+//! progress on the bounds above.
 //!
 //! # What this cannot notice
 //!
-//! The tests switch off each rule in [`lock::Rule`] and expect a violation. Out of reach here, and left to the seeded
-//! simulation:
+//! The tests switch off the rules in [`lock::Rule`] one at a time and expect a violation, except for the one about
+//! `EXTEND`. Out of reach here, and left to the seeded simulation:
 //!
 //! | rule | why |
 //! |---|---|
