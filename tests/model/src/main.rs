@@ -8,7 +8,7 @@ use redlock_model::search::Outcome;
 
 fn main() -> ExitCode {
     if std::env::args().skip(1).ne(["long"]) {
-        eprintln!("usage: redlock-model long\n\nSearches the models with three tokens; takes up to 6 GB and an hour.");
+        eprintln!("usage: redlock-model long\n\nSearches the models with three tokens; takes up to 9 GB and an hour.");
         return ExitCode::from(2);
     }
     let locks = of_the_long_run().into_iter().map(|run| report(run.name, || search_long(&run.scenario)));

@@ -81,13 +81,13 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
 /// The fencing numbers of the test run.
 #[must_use]
 pub fn fencing(variant: Variant) -> Fencing {
-    Fencing { tokens: 2, repeats: true, variant }
+    Fencing { tokens: 2, repeats: true, retries: true, variant }
 }
 
 /// The fencing numbers of the long run.
 #[must_use]
 pub fn fencing_of_three() -> Fencing {
-    Fencing { tokens: 3, repeats: false, variant: Variant::Protocol }
+    Fencing { tokens: 3, repeats: false, retries: false, variant: Variant::Protocol }
 }
 
 /// Searches as far as a test may.
