@@ -72,7 +72,7 @@ fn busy(error: LockError) -> Answer {
     Answer::Busy(error.to_string())
 }
 
-#[distributed_lock(key = "handled", wait = none, ttl = 100ms, on_contended = busy, on_error = |_| Answer::Failed)]
+#[distributed_lock(key = "handled", wait = none, ttl = 100ms, renew = false, on_contended = busy, on_error = |_| Answer::Failed)]
 async fn by_path(forever: bool) -> Answer {
     if forever { std::future::pending().await } else { Answer::Done }
 }
