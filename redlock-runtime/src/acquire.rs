@@ -30,7 +30,7 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Se
     let seat = match LocalQueue::enter(core, &call.key, call.ttl, call.wait != Wait::None) {
         Entered::First(seat) => seat,
         Entered::Behind(ticket) => {
-            // From now on the lock is passed on in here, and others can wait in vain until they are heard of.
+            // Who has the lock passes it on here until it hears of others: so it must be able to hear.
             core.listen();
             call.stand_in_line(ticket).await?
         }

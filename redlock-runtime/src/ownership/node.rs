@@ -305,8 +305,9 @@ impl NodeStanding {
 
     /// Why the node does not count, if it does not, after it had `patience` to answer.
     pub(super) fn reason(&self, now: Instant, patience: Duration) -> Option<NodeError> {
-        let silence =
-            || if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered };
+        let silence = || {
+            if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered }
+        };
         match self.vote {
             Vote::NotOurs => Some(NodeError::Held),
             Vote::Granted if !self.is_awaited() => self.failure.clone(),

@@ -143,6 +143,45 @@ async fn a_process_that_passes_its_lock_on_gives_way_to_others() {
     }
 }
 
+/// How many of the calls in line are served before another manager that is known to wait.
+async fn served_before_another(passes: u32, time: Duration) -> usize {
+    let nodes = Nodes::start(1).await;
+    let theirs = connected(builder(nodes.urls()).local_handover(passes, time), &nodes).await;
+    let ours = manager(&nodes).await;
+    let held = acquired_everywhere(&theirs, &nodes, KEY).await;
+    let other = waiting(&ours, patient(KEY));
+    wait_until_queued(&nodes, KEY, 1).await;
+    let served = Arc::new(AtomicUsize::new(0));
+    let mut line = JoinSet::new();
+    for call in line_up(&theirs, KEY, LINE).await {
+        let served = Arc::clone(&served);
+        line.spawn(async move {
+            let _guard = obtained(call).await;
+            served.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    // The answer tells of the other one, should its wake-up be late.
+    held.extend().await.unwrap();
+    drop(held);
+    let guard = obtained(other).await;
+    let before = served.load(Ordering::Relaxed);
+    drop(guard);
+    line.join_all().await;
+    assert_nothing_left(&ours, &nodes).await;
+    before
+}
+
+const LINE: usize = 8;
+
+#[tokio::test]
+async fn the_local_handover_is_as_configured() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let table = [(0, LONG, 0), (3, LONG, 3), (u32::MAX, LONG, LINE), (u32::MAX, Duration::ZERO, 0)];
+    for (passes, time, expected) in table {
+        assert_eq!(served_before_another(passes, time).await, expected, "{passes} passes, {time:?}");
+    }
+}
+
 #[tokio::test]
 async fn calls_that_give_up_anywhere_in_line_are_passed_over() {
     let nodes = Nodes::start(3).await;
