@@ -7,7 +7,7 @@ use crate::waiters::{
 use redlock_runtime::{LockManager, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 const KEY: &str = "order:7";
@@ -66,7 +66,7 @@ async fn a_contended_lock_is_four_commands_on_each_node() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
-        let mut fewest = u64::MAX;
+        let (mut fewest, mut shortest) = (u64::MAX, Duration::MAX);
         // The safety poll of a second is no part of a hand-over, and may fall into one when the machine is busy.
         for round in 0..3 {
             let key = format!("order:{round}");
@@ -74,14 +74,19 @@ async fn a_contended_lock_is_four_commands_on_each_node() {
             reset_counts(&nodes).await;
             let call = waiting(&ours, patient(&key));
             wait_until_queued(&nodes, &key, 1).await;
+            let released = Instant::now();
             held.release().await.unwrap();
-            obtained(call).await.release().await.unwrap();
+            let guard = obtained(call).await;
+            shortest = shortest.min(released.elapsed());
+            guard.release().await.unwrap();
             nodes.assert_empty(PATIENCE).await;
             barrier(&nodes).await;
             // The release by the other one is not counted, the first try by a plain SET is.
             fewest = fewest.min(most_scripts(&nodes).await);
         }
         assert_eq!(fewest, 4, "{size} nodes: the first try, a place in the queue, a lease, and the release");
+        // Nobody who was not woken has it before the safety poll.
+        assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
         assert_nothing_left(&ours, &nodes).await;
     }
 }

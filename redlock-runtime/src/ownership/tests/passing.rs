@@ -111,6 +111,6 @@ async fn a_quarter_of_the_ttl_must_be_left_for_the_next() {
     assert!(scene.standing.is_passable(scene.now()));
     advance(Duration::from_millis(1)).await;
     assert!(!scene.standing.is_passable(scene.now()));
-    [0, 1].map(|node| scene.hear(node, EXTEND, EXTENDED));
+    (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     assert!(scene.standing.is_passable(scene.now()));
 }

@@ -48,7 +48,7 @@ async fn a_claim_that_cannot_be_confirmed_is_asked_about_before_it_ends() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_comes_late_is_confirmed_while_the_lock_is_held() {
     let mut scene = Scene::waiting(3).await;
-    [0, 1].map(|node| scene.hear(node, ACQUIRE, GRANTED));
+    (0..2).for_each(|node| scene.hear(node, ACQUIRE, GRANTED));
     scene.hear(2, ACQUIRE, QUEUED);
     let now = scene.now();
     scene.standing.hold(now);

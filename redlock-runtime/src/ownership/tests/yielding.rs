@@ -34,7 +34,7 @@ async fn a_minority_is_yielded_at_once_and_a_majority_never() {
         assert_eq!(scene.wants(), expected, "{replies:?}");
     }
     let mut scene = Scene::waiting(3).await;
-    [0, 1].map(|node| scene.claim(node));
+    (0..2).for_each(|node| scene.claim(node));
     assert_eq!(scene.wants(), [confirm, confirm, None], "the third one is not asked while the others are confirmed");
 }
 
@@ -129,6 +129,6 @@ async fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token(
     assert!(scene.is_won());
     let mut scene = beaten(3).await;
     scene.hear(1, ACQUIRE, BEATEN);
-    [0, 1].map(|node| scene.fail(node, YIELD, disconnected()));
+    (0..2).for_each(|node| scene.fail(node, YIELD, disconnected()));
     assert!(scene.standing.is_spoilt());
 }
