@@ -1,7 +1,7 @@
 //! Lines in memory: whoever leaves, and in whatever way, the entry of the key ends with the last one.
 
-use super::LocalQueue;
-use crate::{LockError, LockManager, LockRequest, Wait};
+use super::{Entered, LocalQueue};
+use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
 use std::sync::PoisonError;
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
@@ -84,6 +84,24 @@ async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over
     }
     let waited = manager.core.clock.now().since(begun);
     assert!(waited < TTL + Duration::from_millis(10), "{waited:?}");
+    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
+    let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
+    let held = manager.acquire(request()).await.unwrap();
+    let ticket = || match LocalQueue::enter(&manager.core, &key, TTL, true) {
+        Entered::Behind(ticket) => ticket,
+        Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
+    };
+    let [first, second] = [ticket(), ticket()];
+    assert!(first.take_over().is_none());
+    tokio::time::advance(TTL).await;
+    assert!(second.take_over().is_none());
+    let seat = first.take_over().unwrap();
+    assert!(second.take_over().is_none(), "whoever took over has the seat, and has yet to take the lock");
+    drop((held, seat, first, second));
     assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
 }
 

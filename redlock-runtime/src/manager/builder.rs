@@ -122,9 +122,9 @@ impl LockManagerBuilder {
     /// How often, and for how long, calls of this manager may hand a lock over to one another while callers elsewhere
     /// wait for it: until either limit is reached. Default: 16 times or 20 ms, counted from when the others are heard of.
     ///
-    /// A local handover takes about a microsecond and sends nothing; one to another process takes a round trip at each
-    /// node. So larger limits let more calls through in all, and smaller ones serve callers nearer to the order in
-    /// which they came. Zero passes, or no time, give way to others at once.
+    /// A local handover sends nothing; one to another process takes two round trips and more. So larger limits let more
+    /// calls through in all, and smaller ones serve callers nearer to the order in which they came. Zero passes, or no
+    /// time, give way to others at once.
     ///
     /// Whatever the limits, a lock that nobody else is known to wait for goes round here for one `ttl` at most, then
     /// it is released and taken anew.

@@ -1,6 +1,8 @@
 //! Waiting inside of one manager: in line, in memory, and without a command from one to the next.
 
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, barrier, manager, wait_until_queued};
+use crate::support::{
+    SIZES, acquired_everywhere, assert_nothing_left, barrier, builder, connected, manager, wait_until_queued,
+};
 use crate::waiters::{
     Waiting, cancelled, line_up, most_scripts, obtained, patient, queue, reset_counts, wait_until_no_queue, waiting,
 };
