@@ -9,7 +9,7 @@ use crate::waiters::{
     waiting,
 };
 use redlock_runtime::{LockError, LockGuard, LockRequest};
-use redlock_tests::{Flow, Nodes, PATIENCE, eventually_eq};
+use redlock_tests::{Flow, Nodes, PATIENCE, RedisServer, eventually_eq};
 use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
@@ -238,22 +238,24 @@ async fn a_lock_granted_to_a_token_that_nobody_has_any_more_is_given_back() {
     assert_nothing_left(&ours, &nodes).await;
 }
 
+async fn wait_with_frozen_nodes(size: usize, frozen: usize) {
+    let nodes = Nodes::start(size).await;
+    let brief = builder(nodes.urls()).node_timeout(Duration::from_millis(20));
+    let (holder, ours) = (manager(&nodes).await, connected(brief, &nodes).await);
+    let held = acquired_everywhere(&holder, &nodes, KEY).await;
+    let call = waiting(&ours, LockRequest::new(KEY).wait(Duration::from_secs(2)));
+    wait_until_queued(&nodes, KEY, 1).await;
+    nodes[..frozen].iter().for_each(RedisServer::freeze);
+    let error = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. } | LockError::NoQuorum { .. }), "{error:?}");
+    nodes[..frozen].iter().for_each(RedisServer::thaw);
+    wait_until_no_queue(&nodes, KEY).await;
+    held.release().await.unwrap();
+    assert_nothing_left(&ours, &nodes).await;
+}
+
 #[tokio::test]
-async fn the_wait_covers_frozen_nodes() {
-    for (size, frozen) in [(1, 1), (3, 2)] {
-        let nodes = Nodes::start(size).await;
-        let brief = builder(nodes.urls()).node_timeout(Duration::from_millis(20));
-        let (holder, ours) = (manager(&nodes).await, connected(brief, &nodes).await);
-        let held = acquired_everywhere(&holder, &nodes, KEY).await;
-        let wait = Duration::from_millis(300);
-        let call = waiting(&ours, LockRequest::new(KEY).wait(wait));
-        wait_until_queued(&nodes, KEY, 1).await;
-        nodes[..frozen].iter().for_each(redlock_tests::RedisServer::freeze);
-        let error = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
-        assert!(matches!(error, LockError::TimedOut { .. } | LockError::NoQuorum { .. }), "{error:?}");
-        nodes[..frozen].iter().for_each(redlock_tests::RedisServer::thaw);
-        wait_until_no_queue(&nodes, KEY).await;
-        held.release().await.unwrap();
-        assert_nothing_left(&ours, &nodes).await;
-    }
+async fn the_wait_ends_although_nodes_are_frozen() {
+    // Defect 7: a wait that does not cover the commands. With a majority frozen, its end is about a second of silence.
+    tokio::join!(wait_with_frozen_nodes(1, 1), wait_with_frozen_nodes(3, 1), wait_with_frozen_nodes(3, 2));
 }

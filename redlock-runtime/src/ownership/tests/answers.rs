@@ -124,10 +124,10 @@ async fn a_majority_of_the_leases_decides_and_not_of_the_votes() {
 async fn a_lease_that_is_as_good_as_over_is_not_won() {
     let mut scene = Scene::new(1);
     scene.hear(0, SET, GRANTED);
-    let useful = TERMS.provable(scene.now()).since(scene.now()) - TTL / 20;
+    let useful = scene.provable().saturating_sub(TTL / 20);
     advance(useful).await;
     assert!(scene.is_won());
-    advance(Duration::from_millis(1)).await;
+    advance(MILLISECOND).await;
     assert!(!scene.is_won());
 }
 

@@ -19,6 +19,7 @@ use tokio::time::advance;
 
 const TTL: Duration = Duration::from_secs(10);
 const NODE_TIMEOUT: Duration = Duration::from_millis(50);
+const MILLISECOND: Duration = Duration::from_millis(1);
 const TERMS: Terms = Terms { ttl: TTL, drift_factor: 0.01, node_timeout: NODE_TIMEOUT, rules: Rules { without: None } };
 
 const SET: Verb = Verb::SetNx { ttl: TTL };
@@ -106,6 +107,11 @@ impl Scene {
 
     fn is_won(&self) -> bool {
         self.standing.is_won(self.now())
+    }
+
+    /// How long the lock is provably held when it is taken now.
+    fn provable(&self) -> Duration {
+        TERMS.provable(self.now()).since(self.now())
     }
 
     /// How long until there is something to do.

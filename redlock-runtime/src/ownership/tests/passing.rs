@@ -25,7 +25,7 @@ async fn a_lock_that_nobody_else_wants_is_passed_on_for_one_ttl_in_all() {
     for _ in 0..10 {
         assert_eq!(passes(&mut scene), 100);
         // The lease is made longer, and still the token is not passed on for ever.
-        advance(TTL / 10 - Duration::from_millis(1)).await;
+        advance((TTL / 10).saturating_sub(MILLISECOND)).await;
         (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     }
     assert!(pass(&mut scene));
@@ -53,11 +53,11 @@ async fn a_lock_that_others_want_is_passed_on_a_few_times() {
 async fn a_lock_that_others_want_is_passed_on_for_a_short_time() {
     let mut scene = Scene::holding(3);
     contend(&mut scene);
-    advance(BUDGET.time - Duration::from_millis(1)).await;
+    advance(BUDGET.time.saturating_sub(MILLISECOND)).await;
     // More of them wait; the time counts from the first.
     contend(&mut scene);
     assert!(pass(&mut scene));
-    advance(Duration::from_millis(1)).await;
+    advance(MILLISECOND).await;
     assert!(!pass(&mut scene));
 }
 
@@ -95,21 +95,21 @@ async fn a_place_in_the_queue_is_passed_on_and_a_first_try_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_has_run_out_is_not_passed_on() {
     let mut scene = Scene::holding(1);
-    let valid = TERMS.provable(scene.now()).since(scene.now());
-    advance(valid - Duration::from_millis(1)).await;
+    let valid = scene.provable();
+    advance(valid.saturating_sub(MILLISECOND)).await;
     assert!(pass(&mut scene));
     assert!(!scene.standing.is_passable(scene.now()), "but too little is left for a whole body");
-    advance(Duration::from_millis(1)).await;
+    advance(MILLISECOND).await;
     assert!(!pass(&mut scene));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_quarter_of_the_ttl_must_be_left_for_the_next() {
     let mut scene = Scene::holding(3);
-    let valid = TERMS.provable(scene.now()).since(scene.now());
-    advance(valid - TTL / 4 - Duration::from_millis(1)).await;
+    let valid = scene.provable();
+    advance(valid.saturating_sub(TTL / 4 + MILLISECOND)).await;
     assert!(scene.standing.is_passable(scene.now()));
-    advance(Duration::from_millis(1)).await;
+    advance(MILLISECOND).await;
     assert!(!scene.standing.is_passable(scene.now()));
     (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     assert!(scene.standing.is_passable(scene.now()));

@@ -12,10 +12,11 @@ async fn beaten(nodes: usize) -> Scene {
 
 #[tokio::test(start_paused = true)]
 async fn a_minority_is_yielded_at_once_and_a_majority_never() {
-    // Who of three nodes has granted, whether a smaller token waits there, and what they are asked next.
+    /// What three nodes have answered, and what they are asked next.
+    type Row = ([Option<Reply>; 3], [Option<Verb>; 3]);
     let (vote, first) = (Some(GRANTED), Some(BEATEN));
     let (ask, confirm, give) = (Some(ACQUIRE), Some(EXTEND), Some(YIELD));
-    let table: [([Option<Reply>; 3], [Option<Verb>; 3]); 6] = [
+    let table: [Row; 6] = [
         ([None, None, None], [ask, ask, ask]),
         ([vote, None, None], [None, ask, ask]),
         ([first, None, None], [give, ask, ask]),
