@@ -24,6 +24,7 @@ mod local_line;
 mod network;
 mod queue;
 mod servers;
+mod storm;
 mod support;
 mod tls;
 mod waiters;
