@@ -1,115 +1,263 @@
-//! The memory node and a real Redis node answer every sequence of commands alike.
+//! The memory node and a real Redis node answer and publish alike, whatever the sequence of commands.
 //!
-//! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours, next to which the
-//! time that a test takes is nothing: on the server by shortening the expiry of every key.
+//! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
+//! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
 use crate::clock::Clock;
-use crate::node::memory::MemoryNode;
+use crate::node::memory::State;
 use crate::node::redis::{RedisNode, endpoint::Endpoint};
-use crate::node::{Command, Node, Reply, Subject, Verb};
+use crate::node::wakeup::channel;
+use crate::node::{Command, Environment, Node, Notice, Reply, Subject, Verb, Wakeup};
 use crate::token::{ManagerId, OwnerToken};
+use crate::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
+use redis::{Commands, PubSub};
 use redlock_tests::RedisServer;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
 /// Runs the one sequence that this seed makes.
 const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
-const SEQUENCES: u64 = 200;
-const STEPS: usize = 60;
-const KEYS: [&str; 3] = ["order:7", "order:8", "{order}\n9"];
-const TOKENS: usize = 3;
+const SEQUENCES: u64 = 120;
+const STEPS: usize = 80;
+const KEYS: [&str; 3] = ["order:7", "order:{8}", "a}\n9"];
+const MANAGERS: usize = 3;
+const TOKENS: usize = 5;
 const HOUR: Duration = Duration::from_secs(3600);
+/// Two of them outlast a queue, one does not.
+const WHILE: Duration = Duration::from_secs(20);
+/// More than a sequence takes.
+const TOLERANCE: Duration = Duration::from_secs(5);
+/// Ends what was published so far.
+const MARK: &str = "mark";
 
 /// What the nodes are asked, or what happens to them.
 #[derive(Debug)]
 enum Step {
-    Ask { verb: Verb, key: usize, token: usize },
-    Pass { hours: u32 },
+    Ask {
+        verb: Verb,
+        key: usize,
+        token: usize,
+    },
+    /// A manager begins to listen, or stops.
+    Turn {
+        manager: usize,
+    },
+    Pass(Duration),
 }
 
 impl Step {
     fn random(random: &mut Rng) -> Self {
-        // Half hours, so that no lease ever ends at the very moment at which it is asked for.
+        // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = HOUR * random.u32(0..4) + HOUR / 2;
-        let verb = match random.u32(0..10) {
-            0..=3 => Verb::SetNx { ttl },
-            4..=6 => Verb::Extend { ttl },
-            7..=8 => Verb::Release,
-            _ => return Self::Pass { hours: random.u32(1..4) },
+        let claim = HOUR * random.u32(0..2) + HOUR / 4;
+        let verb = match random.u32(0..32) {
+            0..=1 => Verb::SetNx { ttl },
+            2..=13 => Verb::Acquire { ttl, claim },
+            14..=17 => Verb::Extend { ttl },
+            18..=23 => Verb::Yield { claim },
+            24..=27 => Verb::Release { claim },
+            28..=29 => return Self::Pass(WHILE),
+            30 => return Self::Pass(HOUR * random.u32(1..4)),
+            _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         Self::Ask { verb, key: random.usize(0..KEYS.len()), token: random.usize(0..TOKENS) }
     }
 }
 
-struct Pair {
-    memory: Node,
-    redis: Node,
-    /// Blocks, since nothing but the virtual clock may move tokio's timers.
+/// One of the two, with what it has published so far.
+struct Memory {
+    clock: Clock,
+    state: State,
+    token_clock: TokenClock,
+    listening: HashSet<String>,
+    published: Vec<Wakeup>,
+}
+
+impl Memory {
+    fn execute(&mut self, command: &Command) -> Reply {
+        let Self { clock, state, token_clock, listening, published } = self;
+        let (reply, seen) = state.execute(clock.now(), command, &mut |channel, wakeup| {
+            let receivers = usize::from(listening.contains(channel));
+            published.extend((receivers > 0).then_some(wakeup));
+            receivers
+        });
+        if let Some(seen) = seen {
+            token_clock.observe(seen);
+        }
+        reply
+    }
+}
+
+/// The other.
+struct Redis {
+    node: Node,
+    token_clock: Arc<TokenClock>,
+    /// Block, since nothing but the virtual clock may move tokio's timers.
     server: redis::Connection,
+    subscriber: PubSub<'static>,
+}
+
+impl Redis {
+    async fn start(server: &RedisServer, manager: ManagerId) -> Self {
+        let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
+        let token_clock = Arc::new(at_the_beginning());
+        let environment = Environment {
+            manager,
+            token_clock: Arc::clone(&token_clock),
+            changed: Arc::default(),
+            deliver: Arc::new(|_| {}),
+        };
+        let node = Node::Redis(RedisNode::start(endpoint, environment, &Handle::current()));
+        node.up().await;
+        let client = redis::Client::open(server.url()).unwrap();
+        let mut subscriber = Box::leak(Box::new(client.get_connection().unwrap())).as_pubsub();
+        subscriber.subscribe(MARK).unwrap();
+        Self { node, token_clock, server: client.get_connection().unwrap(), subscriber }
+    }
+
+    /// What was published since the last time.
+    fn published(&mut self) -> Vec<Wakeup> {
+        let _: i64 = self.server.publish(MARK, "").unwrap();
+        let mut published = Vec::new();
+        loop {
+            let message = self.subscriber.get_message().unwrap();
+            if message.get_channel_name() == MARK {
+                return published;
+            }
+            let wakeup = Wakeup::parse(str::from_utf8(message.get_payload_bytes()).unwrap()).unwrap();
+            assert_eq!(message.get_channel_name(), channel(wakeup.subject.token.manager()));
+            published.push(wakeup);
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        // In the past, Redis expires the key at once.
+        let shorten = "for _, key in ipairs(redis.call('KEYS', '*')) do
+            redis.call('PEXPIRE', key, redis.call('PTTL', key) - ARGV[1])
+        end";
+        let millis = u64::try_from(time.as_millis()).unwrap();
+        redis::cmd("EVAL").arg(shorten).arg(0).arg(millis).exec(&mut self.server).unwrap();
+    }
+}
+
+struct Pair {
+    memory: Memory,
+    redis: Redis,
+    managers: [ManagerId; MANAGERS],
     tokens: Vec<OwnerToken>,
-    seen: Vec<Reply>,
+    seen: BTreeSet<&'static str>,
 }
 
 impl Pair {
     async fn start(server: &RedisServer) -> Self {
-        let memory = Node::Memory(Arc::new(MemoryNode::new(Clock::tokio())));
-        let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
-        let redis = Node::Redis(RedisNode::start(endpoint, "differential".into(), Arc::default(), &Handle::current()));
-        redis.up().await;
-        let manager = ManagerId::random();
-        let tokens = (0..TOKENS).map(|_| OwnerToken::new(manager)).collect();
-        let server = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
-        Self { memory, redis, server, tokens, seen: Vec::new() }
+        let managers = [(); MANAGERS].map(|()| ManagerId::random());
+        let memory = Memory {
+            clock: Clock::tokio(),
+            state: State::default(),
+            token_clock: at_the_beginning(),
+            listening: HashSet::new(),
+            published: Vec::new(),
+        };
+        let redis = Redis::start(server, managers[0]).await;
+        Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
     }
 
-    async fn ask(&self, verb: Verb, key: usize, token: usize) -> (Reply, Reply) {
+    async fn ask(&mut self, verb: Verb, key: usize, token: usize) {
         let subject = Subject { key: KEYS[key].into(), token: self.tokens[token] };
         let command = Command { verb, subject: Arc::new(subject) };
-        (self.memory.send(command.clone()).await.unwrap(), self.redis.send(command).await.unwrap())
+        let reply = self.memory.execute(&command);
+        let answer = self.redis.node.send(command).await.unwrap();
+        assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
+        assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
+        let published = std::mem::take(&mut self.memory.published);
+        assert_eq!(published, self.redis.published(), "memory left, Redis right");
+        self.seen.insert(kind(answer));
+        self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
+            Notice::Granted => "claim",
+            Notice::Contended { .. } => "notice",
+        }));
     }
 
-    async fn pass(&mut self, hours: u32) {
-        tokio::time::advance(HOUR * hours).await;
-        for key in KEYS {
-            let left: i64 = redis::cmd("PTTL").arg(key).query(&mut self.server).unwrap();
-            if left > 0 {
-                // In the past, Redis expires the key at once.
-                let left = left - i64::from(hours) * 3_600_000;
-                redis::cmd("PEXPIRE").arg(key).arg(left).exec(&mut self.server).unwrap();
-            }
+    fn turn(&mut self, manager: usize) {
+        let channel = channel(&self.managers[manager].to_string());
+        if self.memory.listening.remove(&channel) {
+            self.redis.subscriber.unsubscribe(&channel).unwrap();
+        } else {
+            self.redis.subscriber.subscribe(&channel).unwrap();
+            self.memory.listening.insert(channel);
         }
+    }
+
+    async fn pass(&mut self, time: Duration) {
+        tokio::time::advance(time).await;
+        self.redis.pass(time);
     }
 
     async fn run(&mut self, seed: u64) {
         let mut random = Rng::with_seed(seed);
+        // Later than those of the sequence before, so that the clocks start anew.
+        let millis = (seed + 1) * 1000;
+        let tokens = (0..).map(|i| OwnerToken::new(self.managers[i % MANAGERS], TokenTime::new(millis + i as u64, 0)));
+        self.tokens = tokens.take(TOKENS).collect();
         for step in 0..STEPS {
             let next = Step::random(&mut random);
+            println!("{SEED}={seed}, step {step}: {next:?}");
             match next {
-                Step::Pass { hours } => self.pass(hours).await,
-                Step::Ask { verb, key, token } => {
-                    let (memory, redis) = self.ask(verb, key, token).await;
-                    assert_eq!(
-                        memory, redis,
-                        "memory and Redis differ at step {step}, {next:?}; replay: {SEED}={seed}"
-                    );
-                    if !self.seen.contains(&redis) {
-                        self.seen.push(redis);
-                    }
-                }
+                Step::Pass(time) => self.pass(time).await,
+                Step::Turn { manager } => self.turn(manager),
+                Step::Ask { verb, key, token } => self.ask(verb, key, token).await,
             }
         }
     }
 
     /// Both empty again: whatever is there belongs to one of the tokens.
-    async fn clear(&self) {
+    async fn clear(&mut self) {
         for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
-            let (memory, redis) = self.ask(Verb::Release, key, token).await;
-            assert_eq!(memory, redis);
+            self.ask(Verb::Release { claim: HOUR }, key, token).await;
         }
+        assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut self.redis.server).unwrap(), 0);
     }
 }
+
+/// A clock that shows nothing but what it sees.
+fn at_the_beginning() -> TokenClock {
+    TokenClock::skewed(Clock::Boot, i64::MIN)
+}
+
+fn are_alike(memory: Reply, redis: Reply) -> bool {
+    let are_close = |left: Option<Duration>, right: Option<Duration>| {
+        left.zip(right).is_some_and(|(left, right)| left.abs_diff(right) < TOLERANCE)
+    };
+    match (memory, redis) {
+        (Reply::Queued { left, rank }, Reply::Queued { left: other, rank: other_rank }) => {
+            are_close(left, other) && rank == other_rank
+        }
+        (Reply::Yielded { left }, Reply::Yielded { left: other }) => are_close(left, other),
+        _ => memory == redis,
+    }
+}
+
+fn kind(reply: Reply) -> &'static str {
+    match reply {
+        Reply::Granted { smaller: false } => "granted",
+        Reply::Granted { smaller: true } => "granted before a smaller one",
+        Reply::Held => "held",
+        Reply::Queued { rank: 0, .. } => "first in the queue",
+        Reply::Queued { .. } => "queued",
+        Reply::Extended { waiters: 0 } => "extended",
+        Reply::Extended { .. } => "extended, others wait",
+        Reply::Kept => "kept",
+        Reply::Yielded { .. } => "yielded",
+        Reply::Released => "released",
+        Reply::NotOwner => "not owner",
+    }
+}
+
+/// Every kind, and both kinds of wake-ups.
+const KINDS: usize = 13;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {
@@ -122,6 +270,5 @@ async fn memory_and_redis_answer_alike() {
         pair.run(seed).await;
         pair.clear().await;
     }
-    let every = [Reply::Granted, Reply::Held, Reply::Extended, Reply::Released, Reply::NotOwner];
-    assert!(one.is_some() || every.iter().all(|reply| pair.seen.contains(reply)), "only {:?} were seen", pair.seen);
+    assert!(one.is_some() || pair.seen.len() == KINDS, "only {:?} were seen", pair.seen);
 }
