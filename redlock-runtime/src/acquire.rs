@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// The least time between two looks at a lease that is about to run out.
+const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+
 /// # Cancel safety
 /// Dropped at any await, it leaves nothing behind: the [`Seat`] and the [`Ticket`] see to that.
 pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Seat, LockError> {
@@ -51,12 +54,20 @@ impl<'c> Call<'c> {
         Ok(Self { core, key, ttl, wait, begun: core.clock.now() })
     }
 
-    async fn stand_in_line(&self, ticket: Ticket) -> Result<Seat, LockError> {
-        let seat = match self.left() {
-            None => ticket.await,
-            Some(left) => timeout(left, ticket).await.map_err(|_| self.timed_out())?,
-        };
-        seat.map_err(|Ended| LockError::Closed)
+    async fn stand_in_line(&self, mut ticket: Ticket) -> Result<Seat, LockError> {
+        loop {
+            let left = self.left().unwrap_or(Duration::MAX);
+            let lease = self.core.local.lease_left(&self.key).unwrap_or(self.ttl).max(SHORTEST_LOOK);
+            if let Ok(seat) = timeout(lease.min(left), &mut ticket).await {
+                return seat.map_err(|Ended| LockError::Closed);
+            }
+            if let Some(seat) = ticket.take_over() {
+                return Ok(seat);
+            }
+            if left <= lease {
+                return Err(self.timed_out());
+            }
+        }
     }
 
     /// Makes the lock of this process that of this call.

@@ -6,6 +6,8 @@
 
 mod build;
 mod report;
+#[path = "../common/result_file.rs"]
+mod result_file;
 mod source;
 
 use build::{Mode, Scratch};

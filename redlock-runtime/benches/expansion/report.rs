@@ -1,9 +1,9 @@
 //! The table, and the ratios it is for.
 
 use crate::build::Mode;
+use crate::result_file::{self, verdict};
 use crate::source::Variant;
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
 pub(crate) struct Report {
@@ -29,11 +29,7 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/expansion.md");
-        let text = format!(
-            "# The attribute at compile time\n\nWritten by `cargo bench -p redlock-runtime --bench expansion`.\n\n{self}"
-        );
-        std::fs::write(path, text).expect("the table can be written");
+        result_file::write("expansion", "The attribute at compile time", self);
     }
 
     /// The median of all turns.
@@ -52,10 +48,6 @@ impl Report {
         let pairs = self.futures(Variant::Ours).iter().zip(self.futures(Variant::Plain));
         pairs.map(|(ours, plain)| ours.saturating_sub(*plain)).max().unwrap_or_default()
     }
-}
-
-const fn verdict(is_met: bool) -> &'static str {
-    if is_met { "reached" } else { "**missed**" }
 }
 
 impl fmt::Display for Report {

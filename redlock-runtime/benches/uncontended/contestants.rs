@@ -1,7 +1,6 @@
 //! The ways to take and give back a lock that are compared.
 
-use redis::aio::MultiplexedConnection;
-use redis::{Client, Cmd, Value, cmd};
+use crate::raw::Raw;
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use redlock_tests::Nodes;
 use std::future::Future;
@@ -28,54 +27,9 @@ pub(crate) struct Ours(LockManager);
 /// rslock, with its own connections.
 pub(crate) struct Rslock(rslock::LockManager);
 
-const COMPARE_AND_DELETE: &str =
-    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
-
-#[derive(Clone)]
-struct Raw {
-    connections: Vec<MultiplexedConnection>,
-    digest: String,
-}
-
-impl Raw {
-    async fn connect(nodes: &Nodes) -> Self {
-        let (mut connections, mut digest) = (Vec::new(), String::new());
-        for url in nodes.urls() {
-            let client = Client::open(url).expect("the harness gives valid URLs");
-            let mut connection = client.get_multiplexed_async_connection().await.expect("connects");
-            let load = cmd("SCRIPT").arg("LOAD").arg(COMPARE_AND_DELETE).to_owned();
-            digest = load.query_async(&mut connection).await.expect("loads the script");
-            connections.push(connection);
-        }
-        Self { connections, digest }
-    }
-
-    /// One command on every node at once, all answers awaited.
-    async fn everywhere(&self, command: &Cmd) -> Vec<Value> {
-        let calls = self.connections.iter().map(|connection| {
-            let mut connection = connection.clone();
-            async move { connection.send_packed_command(command).await.expect("answers") }
-        });
-        futures_util::future::join_all(calls).await
-    }
-
-    async fn acquire(&self, key: &str) -> String {
-        let token = uuid::Uuid::now_v7().to_string();
-        let set = cmd("SET").arg(key).arg(&token).arg("NX").arg("PX").arg(30_000).to_owned();
-        let answers = self.everywhere(&set).await;
-        assert!(answers.iter().all(|answer| *answer == Value::Okay), "nobody else wants {key}");
-        token
-    }
-
-    async fn release(&self, key: &str, token: &str) {
-        let release = cmd("EVALSHA").arg(&self.digest).arg(1).arg(key).arg(token).to_owned();
-        self.everywhere(&release).await;
-    }
-}
-
 impl RawAwaited {
     pub(crate) async fn connect(nodes: &Nodes) -> Self {
-        Self(Raw::connect(nodes).await)
+        Self(Raw::connect(&nodes.urls()).await)
     }
 }
 
@@ -86,7 +40,7 @@ impl Contestant for RawAwaited {
 
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
         Box::pin(async move {
-            let token = self.0.acquire(key).await;
+            let token = self.0.acquire(key, TTL).await.expect("nobody else wants it");
             self.0.release(key, &token).await;
             true
         })
@@ -95,7 +49,7 @@ impl Contestant for RawAwaited {
 
 impl RawUnawaited {
     pub(crate) async fn connect(nodes: &Nodes) -> Self {
-        Self(Raw::connect(nodes).await)
+        Self(Raw::connect(&nodes.urls()).await)
     }
 }
 
@@ -106,7 +60,7 @@ impl Contestant for RawUnawaited {
 
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
         Box::pin(async move {
-            let token = self.0.acquire(key).await;
+            let token = self.0.acquire(key, TTL).await.expect("nobody else wants it");
             // A fresh key for each pair, as nothing orders this release before the next acquisition.
             let (raw, key) = (self.0.clone(), key.to_owned());
             tokio::spawn(async move { raw.release(&key, &token).await });

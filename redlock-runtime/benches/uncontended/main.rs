@@ -10,7 +10,13 @@
 
 mod contestants;
 mod measure;
+#[path = "../common/percentile.rs"]
+mod percentile;
+#[path = "../common/raw.rs"]
+mod raw;
 mod report;
+#[path = "../common/result_file.rs"]
+mod result_file;
 
 use contestants::{Contestant, Ours, RawAwaited, RawUnawaited, Rslock};
 use measure::{Figures, Plan, measure};

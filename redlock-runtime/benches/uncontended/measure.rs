@@ -1,6 +1,7 @@
 //! Closed loops: each task takes and gives back locks on keys of its own, one after the other.
 
 use crate::contestants::Contestant;
+use crate::percentile::percentile;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,9 +62,7 @@ impl Loop {
     }
 
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
-        let mut sorted = self.latencies.clone();
-        sorted.sort_unstable();
-        sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+        percentile(&self.latencies, percent)
     }
 
     pub(crate) fn per_second(&self) -> f64 {

@@ -1,8 +1,8 @@
 //! The table, and the ratios it is for.
 
 use crate::measure::{Figures, TASKS};
+use crate::result_file::{self, verdict};
 use std::fmt;
-use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scene {
@@ -30,11 +30,7 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/uncontended.md");
-        let text = format!(
-            "# Uncontended locks\n\nWritten by `cargo bench -p redlock-runtime --bench uncontended`.\n\n{self}"
-        );
-        std::fs::write(path, text).expect("the table can be written");
+        result_file::write("uncontended", "Uncontended locks", self);
     }
 
     fn figures(&self, scene: Scene, name: &str) -> &Figures {
@@ -135,8 +131,7 @@ impl fmt::Display for Report {
         writeln!(f, "\n| ratio | measured | to reach | |")?;
         writeln!(f, "|---|---:|---:|---|")?;
         for goal in self.goals() {
-            let (sign, met) = (if goal.at_most { "at most" } else { "at least" }, goal.is_met());
-            let verdict = if met { "reached" } else { "**missed**" };
+            let (sign, verdict) = (if goal.at_most { "at most" } else { "at least" }, verdict(goal.is_met()));
             writeln!(f, "| {} | {:.2} | {sign} {} | {verdict} |", goal.what, goal.ratio, goal.limit)?;
         }
         Ok(())

@@ -54,11 +54,15 @@ impl LocalQueue {
     /// Takes the seat for `key`, or a place behind whoever has it when `waits`.
     pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, ttl: Duration, waits: bool) -> Entered {
         let mut shard = core.local.shard(key.name());
+        let first = || Arc::new(Ownership::new(core, key, core.new_token(), ttl));
         let Some(entry) = shard.get_mut(key.name()) else {
-            let ownership = Arc::new(Ownership::new(core, key, core.new_token(), ttl));
+            let ownership = first();
             shard.insert(key.shared_name(), Entry::new(Arc::clone(&ownership)));
             return Entered::First(Seat::new(ownership));
         };
+        if entry.is_free() {
+            return Entered::First(entry.take_over(first()));
+        }
         if !waits {
             return Entered::Taken;
         }
@@ -69,20 +73,28 @@ impl LocalQueue {
         Entered::Behind(Ticket::new(core, key, place, waiter))
     }
 
+    /// When whoever waits for `key` should look whether the lease of the holder has run out, as it does when a guard is
+    /// never dropped.
+    pub(crate) fn lease_left(&self, key: &LockKey) -> Option<Duration> {
+        self.ownership(key.name())?.lease_left()
+    }
+
     /// The token of this process for the key that is called `name` in Redis.
     pub(crate) fn ownership(&self, name: &str) -> Option<Arc<Ownership>> {
         Some(Arc::clone(&self.shard(name).get(name)?.ownership))
     }
 
-    /// Ends every wait in every line.
+    /// Ends every wait in every line, and leaves the queues of the nodes.
     pub(crate) fn close(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let waiters: Vec<_> =
-                shard.values_mut().flat_map(|entry| std::mem::take(&mut entry.waiters).into_values()).collect();
+            let closed: Vec<_> = shard.values_mut().map(Entry::close).collect();
             drop(shard);
-            for waiter in waiters {
-                waiter.close();
+            for (ownership, waiters) in closed {
+                waiters.into_values().for_each(|waiter| waiter.close());
+                if ownership.is_waiting() {
+                    ownership.give_back();
+                }
             }
         }
     }
@@ -101,6 +113,21 @@ impl LocalQueue {
 impl Entry {
     const fn new(ownership: Arc<Ownership>) -> Self {
         Self { ownership, waiters: BTreeMap::new(), next_place: 0 }
+    }
+
+    /// Whether the seat can be taken from whoever has it: for the nodes, that one is gone.
+    fn is_free(&self) -> bool {
+        self.waiters.is_empty() && self.ownership.is_over()
+    }
+
+    fn take_over(&mut self, ownership: Arc<Ownership>) -> Seat {
+        self.ownership = Arc::clone(&ownership);
+        Seat::new(ownership)
+    }
+
+    /// Those who wait, no longer in line.
+    fn close(&mut self) -> (Arc<Ownership>, BTreeMap<u64, Arc<Waiter>>) {
+        (Arc::clone(&self.ownership), std::mem::take(&mut self.waiters))
     }
 }
 

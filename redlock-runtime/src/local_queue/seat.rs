@@ -28,7 +28,7 @@ impl Seat {
     pub(crate) fn change(&mut self, ownership: Ownership) {
         self.ownership.give_back();
         self.ownership = Arc::new(ownership);
-        self.announce(&self.ownership);
+        self.announce();
     }
 
     /// Goes on with another token for `ttl`, at the end of the queues.
@@ -47,47 +47,61 @@ impl Seat {
         if mem::replace(&mut self.is_vacated, true) {
             return;
         }
-        let mut has_token = true;
-        while let Some(next) = self.next(has_token) {
-            if has_token && !next.as_ref().is_some_and(|next| self.ownership.pass(next.ttl)) {
+        let (mut ownership, mut has_token) = (Arc::clone(&self.ownership), true);
+        while let Some(next) = Next::after(&ownership, has_token) {
+            if has_token && !next.has_token {
                 // Before anybody else here asks the nodes: commands stay in order.
                 give_back(&self.ownership);
                 has_token = false;
             }
-            let Some(next) = next else { continue };
-            let ownership =
-                if has_token { Arc::clone(&self.ownership) } else { Arc::new(self.ownership.successor(next.ttl)) };
-            self.announce(&ownership);
-            match next.hand(Self::new(ownership)) {
+            let Some((waiter, token)) = next.heir else { continue };
+            match waiter.hand(Self::new(Arc::clone(&token))) {
                 Ok(()) => return,
                 // The call is gone: nothing has changed hands.
                 Err(mut seat) => seat.is_vacated = true,
             }
+            ownership = token;
         }
     }
 
-    /// The next in line; `Some(None)` when there is nobody but a token to give back first. With neither, the entry is
-    /// removed.
-    #[expect(clippy::option_option, reason = "nobody in line and nothing to do are two things")]
-    fn next(&self, has_token: bool) -> Option<Option<Arc<Waiter>>> {
-        let name = self.ownership.key().name();
-        let mut shard = self.ownership.local_queue().shard(name);
-        match shard.get_mut(name)?.waiters.pop_first() {
-            Some((_, waiter)) => Some(Some(waiter)),
-            None if has_token => Some(None),
-            None => {
-                shard.remove(name);
-                None
-            }
-        }
-    }
-
-    /// From here on, wake-ups find `ownership`.
-    fn announce(&self, ownership: &Arc<Ownership>) {
+    /// From here on, wake-ups find the token.
+    fn announce(&self) {
         let name = self.ownership.key().name();
         if let Some(entry) = self.ownership.local_queue().shard(name).get_mut(name) {
-            entry.ownership = Arc::clone(ownership);
+            entry.ownership = Arc::clone(&self.ownership);
         }
+    }
+}
+
+/// Who has the seat next.
+struct Next {
+    heir: Option<(Arc<Waiter>, Arc<Ownership>)>,
+    /// Whether the heir goes on with the token. Otherwise that is given back first.
+    has_token: bool,
+}
+
+impl Next {
+    /// Who follows the holder of `ownership`; `None` when that is nobody, and nothing is left to give back: then the
+    /// entry is removed.
+    fn after(ownership: &Arc<Ownership>, has_token: bool) -> Option<Self> {
+        let name = ownership.key().name();
+        let nobody = Self { heir: None, has_token: false };
+        let mut shard = ownership.local_queue().shard(name);
+        let entry = shard.get_mut(name)?;
+        if !Arc::ptr_eq(&entry.ownership, ownership) {
+            // The lease had run out, and somebody else has taken the seat.
+            return has_token.then_some(nobody);
+        }
+        let Some((_, waiter)) = entry.waiters.pop_first() else {
+            if !has_token {
+                shard.remove(name);
+            }
+            return has_token.then_some(nobody);
+        };
+        let passes = has_token && ownership.pass(waiter.ttl);
+        let token = if passes { Arc::clone(ownership) } else { Arc::new(ownership.successor(waiter.ttl)) };
+        entry.ownership = Arc::clone(&token);
+        Some(Self { heir: Some((waiter, token)), has_token: passes })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Seat;
 use crate::key::LockKey;
+use crate::ownership::Ownership;
 use crate::shared::Core;
 use std::future::Future;
 use std::mem;
@@ -86,6 +87,21 @@ pub(crate) struct Ended;
 impl Ticket {
     pub(super) fn new(core: &Arc<Core>, key: &LockKey, place: u64, waiter: Arc<Waiter>) -> Self {
         Self { core: Arc::clone(core), key: key.clone(), place, waiter }
+    }
+}
+
+impl Ticket {
+    /// Takes the seat from a holder whose lease has run out, if this is the first place in line.
+    pub(crate) fn take_over(&self) -> Option<Seat> {
+        let mut shard = self.core.local.shard(self.key.name());
+        let entry = shard.get_mut(self.key.name())?;
+        let is_first = entry.waiters.first_key_value().is_some_and(|(place, _)| *place == self.place);
+        if !is_first || !entry.ownership.is_over() {
+            return None;
+        }
+        entry.waiters.pop_first();
+        let ownership = Ownership::new(&self.core, &self.key, self.core.new_token(), self.waiter.ttl);
+        Some(entry.take_over(Arc::new(ownership)))
     }
 }
 

@@ -99,6 +99,16 @@ impl Ownership {
         self.standing().phase == Phase::Holding
     }
 
+    /// Whether the lock was held and its lease has run out.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lease_left().is_some_and(|left| left.is_zero())
+    }
+
+    /// How much longer the lock is held, if it is.
+    pub(crate) fn lease_left(&self) -> Option<Duration> {
+        self.is_held().then(|| self.validity())
+    }
+
     pub(crate) fn is_waiting(&self) -> bool {
         self.standing().phase == Phase::Waiting
     }
@@ -180,7 +190,7 @@ impl Ownership {
             match standing.tally().verdict() {
                 Verdict::Contended => Poll::Ready(Err(self.lost_by(&standing))),
                 _ if !standing.nodes.iter().any(node::NodeStanding::is_awaited) => {
-                    Poll::Ready(Err(self.no_quorum(&standing, None)))
+                    Poll::Ready(Err(self.no_quorum(&standing)))
                 }
                 _ => Poll::Pending,
             }
@@ -188,7 +198,7 @@ impl Ownership {
         let patience = self.node_timeout();
         match tokio::time::timeout(patience, answers).await {
             Ok(answer) => answer,
-            Err(_) => Err(self.no_quorum(&self.standing(), Some(&NodeError::TimedOut(patience)))),
+            Err(_) => Err(self.no_quorum(&self.standing())),
         }
     }
 
@@ -214,9 +224,9 @@ impl Ownership {
     fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
         let mut has_asked = false;
         for index in 0..self.core.nodes.len() {
-            let is_listening = self.core.nodes.get(index).is_some_and(Reclaim::is_listening);
+            let is_ready = || self.core.nodes.get(index).is_some_and(Reclaim::is_ready_to_queue);
             if let Some(verb) = standing.wants(index, now)
-                && (is_listening || !standing.postpones(index, verb, now))
+                && (is_ready() || !standing.postpones(index, verb, now))
             {
                 self.ask(standing, index, verb, now);
                 has_asked = true;
@@ -252,12 +262,13 @@ impl Ownership {
 
     /// The error when too few nodes answered.
     pub(crate) fn failure(&self) -> LockError {
-        self.no_quorum(&self.standing(), Some(&NodeError::Unanswered))
+        self.no_quorum(&self.standing())
     }
 
-    fn no_quorum(&self, standing: &Standing, silence: Option<&NodeError>) -> LockError {
+    fn no_quorum(&self, standing: &Standing) -> LockError {
+        let now = self.core.clock.now();
         let failures = self.core.nodes.iter().zip(&standing.nodes).filter_map(|(reclaim, node)| {
-            Some(NodeFailure { node: reclaim.label().into(), error: node.reason(silence)? })
+            Some(NodeFailure { node: reclaim.label().into(), error: node.reason(now, self.node_timeout())? })
         });
         self.core.no_quorum(Some(self.key()), failures.collect())
     }

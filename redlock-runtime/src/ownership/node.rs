@@ -303,13 +303,16 @@ impl NodeStanding {
         self.trace != Trace::None || self.is_awaited()
     }
 
-    /// Why the node does not count, if it does not. `silence` is the reason for an answer that is still missing.
-    pub(super) fn reason(&self, silence: Option<&NodeError>) -> Option<NodeError> {
-        match (silence, self.vote) {
-            (Some(silence), _) if self.is_awaited() => Some(silence.clone()),
-            (_, Vote::NotOurs) => Some(NodeError::Held),
-            (_, Vote::Open) => Some(self.failure.clone().unwrap_or(NodeError::Unanswered)),
-            (_, Vote::Granted | Vote::Failed) => self.failure.clone(),
+    /// Why the node does not count, if it does not, after it had `patience` to answer.
+    pub(super) fn reason(&self, now: Instant, patience: Duration) -> Option<NodeError> {
+        let silence = || match self.is_late(now, patience) {
+            true => NodeError::TimedOut(patience),
+            false => NodeError::Unanswered,
+        };
+        match self.vote {
+            Vote::NotOurs => Some(NodeError::Held),
+            Vote::Granted if !self.is_awaited() => self.failure.clone(),
+            Vote::Open | Vote::Granted | Vote::Failed => Some(self.failure.clone().unwrap_or_else(silence)),
         }
     }
 }

@@ -87,8 +87,9 @@ impl Reclaim {
         self.node.epoch()
     }
 
-    pub(crate) fn is_listening(&self) -> bool {
-        self.node.is_listening()
+    /// Whether a token may join the queue of the node: its wake-ups will arrive, or there is no connection at all.
+    pub(crate) fn is_ready_to_queue(&self) -> bool {
+        self.node.is_listening() || self.node.status() != Status::Up
     }
 
     pub(crate) fn listen(&self) {

@@ -1,7 +1,9 @@
 //! Guards that go where no runtime helps them (defect 15 of peers), and the end of a manager.
 
-use crate::support::{GENEROUS, assert_nothing_left, barrier, builder, manager, many_guards, wait_until_all_vote};
-use redlock_runtime::{LockError, LockGuard};
+use crate::support::{
+    GENEROUS, assert_nothing_left, barrier, builder, manager, many_guards, wait_until_all_vote, wait_until_queued,
+};
+use redlock_runtime::{LockError, LockGuard, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -216,19 +218,18 @@ async fn shutdown_ends_those_who_wait() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = theirs.acquire(KEY).await.unwrap();
-    let tries = nodes[0].inspect().calls("set").await + 2;
-    let waiting = tokio::spawn({
+    let waiting = [(); 3].map(|()| {
         let ours = ours.clone();
-        async move { ours.acquire(redlock_runtime::LockRequest::new(KEY).wait(redlock_runtime::Wait::Forever)).await }
+        tokio::spawn(async move { ours.acquire(LockRequest::new(KEY).wait(Wait::Forever)).await })
     });
-    eventually(PATIENCE, "it waits", async || match nodes[0].inspect().calls("set").await {
-        calls if calls >= tries => Ok(()),
-        calls => Err(calls),
-    })
-    .await;
+    wait_until_queued(&nodes, KEY, 1).await;
     assert!(ours.shutdown().await);
-    let outcome = tokio::time::timeout(GENEROUS, waiting).await.unwrap().unwrap();
-    assert!(matches!(outcome, Err(LockError::Closed)), "{outcome:?}");
+    barrier(&nodes).await;
+    assert_eq!(nodes[0].inspect().keys().await, [KEY], "nobody stands in the queue any more");
+    for waiting in waiting {
+        let outcome = tokio::time::timeout(GENEROUS, waiting).await.unwrap().unwrap();
+        assert!(matches!(outcome, Err(LockError::Closed)), "{outcome:?}");
+    }
     held.release().await.unwrap();
     wait_until_all_vote(&theirs, &nodes).await;
     assert_nothing_left(&theirs, &nodes).await;

@@ -6,9 +6,10 @@ use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 
 const KEY: &str = "order:7";
 
-/// All that an ACL user needs, for keys that start with `order:`. `eval` is for servers that have lost their scripts,
-/// `pexpire` for servers without `SET IFEQ`.
-const RULES: [&str; 8] = ["~order:*", "+set", "+get", "+del", "+pexpire", "+evalsha", "+eval", "+script|load"];
+/// All that an ACL user needs to lock without waiting, for keys that start with `order:`. The queue of `order:7` is `{order:7}:q`; `eval` is for
+/// servers that have lost their scripts.
+const RULES: [&str; 9] =
+    ["~order:*", "~{order:*", "+set", "+get", "+del", "+pexpire", "+evalsha", "+eval", "+script|load"];
 
 type Configure = fn(Builder) -> Builder;
 

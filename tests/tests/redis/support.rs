@@ -79,6 +79,16 @@ pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
     contents.values().filter(held).count()
 }
 
+/// Waits until `waiting` calls stand in the queue for `key` on every node.
+pub(crate) async fn wait_until_queued(nodes: &Nodes, key: &str, waiting: usize) {
+    for node in nodes.iter() {
+        eventually_eq(PATIENCE, "they wait in the queue", waiting, async || {
+            node.inspect().command::<usize>(&["ZCARD", &format!("{{{key}}}:q")]).await
+        })
+        .await;
+    }
+}
+
 /// Closes `manager`, lets every answer come in, and checks that nothing is left on any node, now and not "soon".
 pub(crate) async fn assert_nothing_left(manager: &LockManager, nodes: &Nodes) {
     assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.release_stats());

@@ -1,8 +1,8 @@
 //! Waiting for a lock that another holds: how long, and what is true afterwards (defects 7 and 8 of peers).
 
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, holders, majority, manager};
+use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, holders, majority, manager, wait_until_queued};
 use redlock_runtime::{LockError, LockRequest, Wait};
-use redlock_tests::{Nodes, PATIENCE, eventually};
+use redlock_tests::{Nodes, PATIENCE};
 use std::time::{Duration, Instant};
 
 const KEY: &str = "order:7";
@@ -13,16 +13,11 @@ async fn a_waiting_call_gets_a_released_lock_with_a_fresh_lease() {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let held = theirs.acquire(KEY).await.unwrap();
-        let tries = nodes[0].inspect().calls("set").await + 2;
         let waiting = tokio::spawn({
             let ours = ours.clone();
             async move { ours.acquire(LockRequest::new(KEY).wait(PATIENCE)).await }
         });
-        eventually(PATIENCE, "it waits", async || match nodes[0].inspect().calls("set").await {
-            calls if calls >= tries => Ok(()),
-            calls => Err(calls),
-        })
-        .await;
+        wait_until_queued(&nodes, KEY, 1).await;
         let released = Instant::now();
         held.release().await.unwrap();
         let guard = waiting.await.unwrap().unwrap();
@@ -67,17 +62,21 @@ async fn a_wait_neither_returns_at_once_nor_sleeps_after_its_last_try() {
 async fn no_wait_is_one_try() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
-        let manager = manager(&nodes).await;
-        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
-        let before = nodes[0].inspect().calls("set").await;
-        for request in [LockRequest::new(KEY).wait(Wait::None), LockRequest::new(KEY).wait(Duration::ZERO)] {
-            let error = manager.acquire(request).await.unwrap_err();
-            assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let guard = acquired_everywhere(&theirs, &nodes, KEY).await;
+        // What is held in this process is known without a command.
+        for (manager, tries) in [(&ours, 2), (&theirs, 0)] {
+            let before = nodes[0].inspect().calls("set").await;
+            for request in [LockRequest::new(KEY).wait(Wait::None), LockRequest::new(KEY).wait(Duration::ZERO)] {
+                let error = manager.acquire(request).await.unwrap_err();
+                assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+            }
+            crate::support::barrier(&nodes).await;
+            assert_eq!(nodes[0].inspect().calls("set").await, before + tries);
         }
-        crate::support::barrier(&nodes).await;
-        assert_eq!(nodes[0].inspect().calls("set").await, before + 2);
         drop(guard);
-        assert_nothing_left(&manager, &nodes).await;
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
     }
 }
 

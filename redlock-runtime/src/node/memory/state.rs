@@ -99,7 +99,7 @@ impl Execution<'_> {
     }
 
     fn acquire(&mut self, ttl: Duration, claim: Duration) -> Reply {
-        let first = self.queue().and_then(|queue| queue.first());
+        let first = self.queue().and_then(Queue::first);
         match self.owner() {
             Some(owner) if owner == self.token => {
                 self.own(self.token, ttl);
@@ -134,14 +134,14 @@ impl Execution<'_> {
             return Reply::NotOwner;
         }
         self.own(self.token, ttl);
-        Reply::Extended { waiters: self.queue().map_or(0, |queue| queue.len()) }
+        Reply::Extended { waiters: self.queue().map_or(0, Queue::len) }
     }
 
     fn yield_(&mut self, claim: Duration) -> Reply {
         if !self.is_owner() {
             return Reply::NotOwner;
         }
-        if self.queue().and_then(|queue| queue.first()).is_none_or(|first| self.token < first) {
+        if self.queue().and_then(Queue::first).is_none_or(|first| self.token < first) {
             return Reply::Kept;
         }
         let left = self.left();
@@ -236,7 +236,7 @@ impl Execution<'_> {
             // A plain `SET` shows no tokens.
             return None;
         }
-        let largest = self.owner().max(self.queue().and_then(|queue| queue.last()));
+        let largest = self.owner().max(self.queue().and_then(Queue::last));
         largest.filter(|largest| *largest > self.token).map(|largest| largest.time())
     }
 }

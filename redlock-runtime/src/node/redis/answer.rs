@@ -34,12 +34,11 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
         }
-        (Verb::Extend { .. } | Verb::Yield { .. }, [Value::Int(-1)]) => Reply::NotOwner,
+        (Verb::Extend { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => Reply::NotOwner,
         (Verb::Extend { .. }, [Value::Int(waiters)]) => Reply::Extended { waiters: count(*waiters)? },
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
         (Verb::Yield { .. }, [Value::Int(0), Value::Int(left)]) => Reply::Yielded { left: pttl(*left) },
         (Verb::Release { .. }, [Value::Int(1)]) => Reply::Released,
-        (Verb::Release { .. }, [Value::Int(0)]) => Reply::NotOwner,
         _ => return None,
     };
     Some(reply)
@@ -119,7 +118,7 @@ mod tests {
             (YIELD, numbers([0, 1000]), Reply::Yielded { left: second }),
             (YIELD, numbers([-1]), Reply::NotOwner),
             (RELEASE, Value::Int(1), Reply::Released),
-            (RELEASE, numbers([0]), Reply::NotOwner),
+            (RELEASE, numbers([-1]), Reply::NotOwner),
         ];
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_time_of_the_newest_token_is_at_the_end() {
-        let value = Value::Array(vec![Value::Int(0), Value::BulkString(b"00000000-0001-7002".into())]);
+        let value = Value::Array(vec![Value::Int(-1), Value::BulkString(b"00000000-0001-7002".into())]);
         assert_eq!(answer(RELEASE, &value), (Ok(Reply::NotOwner), Some(TokenTime::new(1, 2))));
     }
 

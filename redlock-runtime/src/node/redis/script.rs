@@ -21,13 +21,16 @@ pub(super) struct Scripts {
     release: Script,
 }
 
-// A script cannot include another.
-const ACQUIRE: &str =
-    concat!(include_str!("lua/lock.lua"), include_str!("lua/hand.lua"), include_str!("lua/acquire.lua"));
-const EXTEND: &str = concat!(include_str!("lua/lock.lua"), include_str!("lua/extend.lua"));
-const YIELD: &str = concat!(include_str!("lua/lock.lua"), include_str!("lua/hand.lua"), include_str!("lua/yield.lua"));
-const RELEASE: &str =
-    concat!(include_str!("lua/lock.lua"), include_str!("lua/hand.lua"), include_str!("lua/release.lua"));
+/// The files of a script, one after the other: a script cannot include another.
+macro_rules! script {
+    ($($part:literal),+) => { concat!($(include_str!(concat!("lua/", $part, ".lua"))),+) };
+}
+
+// What happens when nobody waits comes first: to make the functions that it does not need takes longer than all of it.
+const ACQUIRE: &str = script!("names", "lock", "hand", "acquire");
+const EXTEND: &str = script!("names", "extend_alone", "lock", "extend");
+const YIELD: &str = script!("names", "lock", "hand", "yield");
+const RELEASE: &str = script!("names", "release_alone", "lock", "hand", "release");
 
 impl Scripts {
     /// In the order in which [`Scripts::loaded`] takes the digests.

@@ -19,7 +19,8 @@ end
 -- none. The token that asks takes it for `own_ttl`, when that is given: a lease and not a claim, without a wake-up.
 local function hand_over(claim, own_ttl)
   while true do
-    local next = redis.call('ZPOPMIN', queue)[1]
+    -- As in `waiter`, what cannot be read is empty.
+    local next = redis.pcall('ZPOPMIN', queue)[1]
     if not next then
       redis.call('DEL', lock)
       return nil

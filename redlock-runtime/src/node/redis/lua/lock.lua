@@ -1,6 +1,4 @@
--- The part that every script begins with: the names, who holds the lock, and what is newer than the token that asks.
--- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
-local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The value of the lock. false: it is free. true: a key of another type stands there, which counts as held.
 local function find_holder()

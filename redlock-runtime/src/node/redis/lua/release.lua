@@ -1,18 +1,14 @@
 -- Leaves the queue, and passes the lock on if the token owns it.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
--- 1 or {1}   released
--- {0}        the token does not own the lock
+-- 1 or {1}   released (1 comes from release_alone.lua)
+-- {-1}       the token does not own the lock
 -- and at the end of an array the time of the newest token, if it is newer than this one
 local holder, last = find_holder(), waiter(-1)
-if holder == token and not last then
-  redis.call('DEL', lock)
-  return 1
-end
 if last then
   redis.call('ZREM', queue, token)
 end
 if holder ~= token then
-  return {0, newest(holder, last)}
+  return {-1, newest(holder, last)}
 end
 hand_over(ARGV[2])
 return {1, newest(holder, last)}

@@ -1,0 +1,58 @@
+//! `SET NX PX` and a compare-and-delete on redis-rs, on every node at once: the lock one writes by hand.
+
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Cmd, Value, cmd};
+use std::time::Duration;
+
+const COMPARE_AND_DELETE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
+
+/// One multiplexed connection to each node.
+#[derive(Clone)]
+pub(crate) struct Raw {
+    connections: Vec<MultiplexedConnection>,
+    digest: String,
+}
+
+impl Raw {
+    pub(crate) async fn connect(urls: &[String]) -> Self {
+        let (mut connections, mut digest) = (Vec::new(), String::new());
+        for url in urls {
+            let client = Client::open(url.as_str()).expect("the harness gives valid URLs");
+            let mut connection = client.get_multiplexed_async_connection().await.expect("connects");
+            let load = cmd("SCRIPT").arg("LOAD").arg(COMPARE_AND_DELETE).to_owned();
+            digest = load.query_async(&mut connection).await.expect("loads the script");
+            connections.push(connection);
+        }
+        Self { connections, digest }
+    }
+
+    /// Tries once; the owner's token when a majority agreed. Otherwise what was obtained has been given back.
+    pub(crate) async fn acquire(&self, key: &str, ttl: Duration) -> Option<String> {
+        let token = uuid::Uuid::now_v7().to_string();
+        let millis = u64::try_from(ttl.as_millis()).expect("a short ttl");
+        let set = cmd("SET").arg(key).arg(&token).arg("NX").arg("PX").arg(millis).to_owned();
+        let votes = self.everywhere(&set).await.into_iter().filter(|answer| *answer == Value::Okay).count();
+        if votes > self.connections.len() / 2 {
+            return Some(token);
+        }
+        if votes > 0 {
+            self.release(key, &token).await;
+        }
+        None
+    }
+
+    pub(crate) async fn release(&self, key: &str, token: &str) {
+        let release = cmd("EVALSHA").arg(&self.digest).arg(1).arg(key).arg(token).to_owned();
+        self.everywhere(&release).await;
+    }
+
+    /// One command on every node at once, all answers awaited.
+    async fn everywhere(&self, command: &Cmd) -> Vec<Value> {
+        let calls = self.connections.iter().map(|connection| {
+            let mut connection = connection.clone();
+            async move { connection.send_packed_command(command).await.expect("answers") }
+        });
+        futures_util::future::join_all(calls).await
+    }
+}

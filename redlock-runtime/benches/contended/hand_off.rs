@@ -1,0 +1,105 @@
+//! From a holder in this process to the one waiter, in another process.
+
+use crate::contender::{Contender, Held, Kind, TTL};
+use crate::moment;
+use crate::plan::{LIMIT, Plan, settle};
+use crate::process::Process;
+use crate::traffic::Count;
+use redlock_tests::Nodes;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What one contender did; nothing if one hand-off did not finish.
+#[derive(Default)]
+pub(crate) struct HandOffs {
+    /// From the call that releases to the beginning of the waiter's body.
+    pub(crate) delays: Vec<Duration>,
+    /// Commands in that time, of each hand-off that was counted.
+    commands: Vec<u64>,
+}
+
+impl HandOffs {
+    #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    pub(crate) fn mean_commands(&self) -> Option<f64> {
+        let sum: u64 = self.commands.iter().sum();
+        (!self.commands.is_empty()).then(|| sum as f64 / self.commands.len() as f64)
+    }
+}
+
+/// In the order of [`Kind::ALL`].
+pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<HandOffs> {
+    let mut pairs = Vec::new();
+    for kind in Kind::ALL {
+        let mut pair = Pair::connect(kind, nodes).await;
+        // Not kept: the first contention of a manager may cost a subscription.
+        pair.timed().await;
+        pair.done = HandOffs::default();
+        pairs.push(pair);
+    }
+    for turn in 0..plan.hand_offs {
+        for pair in &mut pairs {
+            pair.timed().await;
+            if turn % 10 == 0 {
+                pair.counted().await;
+            }
+        }
+    }
+    pairs.into_iter().map(|pair| if pair.is_stuck { HandOffs::default() } else { pair.done }).collect()
+}
+
+struct Pair<'a> {
+    nodes: &'a Nodes,
+    key: &'static str,
+    holder: Contender,
+    waiter: Process,
+    done: HandOffs,
+    is_stuck: bool,
+}
+
+impl<'a> Pair<'a> {
+    async fn connect(kind: Kind, nodes: &'a Nodes) -> Self {
+        let (urls, key) = (nodes.urls(), kind.name());
+        let (holder, waiter) = (kind.connect(&urls).await, Process::start(kind, &urls, key, TTL));
+        Self { nodes, key, holder, waiter, done: HandOffs::default(), is_stuck: false }
+    }
+
+    async fn timed(&mut self) {
+        let Some(held) = self.begin().await else { return };
+        let delay = self.hand_over(held).await;
+        self.done.delays.extend(delay);
+        self.end(delay.is_some()).await;
+    }
+
+    async fn counted(&mut self) {
+        let Some(held) = self.begin().await else { return };
+        let count = Count::begin(self.nodes).await;
+        let delay = self.hand_over(held).await;
+        self.done.commands.push(count.end().await);
+        self.end(delay.is_some()).await;
+    }
+
+    /// The holder holds, and the waiter waits.
+    async fn begin(&mut self) -> Option<Held> {
+        if self.is_stuck {
+            return None;
+        }
+        let held = timeout(LIMIT, self.holder.acquire(self.key, TTL)).await.ok().flatten();
+        self.is_stuck = held.is_none();
+        self.waiter.ask().await;
+        settle().await;
+        held
+    }
+
+    async fn hand_over(&mut self, held: Held) -> Option<Duration> {
+        let released = moment::now();
+        held.release().await;
+        Some(self.waiter.held().await?.saturating_sub(released))
+    }
+
+    async fn end(&mut self, is_over: bool) {
+        self.is_stuck = !is_over;
+        if is_over {
+            self.waiter.release().await;
+        }
+    }
+}

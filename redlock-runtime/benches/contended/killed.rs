@@ -1,0 +1,47 @@
+//! A holder that is killed: how long after its lock has expired a waiter runs.
+
+use crate::contender::{Contender, Kind, TTL};
+use crate::moment;
+use crate::plan::{LIMIT, Plan, settle};
+use crate::process::Process;
+use futures_util::future::join_all;
+use redlock_tests::Nodes;
+use std::time::Duration;
+use tokio::time::timeout;
+
+pub(crate) const HOLDERS_TTL: Duration = Duration::from_secs(2);
+
+/// From the expiry to the waiter's body; empty if a waiter did not finish. In the order of [`Kind::ALL`].
+pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Vec<Duration>> {
+    // Side by side, as all of them do little but wait.
+    let all = Kind::ALL.map(async |kind| {
+        let (waiter, mut delays) = (kind.connect(&nodes.urls()).await, Vec::new());
+        for turn in 0..plan.kills {
+            let key = format!("holder of {}:{turn}", kind.name());
+            let Some(delay) = once(kind, &waiter, &key, nodes).await else { return Vec::new() };
+            delays.push(delay);
+        }
+        delays
+    });
+    join_all(all).await
+}
+
+async fn once(kind: Kind, waiter: &Contender, key: &str, nodes: &Nodes) -> Option<Duration> {
+    let mut holder = Process::start(kind, &nodes.urls(), key, HOLDERS_TTL);
+    holder.ask().await;
+    holder.held().await?;
+    let (waiter, waiters_key) = (waiter.clone(), key.to_owned());
+    let waiting = tokio::spawn(async move {
+        let held = timeout(LIMIT, waiter.acquire(&waiters_key, TTL)).await.ok().flatten()?;
+        let begun = moment::now();
+        held.release().await;
+        Some(begun)
+    });
+    settle().await;
+    holder.kill();
+    // After the kill, as nobody extends the lock any more; the moment before the question, as it errs against us.
+    let asked = moment::now();
+    let left = nodes[0].inspect().pttl(key).await;
+    let expiry = asked + Duration::from_millis(left.try_into().unwrap_or_default());
+    Some(waiting.await.expect("no panic")?.saturating_sub(expiry))
+}

@@ -1,0 +1,128 @@
+//! The distribution of the waits, drawn as an SVG: one panel per scenario, one step curve per contender.
+
+mod curve;
+mod scale;
+
+use crate::contender::Kind;
+use curve::{Curve, class};
+use scale::{Decades, Frame};
+use std::fmt;
+use std::time::Duration;
+
+const WIDTH: f64 = 800.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 24.0;
+const LEGEND: f64 = 56.0;
+const PANEL: f64 = 180.0;
+const ABOVE_PANEL: f64 = 34.0;
+const BELOW_PANEL: f64 = 48.0;
+
+/// Line styles for both colour schemes. The colours can be told apart by the colour-blind, and the dashes by everybody.
+///
+/// Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
+const STYLE: &str = include_str!("style.css");
+
+pub(crate) struct Picture {
+    panels: Vec<Panel>,
+}
+
+pub(crate) struct Panel {
+    title: String,
+    /// The fastest first.
+    curves: Vec<Curve>,
+}
+
+impl Panel {
+    /// Waits in the order of [`Kind::ALL`], and a worst one if it is not among them.
+    pub(crate) fn new<'a>(title: &str, waits: impl Iterator<Item = (&'a [Duration], Option<Duration>)>) -> Self {
+        let curve = |(kind, (waits, worst))| Curve::new(kind, waits, worst);
+        let mut curves: Vec<Curve> = Kind::ALL.into_iter().zip(waits).filter_map(curve).collect();
+        curves.sort_by_key(Curve::median);
+        Self { title: title.to_owned(), curves }
+    }
+
+    fn draw(&self, f: &mut fmt::Formatter<'_>, frame: Frame, decades: Decades) -> fmt::Result {
+        let (left, above) = (frame.left, frame.top - 12.0);
+        writeln!(f, "<text class=\"title\" x=\"{left}\" y=\"{above}\">{}</text>", self.title)?;
+        draw_times(f, frame, decades)?;
+        draw_shares(f, frame)?;
+        for curve in &self.curves {
+            writeln!(f, "<path class=\"line {}\" d=\"{}\"/>", class(curve.kind), curve.path(frame, decades))?;
+        }
+        for (rank, curve) in self.curves.iter().enumerate() {
+            f.write_str(&curve.label(frame, decades, rank))?;
+        }
+        Ok(())
+    }
+}
+
+impl Picture {
+    pub(crate) const fn new(panels: Vec<Panel>) -> Self {
+        Self { panels }
+    }
+
+    /// The same for all panels, so that they can be compared.
+    fn decades(&self) -> Decades {
+        Decades::around(self.panels.iter().flat_map(|panel| &panel.curves).flat_map(Curve::waits))
+    }
+}
+
+impl fmt::Display for Picture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let step = ABOVE_PANEL + PANEL + BELOW_PANEL;
+        let tops = std::iter::successors(Some(LEGEND + ABOVE_PANEL), |top| Some(top + step));
+        let bottom = self.panels.iter().fold(LEGEND, |bottom, _| bottom + step);
+        writeln!(
+            f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {bottom}\" width=\"{WIDTH}\" \
+             height=\"{bottom}\" role=\"img\">"
+        )?;
+        writeln!(f, "<title>How long waits take: the share of waits over time, on a logarithmic axis</title>")?;
+        writeln!(f, "<style>\n{STYLE}</style>")?;
+        writeln!(f, "<rect class=\"paper\" width=\"{WIDTH}\" height=\"{bottom}\"/>")?;
+        draw_legend(f)?;
+        for (panel, top) in self.panels.iter().zip(tops) {
+            let frame = Frame { left: LEFT, top, width: WIDTH - LEFT - RIGHT, height: PANEL };
+            panel.draw(f, frame, self.decades())?;
+        }
+        writeln!(f, "</svg>")
+    }
+}
+
+fn draw_legend(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "<text class=\"heading\" x=\"{LEFT}\" y=\"24\">How long waits take</text>")?;
+    let places = std::iter::successors(Some(LEFT), |x| Some(x + 140.0));
+    for (kind, x) in Kind::ALL.into_iter().zip(places) {
+        writeln!(f, "<path class=\"line {}\" d=\"M{x} 46h34\"/>", class(kind))?;
+        writeln!(f, "<text x=\"{}\" y=\"50\">{}</text>", x + 42.0, kind.name())?;
+    }
+    Ok(())
+}
+
+/// The axis of times, with a line at each power of ten.
+fn draw_times(f: &mut fmt::Formatter<'_>, frame: Frame, decades: Decades) -> fmt::Result {
+    let (top, bottom) = (frame.top, frame.bottom());
+    for exponent in decades.ticks() {
+        let (x, label) = (frame.x(decades, 10_f64.powi(exponent)), Decades::label(exponent));
+        writeln!(f, "<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}\"/>")?;
+        writeln!(f, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>", bottom + 18.0)?;
+    }
+    let (x, y) = (frame.left + frame.width / 2.0, bottom + 36.0);
+    writeln!(f, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">wait</text>")?;
+    writeln!(f, "<path class=\"axis\" d=\"M{} {bottom}H{}\"/>", frame.left, frame.right())
+}
+
+/// The axis of shares.
+fn draw_shares(f: &mut fmt::Formatter<'_>, frame: Frame) -> fmt::Result {
+    let (left, right) = (frame.left, frame.right());
+    for percent in [0, 50, 100] {
+        let y = frame.y(f64::from(percent) / 100.0);
+        writeln!(f, "<path class=\"grid\" d=\"M{left} {y:.1}H{right}\"/>")?;
+        writeln!(f, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{percent} %</text>", left - 8.0, y + 4.0)?;
+    }
+    let (x, y) = (16.0, frame.top + frame.height / 2.0);
+    writeln!(
+        f,
+        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">share of waits</text>"
+    )
+}

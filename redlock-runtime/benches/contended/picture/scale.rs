@@ -1,0 +1,71 @@
+//! The axes of one panel: time on a logarithmic scale, and the share of the waits.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// The part of the picture that a panel draws in.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+/// Whole powers of ten, in seconds, that hold all waits.
+#[derive(Clone, Copy)]
+pub(crate) struct Decades {
+    first: i32,
+    last: i32,
+}
+
+impl Decades {
+    /// Nothing below the first is told apart from it.
+    const SHORTEST: f64 = 1e-5;
+
+    pub(crate) fn around<'a>(waits: impl Iterator<Item = &'a Duration>) -> Self {
+        let exponents = waits.map(|wait| wait.as_secs_f64().max(Self::SHORTEST).log10());
+        let (low, high) =
+            exponents.fold((0.0_f64, 0.0_f64), |(low, high), exponent| (low.min(exponent), high.max(exponent)));
+        #[allow(clippy::cast_possible_truncation, reason = "single digits")]
+        let (first, last) = (low.floor() as i32, high.ceil() as i32);
+        Self { first, last }
+    }
+
+    /// Their boundaries.
+    pub(crate) fn ticks(self) -> RangeInclusive<i32> {
+        self.first..=self.last
+    }
+
+    /// The boundary as one reads it: `10 ms`.
+    pub(crate) fn label(exponent: i32) -> String {
+        let (unit, zero) = match exponent {
+            0.. => ("s", 0),
+            -3..0 => ("ms", -3),
+            _ => ("µs", -6),
+        };
+        format!("{} {unit}", 10_u64.pow(exponent.abs_diff(zero)))
+    }
+}
+
+impl Frame {
+    pub(crate) const fn bottom(self) -> f64 {
+        self.top + self.height
+    }
+
+    pub(crate) const fn right(self) -> f64 {
+        self.left + self.width
+    }
+
+    /// Where a wait of this many seconds is.
+    pub(crate) fn x(self, decades: Decades, seconds: f64) -> f64 {
+        let exponent = seconds.max(Decades::SHORTEST).log10();
+        let share = (exponent - f64::from(decades.first)) / f64::from(decades.last - decades.first);
+        self.left + self.width * share
+    }
+
+    /// Where a share of the waits is.
+    pub(crate) fn y(self, share: f64) -> f64 {
+        self.bottom() - self.height * share
+    }
+}

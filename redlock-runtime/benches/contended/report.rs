@@ -1,0 +1,144 @@
+//! The figures of all scenarios, as the rows of the table and with how they were obtained.
+
+use crate::contender::Kind;
+use crate::fairness::{jain, mean};
+use crate::hand_off::HandOffs;
+use crate::hot_key::{BODY, Contest, MANAGERS, NODES};
+use crate::killed::HOLDERS_TTL;
+use crate::local::{self, Counted};
+use crate::percentile::percentile;
+use crate::picture::{Panel, Picture};
+use crate::queue::{self, Drained};
+use crate::result_file;
+use crate::table::{Goal, Row, Unit, heading};
+use std::fmt;
+use std::time::Duration;
+
+/// What was measured; each list in the order of [`Kind::ALL`].
+pub(crate) struct Report {
+    pub(crate) hand_off: Vec<HandOffs>,
+    pub(crate) queue_at_one: Vec<Drained>,
+    pub(crate) queue_at_five: Vec<Drained>,
+    pub(crate) local: Vec<Counted>,
+    pub(crate) hot_key: Vec<Contest>,
+    pub(crate) killed: Vec<Vec<Duration>>,
+}
+
+/// 3.3 at each node.
+#[allow(clippy::cast_precision_loss, reason = "five")]
+const MOST_COMMANDS: f64 = 3.3 * NODES as f64;
+
+const PICTURE: &str = "contended.svg";
+
+const METHOD: &str = include_str!("method.md");
+
+impl Report {
+    pub(crate) fn write(&self) {
+        result_file::write("contended", "Contended locks", self);
+        std::fs::write(result_file::path(PICTURE), self.picture().to_string()).expect("the picture can be written");
+    }
+
+    fn picture(&self) -> Picture {
+        let hand_off = Panel::new(
+            "Hand-off to one waiter in another process, 1 node",
+            self.hand_off.iter().map(|done| (&*done.delays, None)),
+        );
+        let queue = Panel::new(
+            &format!("{} waiters in as many managers, drained after one release, 5 nodes", queue::WAITERS),
+            self.queue_at_five.iter().map(|done| (&*done.waits, None)),
+        );
+        let hot_key = Panel::new(
+            &format!("{MANAGERS} managers that take one lock again and again, {NODES} nodes, {BODY:?} body"),
+            self.hot_key.iter().map(|done| (&*done.waits, Some(done.worst))),
+        );
+        Picture::new(vec![hand_off, queue, hot_key])
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let rows =
+            [self.hand_off_rows(), self.queue_rows(), self.local_rows(), self.hot_key_rows(), self.killed_rows()];
+        rows.into_iter().flatten().collect()
+    }
+
+    fn hand_off_rows(&self) -> Vec<Row> {
+        let (all, what) = (&self.hand_off, "hand-off to one waiter in another process, 1 node");
+        vec![
+            row(all, format!("{what}, p50"), Unit::Seconds, Goal::Under(0.0005), |done| at(50, &done.delays)),
+            row(all, format!("{what}, p99"), Unit::Seconds, Goal::None, |done| at(99, &done.delays)),
+            row(all, format!("{what}: round trips"), Unit::Count, Goal::AtMost(3.0), HandOffs::mean_commands),
+        ]
+    }
+
+    fn queue_rows(&self) -> Vec<Row> {
+        let queue = |all, nodes, times| {
+            let what = format!("{} waiters in as many managers drained, {nodes}, 0 ms body", queue::WAITERS);
+            row(all, what, Unit::Seconds, Goal::Times(times), |done: &Drained| at(50, &done.times))
+        };
+        vec![queue(&self.queue_at_one, "1 node", 10.0), queue(&self.queue_at_five, "5 nodes", 5.0)]
+    }
+
+    fn local_rows(&self) -> Vec<Row> {
+        let (all, what) = (&self.local, format!("{} tasks in one process on one key, 1 node", local::TASKS));
+        let sections = format!("{what}: critical sections");
+        let commands = format!("{what}: commands per critical section");
+        vec![
+            row(all, sections, Unit::PerSecond, Goal::Times(50.0), Counted::rate),
+            row(all, commands, Unit::Count, Goal::Under(0.2), |done| done.commands),
+        ]
+    }
+
+    fn hot_key_rows(&self) -> Vec<Row> {
+        let all = &self.hot_key;
+        let what = |figure| format!("{MANAGERS} managers on one key, {NODES} nodes, {BODY:?} body: {figure}");
+        vec![
+            row(all, what("commands per hand-off"), Unit::Count, Goal::AtMost(MOST_COMMANDS), |done| done.commands),
+            row(all, what("worst wait / mean wait"), Unit::Count, Goal::AtMost(1.5), unevenness),
+            row(all, what("Jain fairness"), Unit::Share, Goal::AtLeast(0.99), |done| jain(&done.acquisitions)),
+            row(all, what("hand-offs"), Unit::PerSecond, Goal::None, |done| Some(done.per_second)),
+        ]
+    }
+
+    fn killed_rows(&self) -> Vec<Row> {
+        let (all, what) = (&self.killed, format!("holder killed, {HOLDERS_TTL:?} ttl, 1 node: expiry to waiter"));
+        vec![
+            row(all, format!("{what}, worst"), Unit::Seconds, Goal::AtMost(0.15), |delays| at(100, delays)),
+            row(all, format!("{what}, p50"), Unit::Seconds, Goal::None, |delays| at(50, delays)),
+        ]
+    }
+
+    /// Increments that were overwritten, by contender.
+    fn lost(&self) -> [u64; Kind::ALL.len()] {
+        std::array::from_fn(|kind| {
+            let queues = self.queue_at_one[kind].lost + self.queue_at_five[kind].lost;
+            queues + self.local[kind].lost + self.hot_key[kind].lost
+        })
+    }
+}
+
+fn row<T>(all: &[T], what: String, unit: Unit, goal: Goal, figure: impl Fn(&T) -> Option<f64>) -> Row {
+    Row { what, unit, figures: all.iter().map(figure).collect(), goal }
+}
+
+fn at(percent: usize, durations: &[Duration]) -> Option<f64> {
+    (!durations.is_empty()).then(|| percentile(durations, percent).as_secs_f64())
+}
+
+fn unevenness(contest: &Contest) -> Option<f64> {
+    Some(contest.worst.as_secs_f64() / mean(&contest.waits)?.as_secs_f64())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Locks that several want. All in one run, in turns; only the ratios mean something elsewhere.\n")?;
+        heading(f)?;
+        for row in self.rows() {
+            write!(f, "{row}")?;
+        }
+        writeln!(f)?;
+        for (kind, lost) in Kind::ALL.into_iter().zip(self.lost()).filter(|(_, lost)| *lost > 0) {
+            writeln!(f, "**{lost} bodies of {} did not run alone.**\n", kind.name())?;
+        }
+        writeln!(f, "![How long waits take]({PICTURE})\n")?;
+        write!(f, "{METHOD}")
+    }
+}

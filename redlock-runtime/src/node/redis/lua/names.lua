@@ -1,0 +1,3 @@
+-- The part that every script begins with.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]

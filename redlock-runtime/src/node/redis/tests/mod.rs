@@ -1,0 +1,110 @@
+//! A node on real servers. Here: a manager's connection to one of them, as the tests use it.
+
+mod obstacles;
+mod wakeups;
+
+use super::RedisNode;
+use super::endpoint::Endpoint;
+use crate::changes;
+use crate::clock::Clock;
+use crate::node::{Answer, CLAIM, Command, Environment, Node, Notice, Reply, Status, Subject, Verb, Wakeup};
+use crate::token::{ManagerId, OwnerToken};
+use crate::token_clock::TokenClock;
+use redlock_tests::{PATIENCE, RedisServer};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(60);
+const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
+const EXTEND: Verb = Verb::Extend { ttl: TTL };
+const YIELD: Verb = Verb::Yield { claim: CLAIM };
+const RELEASE: Verb = Verb::Release { claim: CLAIM };
+const GRANTED: Reply = Reply::Granted { smaller: false };
+
+/// One manager's connection to the server, and what it is told there.
+struct Peer {
+    node: Node,
+    environment: Environment,
+    wakeups: mpsc::UnboundedReceiver<Wakeup>,
+}
+
+impl Peer {
+    fn starting(url: &str) -> Self {
+        let (sender, wakeups) = mpsc::unbounded_channel();
+        let environment = Environment {
+            manager: ManagerId::random(),
+            token_clock: Arc::new(TokenClock::new(Clock::Boot)),
+            changed: Arc::default(),
+            deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
+        };
+        let endpoint = Endpoint::parse(url, 1).unwrap();
+        let node = Node::Redis(RedisNode::start(endpoint, environment.clone(), &Handle::current()));
+        Self { node, environment, wakeups }
+    }
+
+    async fn start(server: &RedisServer) -> Self {
+        let peer = Self::starting(&server.url());
+        timeout(PATIENCE, peer.node.up()).await.unwrap();
+        peer
+    }
+
+    async fn listening(server: &RedisServer) -> Self {
+        let peer = Self::start(server).await;
+        peer.node.listen();
+        peer.until("listening", Node::is_listening).await;
+        peer
+    }
+
+    fn token(&self) -> OwnerToken {
+        OwnerToken::new(self.environment.manager, self.environment.token_clock.next())
+    }
+
+    async fn answer(&self, verb: Verb, token: OwnerToken) -> Answer {
+        let subject = Arc::new(Subject { key: KEY.into(), token });
+        timeout(PATIENCE, self.node.send(Command { verb, subject })).await.unwrap()
+    }
+
+    async fn ask(&self, verb: Verb, token: OwnerToken) -> Reply {
+        self.answer(verb, token).await.unwrap()
+    }
+
+    async fn until(&self, what: &str, condition: impl Fn(&Node) -> bool) {
+        let condition = changes::until(&self.environment.changed, || condition(&self.node));
+        timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("{what}: {:?}", self.node));
+    }
+
+    async fn wakeup(&mut self) -> Notice {
+        let Wakeup { subject, notice } = timeout(PATIENCE, self.wakeups.recv()).await.unwrap().unwrap();
+        assert_eq!(subject.key.name(), KEY);
+        assert_eq!(subject.token.manager(), self.environment.manager.to_string());
+        notice
+    }
+}
+
+fn is_up(node: &Node) -> bool {
+    node.status() == Status::Up
+}
+
+/// Servers with one connection for everything, and with another one for wake-ups.
+async fn both_protocols() -> [(&'static str, RedisServer); 2] {
+    let resp2 = RedisServer::builder().without_command("HELLO").start().await;
+    [("RESP3", RedisServer::start().await), ("RESP2", resp2)]
+}
+
+/// A lock goes from hand to hand, with a wake-up for each of the two.
+async fn pass_on(holder: &mut Peer, waiter: &mut Peer) {
+    let (first, second) = (holder.token(), waiter.token());
+    assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);
+    let Reply::Queued { left: Some(left), rank: 0 } = waiter.ask(ACQUIRE, second).await else { panic!() };
+    assert!(left <= TTL && left > TTL / 2, "{left:?}");
+    assert_eq!(holder.wakeup().await, Notice::Contended { by: second });
+    assert_eq!(holder.ask(EXTEND, first).await, Reply::Extended { waiters: 1 });
+    assert_eq!(holder.ask(RELEASE, first).await, Reply::Released);
+    assert_eq!(waiter.wakeup().await, Notice::Granted);
+    assert_eq!(waiter.ask(EXTEND, second).await, Reply::Extended { waiters: 0 });
+    assert_eq!(waiter.ask(RELEASE, second).await, Reply::Released);
+}

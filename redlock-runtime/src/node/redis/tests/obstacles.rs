@@ -1,0 +1,96 @@
+//! Keys that are not as they should be, and users who may not do everything.
+
+use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_up, pass_on};
+use crate::error::NodeError;
+use crate::node::Reply;
+use crate::token::OwnerToken;
+use redlock_tests::{Builder, RedisServer};
+use std::time::Duration;
+
+#[tokio::test]
+async fn holders_of_any_kind_are_waited_for() {
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    let holders: [(&[&str], Option<Duration>); 5] = [
+        (&["SET", KEY, "another library", "PX", "60000"], Some(TTL)),
+        (&["SET", KEY, "for ever"], None),
+        (&["SET", KEY, ""], None),
+        (&["SET", KEY, &"@".repeat(OwnerToken::LEN)], None),
+        (&["SADD", KEY, "of another type"], None),
+    ];
+    for (command, expected) in holders {
+        server.inspect().command::<()>(command).await;
+        let token = peer.token();
+        let answer = peer.ask(ACQUIRE, token).await;
+        let Reply::Queued { left, rank: 0 } = answer else { panic!("{command:?}: {answer:?}") };
+        assert_eq!(left.is_some(), expected.is_some(), "{command:?}: {answer:?}");
+        assert_eq!(peer.ask(EXTEND, token).await, Reply::NotOwner);
+        assert_eq!(peer.ask(YIELD, token).await, Reply::NotOwner);
+        assert_eq!(peer.ask(RELEASE, token).await, Reply::NotOwner);
+        assert_eq!(server.inspect().keys().await, [KEY], "the queue is left, the holder is not touched");
+        server.inspect().command::<()>(&["DEL", KEY]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_queue_whose_name_is_taken_keeps_nobody_from_releasing() {
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    server.inspect().command::<()>(&["SET", "{order:7}:q", "a user's own"]).await;
+    let [first, second] = [peer.token(), peer.token()];
+    assert_eq!(peer.ask(ACQUIRE, first).await, GRANTED);
+    assert!(matches!(peer.answer(ACQUIRE, second).await, Err(NodeError::Refused(_))), "waiting is impossible");
+    assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0 });
+    assert_eq!(peer.ask(RELEASE, first).await, Reply::Released);
+    assert_eq!(server.inspect().keys().await, ["{order:7}:q"]);
+}
+
+/// `rules` besides what it takes to lock without waiting.
+fn with_user(builder: Builder, rules: &str) -> Builder {
+    let rules = format!("resetchannels ~order:* ~{{order:* +set +get +del +pexpire +evalsha +script|load {rules}");
+    builder.password("x").user("alice", "w0nder", &rules)
+}
+
+const QUEUE: &str = "+pttl +zadd +zcard +zpopmin +zrange +zrank +zrem";
+
+#[tokio::test]
+async fn a_user_needs_these_permissions_to_be_woken_and_no_others() {
+    for builder in [RedisServer::builder(), RedisServer::builder().without_command("HELLO")] {
+        let server = with_user(builder, &format!("{QUEUE} &redlock:* +publish +subscribe")).start().await;
+        let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+        let [holder, waiter] = &mut peers;
+        pass_on(holder, waiter).await;
+    }
+}
+
+#[tokio::test]
+async fn a_user_without_channels_waits_in_line_and_is_not_woken() {
+    for builder in [RedisServer::builder(), RedisServer::builder().without_command("HELLO")] {
+        let server = with_user(builder, &format!("{QUEUE} +publish +subscribe")).start().await;
+        let [holder, waiter] = [Peer::start(&server).await, Peer::start(&server).await];
+        for peer in [&holder, &waiter] {
+            peer.node.listen();
+        }
+        let (first, second) = (holder.token(), waiter.token());
+        assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);
+        assert!(matches!(waiter.ask(ACQUIRE, second).await, Reply::Queued { .. }));
+        assert_eq!(holder.ask(RELEASE, first).await, Reply::Released);
+        // Nobody could be told: the lock is free, and the waiter finds out when it asks again.
+        assert_eq!(server.inspect().keys().await, Vec::<String>::new());
+        assert_eq!(waiter.ask(ACQUIRE, second).await, GRANTED);
+        assert_eq!(waiter.ask(RELEASE, second).await, Reply::Released);
+        assert!([&holder, &waiter].iter().all(|peer| is_up(&peer.node) && !peer.node.is_listening()));
+    }
+}
+
+#[tokio::test]
+async fn a_user_without_queues_locks_and_releases() {
+    let server = with_user(RedisServer::builder(), "").start().await;
+    let peer = Peer::start(&server).await;
+    let [first, second] = [peer.token(), peer.token()];
+    assert_eq!(peer.ask(ACQUIRE, first).await, GRANTED);
+    assert!(matches!(peer.answer(ACQUIRE, second).await, Err(NodeError::Refused(_))), "waiting is impossible");
+    assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0 });
+    assert_eq!(peer.ask(RELEASE, first).await, Reply::Released);
+    assert_eq!(server.inspect().keys().await, Vec::<String>::new());
+}

@@ -1,0 +1,179 @@
+//! Wake-ups arrive, and go on doing so when connections, scripts and servers come and go.
+
+use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, YIELD, both_protocols, is_up, pass_on};
+use crate::node::{Node, Notice, Reply};
+use crate::token::OwnerToken;
+use crate::token_clock::TokenTime;
+use redlock_tests::{PATIENCE, RedisServer, eventually};
+
+#[tokio::test]
+async fn a_lock_is_handed_over_with_wake_ups() {
+    for (protocol, server) in both_protocols().await {
+        println!("{protocol}");
+        let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+        let [holder, waiter] = &mut peers;
+        pass_on(holder, waiter).await;
+        server.inspect().assert_empty(PATIENCE).await;
+    }
+}
+
+#[tokio::test]
+async fn who_listens_first_and_queues_at_once_is_woken() {
+    let server = RedisServer::start().await;
+    let holder = Peer::start(&server).await;
+    let mut waiter = Peer::start(&server).await;
+    let (first, second) = (holder.token(), waiter.token());
+    assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);
+    // Not confirmed yet, but before the command in the order of the connection.
+    waiter.node.listen();
+    assert!(matches!(waiter.ask(ACQUIRE, second).await, Reply::Queued { .. }));
+    holder.ask(RELEASE, first).await;
+    assert_eq!(waiter.wakeup().await, Notice::Granted);
+    assert_eq!(waiter.node.epoch(), 1, "no second connection");
+}
+
+#[tokio::test]
+async fn who_listens_before_the_first_connection_is_subscribed_with_it() {
+    for (protocol, server) in both_protocols().await {
+        println!("{protocol}");
+        let peer = Peer::starting(&server.url());
+        assert!(!peer.node.is_listening());
+        peer.node.listen();
+        peer.until("listening", Node::is_listening).await;
+    }
+}
+
+#[tokio::test]
+async fn only_who_wants_to_listen_is_subscribed() {
+    for (_, server) in both_protocols().await {
+        let peer = Peer::start(&server).await;
+        assert!(matches!(peer.ask(ACQUIRE, peer.token()).await, GRANTED));
+        assert_eq!(server.inspect().clients().await.len(), 1);
+        assert!(!peer.node.is_listening());
+    }
+}
+
+#[tokio::test]
+async fn a_cut_connection_is_another_epoch_and_listens_again() {
+    for (protocol, server) in both_protocols().await {
+        println!("{protocol}");
+        let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+        for _ in 0..2 {
+            let epochs = peers.each_ref().map(|peer| peer.node.epoch());
+            server.inspect().kill_clients().await;
+            for (peer, epoch) in peers.iter().zip(epochs) {
+                peer.until("a new connection", |node| node.epoch() > epoch && node.is_listening()).await;
+            }
+            // Of RESP2, one connection may still be on its way down.
+            eventually(PATIENCE, "all connections are there", async || {
+                let clients = server.inspect().clients().await;
+                let is_complete = clients.len() == if protocol == "RESP2" { 4 } else { 2 };
+                if is_complete && peers.iter().all(|peer| peer.node.is_listening()) { Ok(()) } else { Err(clients) }
+            })
+            .await;
+            let [holder, waiter] = &mut peers;
+            pass_on(holder, waiter).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_connection_for_wake_ups_comes_back_by_itself() {
+    let server = RedisServer::builder().without_command("HELLO").start().await;
+    let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+    let epoch = peers[0].node.epoch();
+    let _: i64 = server.inspect().command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+    for peer in &peers {
+        peer.until("a new connection", |node| node.epoch() > epoch && node.is_listening()).await;
+        assert_eq!(peer.node.epoch(), epoch + 1, "the one for commands was not cut");
+    }
+    let [holder, waiter] = &mut peers;
+    pass_on(holder, waiter).await;
+}
+
+#[tokio::test]
+async fn a_restarted_server_is_listened_to_again() {
+    for (protocol, server) in both_protocols().await {
+        println!("{protocol}");
+        let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+        server.kill();
+        for peer in &peers {
+            peer.until("down", |node| !is_up(node)).await;
+            assert!(!peer.node.is_listening());
+        }
+        server.restart_empty().await;
+        for peer in &peers {
+            peer.until("up again", |node| is_up(node) && node.is_listening()).await;
+        }
+        let [holder, waiter] = &mut peers;
+        pass_on(holder, waiter).await;
+    }
+}
+
+#[tokio::test]
+async fn lost_scripts_are_sent_again() {
+    let server = RedisServer::start().await;
+    let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+    let [older, newer] = &mut peers;
+    let smaller = older.token();
+    newer.environment.token_clock.observe(smaller.time());
+    let larger = newer.token();
+    for (verb, expected) in [(ACQUIRE, GRANTED), (EXTEND, Reply::Extended { waiters: 0 }), (YIELD, Reply::Kept)] {
+        server.inspect().flush_scripts().await;
+        assert_eq!(newer.ask(verb, larger).await, expected);
+    }
+    older.ask(ACQUIRE, smaller).await;
+    server.inspect().flush_scripts().await;
+    assert!(matches!(newer.ask(YIELD, larger).await, Reply::Yielded { left: Some(_) }));
+    assert_eq!(older.wakeup().await, Notice::Granted);
+    server.inspect().flush_scripts().await;
+    assert_eq!(older.ask(RELEASE, smaller).await, Reply::Released);
+    assert_eq!(newer.wakeup().await, Notice::Contended { by: smaller });
+    assert_eq!(newer.wakeup().await, Notice::Granted);
+}
+
+#[tokio::test]
+async fn answers_show_the_newest_token() {
+    let server = RedisServer::start().await;
+    let [holder, waiter] = [Peer::start(&server).await, Peer::start(&server).await];
+    let future = TokenTime::new(1 << 47, 5);
+    holder.ask(ACQUIRE, OwnerToken::new(holder.environment.manager, future)).await;
+    waiter.ask(ACQUIRE, waiter.token()).await;
+    assert_eq!(waiter.environment.token_clock.next(), TokenTime::new(1 << 47, 6));
+}
+
+#[tokio::test]
+async fn a_manager_can_wait_for_itself() {
+    for (protocol, server) in both_protocols().await {
+        println!("{protocol}");
+        let mut peer = Peer::listening(&server).await;
+        let [first, second] = [peer.token(), peer.token()];
+        // All at once: what is said unasked comes between the answers.
+        let (granted, queued, released, extended) = tokio::join!(
+            peer.ask(ACQUIRE, first),
+            peer.ask(ACQUIRE, second),
+            peer.ask(RELEASE, first),
+            peer.ask(EXTEND, second),
+        );
+        assert!(matches!(queued, Reply::Queued { rank: 0, .. }));
+        assert_eq!([granted, released, extended], [GRANTED, Reply::Released, Reply::Extended { waiters: 0 }]);
+        assert_eq!([peer.wakeup().await, peer.wakeup().await], [Notice::Contended { by: second }, Notice::Granted]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_wake_up_is_ignored() {
+    for (protocol, server) in both_protocols().await {
+        println!("{protocol}");
+        let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
+        for peer in &peers {
+            for payload in ["", "granted", "granted token order:7", "lost everything"] {
+                let channel = format!("redlock:{}", peer.environment.manager);
+                let receivers: i64 = server.inspect().command(&["PUBLISH", &channel, payload]).await;
+                assert_eq!(receivers, 1);
+            }
+        }
+        let [holder, waiter] = &mut peers;
+        pass_on(holder, waiter).await;
+    }
+}
