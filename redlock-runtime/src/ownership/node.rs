@@ -281,9 +281,10 @@ impl NodeStanding {
         !self.is_tainted && !self.is_yielding() && self.in_flight.len() < MOST_IN_FLIGHT
     }
 
-    /// When there is something to do at this node, if no answer and no wake-up comes before.
-    pub(super) fn next_event(&self, now: Instant, patience: Duration) -> Option<Instant> {
-        let recheck = self.recheck_at.filter(|_| self.is_open() && !self.is_asking());
+    /// When there is something to do at this node, if no answer and no wake-up comes before. `asks`: it would be asked
+    /// for the lock when that is due.
+    pub(super) fn next_event(&self, now: Instant, patience: Duration, asks: bool) -> Option<Instant> {
+        let recheck = self.recheck_at.filter(|_| asks && self.is_open() && !self.is_asking());
         let late = self.late_at(patience).filter(|late| now < *late);
         let again = self.extended_at.map(|at| at.after(patience)).filter(|at| now < *at);
         [recheck, late, again].into_iter().flatten().min()

@@ -269,7 +269,9 @@ impl Standing {
 
     /// When there is something to do, if no answer and no wake-up comes before.
     pub(super) fn next_event(&self, now: Instant) -> Instant {
-        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout));
+        // Votes that are being confirmed leave nothing to ask for.
+        let asks = self.votes(now) < self.quorum();
+        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout, asks));
         nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
     }
 
