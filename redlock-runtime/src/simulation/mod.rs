@@ -7,6 +7,7 @@ mod actor;
 mod agenda;
 mod faults;
 mod link;
+mod mutations;
 mod network;
 mod observer;
 mod profile;
@@ -19,12 +20,12 @@ mod view;
 mod wire;
 mod workload;
 
+use self::observer::Violation;
 use self::profile::Profile;
 use self::run::{Outcome, run};
 pub(crate) use self::simulated_node::SimulatedNode;
 use fastrand::Rng;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// Replays one seed, with a trace.
 const SEED: &str = "REDLOCK_SIMULATION_SEED";
@@ -42,8 +43,17 @@ fn profile(seed: u64) -> Profile {
     if random.u8(0..5) == 0 { Profile::calm() } else { Profile::any(&mut random) }
 }
 
-/// Runs the seeds on all cores; returns the first failing one that was met.
-fn search(seeds: u64, run: impl Fn(u64) -> Outcome + Sync) -> Option<(u64, Outcome)> {
+/// A run that broke a promise.
+#[derive(Debug)]
+struct Failure {
+    seed: u64,
+    /// How many runs there were until then.
+    tried: u64,
+    violation: Violation,
+}
+
+/// Runs the seeds in order, on two threads; returns the first of the failing ones that were met.
+fn search(seeds: u64, run: impl Fn(u64) -> Outcome + Sync) -> Option<Failure> {
     let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let work = || {
         while !is_over.load(Ordering::Relaxed) {
@@ -51,17 +61,16 @@ fn search(seeds: u64, run: impl Fn(u64) -> Outcome + Sync) -> Option<(u64, Outco
             if seed >= seeds {
                 return None;
             }
-            let outcome = run(seed);
-            if outcome.violation.is_some() {
+            if let Some(violation) = run(seed).violation {
                 is_over.store(true, Ordering::Relaxed);
-                return Some((seed, outcome));
+                return Some(Failure { seed, tried: seed + 1, violation });
             }
         }
         None
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(&work)).collect();
-        threads.into_iter().filter_map(|thread| thread.join().unwrap()).min_by_key(|(seed, _)| *seed)
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).min_by_key(|failure| failure.seed)
     })
 }
 
@@ -73,18 +82,19 @@ fn the_promises_hold_in_every_schedule() {
         assert_eq!(outcome.violation, None);
         return;
     }
-    let idle = AtomicU64::new(0);
+    let idle = [const { AtomicU64::new(0) }; 2];
     let failed = search(number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES), |seed| {
-        let outcome = run(&profile(seed), seed, false);
-        idle.fetch_max(u64::try_from(outcome.longest_idle.as_millis()).unwrap(), Ordering::Relaxed);
+        let profile = profile(seed);
+        let outcome = run(&profile, seed, false);
+        let millis = u64::try_from(outcome.longest_idle.as_millis()).unwrap();
+        idle[usize::from(profile.is_calm())].fetch_max(millis, Ordering::Relaxed);
         outcome
     });
-    println!("the longest time that a free lock was waited for: {:?}", Duration::from_millis(idle.into_inner()));
-    if let Some((seed, outcome)) = failed {
-        panic!(
-            "{:?}; replay: {SEED}={seed} cargo test -p redlock-runtime --lib simulation -- --nocapture",
-            outcome.violation
-        );
+    println!("the longest times in ms that a free lock was waited for, with faults and without: {idle:?}");
+    if let Some(Failure { seed, violation, .. }) = failed {
+        let Violation { promise, text } = violation;
+        let replay = format!("{SEED}={seed} cargo test -p redlock-runtime --lib simulation::the_promises -- --nocapture");
+        panic!("{promise:?}: {text}; replay: {replay}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::actor::{key, words};
 use super::network::Network;
+use super::profile::Profile;
 use super::telling::client_name;
 use super::workload::Call;
 use crate::clock::Instant;
@@ -40,7 +41,10 @@ pub(super) enum Promise {
 
 pub(super) struct Observer {
     pub(super) network: Arc<Network>,
-    pub(super) bound: Duration,
+    /// The longest time that a lock is free while somebody waits.
+    bound: Duration,
+    /// The longest time that anybody waits.
+    fair_within: Option<Duration>,
     /// Whether the order of service is watched: only where nothing goes wrong.
     watches_order: bool,
     records: Mutex<Records>,
@@ -102,8 +106,15 @@ impl Drop for Recorded<'_> {
 }
 
 impl Observer {
-    pub(super) fn new(network: &Arc<Network>, bound: Duration, watches_order: bool) -> Self {
-        Self { network: Arc::clone(network), bound, watches_order, records: Mutex::default() }
+    pub(super) fn new(network: &Arc<Network>, profile: &Profile) -> Self {
+        let millis = Duration::from_millis;
+        Self {
+            network: Arc::clone(network),
+            bound: millis(profile.bound),
+            fair_within: profile.fair_within.map(millis),
+            watches_order: profile.is_calm(),
+            records: Mutex::default(),
+        }
     }
 
     pub(super) fn records(&self) -> MutexGuard<'_, Records> {
@@ -229,6 +240,11 @@ impl Observer {
         if let Some(text) = late {
             self.broken(Promise::Deadline, text);
         }
+        let starves = |waiter: &&Waiter| self.fair_within.is_some_and(|limit| limit < now.since(waiter.since));
+        let starving = self.records().waiters.iter().find(starves).map(|waiter| format!("{waiter} is always overtaken"));
+        if let Some(text) = starving {
+            self.broken(Promise::Fairness, text);
+        }
     }
 
     fn progress(&self, key_index: usize) {
@@ -269,6 +285,15 @@ impl Observer {
             if let Some((server, token)) = self.network.leftovers(&key(index)).first() {
                 let name = self.network.trace.name(*token);
                 self.broken(Promise::Clean, format!("{name} still stands under {} at node {}", key(index), server + 1));
+            }
+        }
+    }
+
+    /// Looks whether anything is left by whomever, when even the queues have expired.
+    pub(super) fn remains(&self) {
+        for index in 0..2 {
+            if let Some((server, _)) = self.network.remains(&key(index)).first() {
+                self.broken(Promise::Clean, format!("something still stands under {} at node {}", key(index), server + 1));
             }
         }
     }

@@ -34,10 +34,17 @@ pub(super) struct Profile {
     pub(super) skew: i64,
     /// No live waiter waits for longer than this while the lock is free.
     pub(super) bound: u64,
+    /// No live waiter waits for longer than this, free or not, where the lock goes round quickly.
+    pub(super) fair_within: Option<u64>,
     pub(super) rules: Rules,
 }
 
 impl Profile {
+    /// Whether nothing goes wrong and nobody gives up.
+    pub(super) const fn is_calm(&self) -> bool {
+        self.faults.are_none() && self.foreign == 0 && self.cancels == 0 && self.aborts == 0
+    }
+
     /// Healthy servers, short ways, everybody waits for a second at least.
     pub(super) fn calm() -> Self {
         let second = Duration::from_secs(1);
@@ -61,6 +68,7 @@ impl Profile {
             drift_ppm: 0,
             skew: 0,
             bound: 300,
+            fair_within: None,
             rules: Rules::ALL,
         }
     }

@@ -10,6 +10,7 @@ use super::trace::Trace;
 use super::workload::{Foreign, Work};
 use crate::LockManager;
 use crate::clock::{Clock, Instant};
+use crate::lease;
 use crate::node::{Environment, Node};
 use crate::options::Policy;
 use crate::reclaim::Reclaim;
@@ -75,8 +76,7 @@ impl Run {
         let network = Arc::new(Network::new(clock, random.fork(), profile.delays, servers, trace));
         let clients = random.usize(profile.clients.clone());
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
-        let is_calm = profile.faults.are_none() && profile.foreign == 0 && profile.cancels + profile.aborts == 0;
-        let observer = Arc::new(Observer::new(&network, Duration::from_millis(profile.bound), is_calm));
+        let observer = Arc::new(Observer::new(&network, profile));
         let longest_ttl = Duration::from_millis(profile.ttls.iter().copied().max().unwrap_or_default());
         let faults_end = profile.faults.plan(&mut random, &network, longest_ttl);
         let has_crashes = profile.faults.crashes > 0;
@@ -143,7 +143,8 @@ impl Run {
         sleep(AFTERMATH).await;
         self.observer.leftovers();
         self.managers.clear();
-        sleep(AFTERMATH).await;
+        sleep(lease::QUEUE_EXPIRY).await;
+        self.observer.remains();
         let alive = Handle::current().metrics().num_alive_tasks();
         if alive > 0 && !self.has_crashes {
             self.observer.broken(Promise::Clean, format!("{alive} tasks are left when all managers are gone"));

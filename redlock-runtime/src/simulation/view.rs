@@ -2,6 +2,7 @@
 
 use super::link::Connection;
 use super::network::{Network, World};
+use super::server::Server;
 use crate::clock::Instant;
 use crate::key::LockKey;
 use crate::node::wakeup::channel;
@@ -44,10 +45,19 @@ impl Network {
 
     /// The tokens of live managers that stand anywhere under `key`, with the number of the server.
     pub(super) fn leftovers(&self, key: &LockKey) -> Vec<(usize, OwnerToken)> {
+        let all = self.remains(key).into_iter();
+        let world = self.world();
+        let is_alive = |token| world.client_of(token).is_some_and(|client| !world.clients[client].is_crashed);
+        all.filter(|(_, token)| is_alive(*token)).collect()
+    }
+
+    /// All tokens that stand anywhere under `key`, with the number of the server.
+    pub(super) fn remains(&self, key: &LockKey) -> Vec<(usize, OwnerToken)> {
         let (world, now) = (self.world(), self.now());
-        let all = world.servers.iter().enumerate();
-        let tokens = all.flat_map(|(index, server)| server.tokens(key.name(), now).into_iter().map(move |it| (index, it)));
-        tokens.filter(|(_, token)| world.client_of(*token).is_some_and(|client| !world.clients[client].is_crashed)).collect()
+        let tokens = |(index, server): (usize, &Server)| {
+            server.tokens(key.name(), now).into_iter().map(move |token| (index, token))
+        };
+        world.servers.iter().enumerate().flat_map(tokens).collect()
     }
 
     /// Takes `key` as a program does that asks every server once, if a majority agrees.
