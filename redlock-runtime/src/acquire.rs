@@ -27,7 +27,11 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Se
     }
     let seat = match LocalQueue::enter(core, &call.key, call.ttl, call.wait != Wait::None) {
         Entered::First(seat) => seat,
-        Entered::Behind(ticket) => call.stand_in_line(ticket).await?,
+        Entered::Behind(ticket) => {
+            // Who has the lock passes it on here until it hears of others: so it must be able to hear.
+            core.listen();
+            call.stand_in_line(ticket).await?
+        }
         Entered::Taken => return Err(call.contended()),
     };
     call.obtain(seat).await

@@ -4,11 +4,14 @@ use super::faults::Faults;
 use super::network::Delays;
 use super::observer::Promise;
 use super::profile::Profile;
-use super::{Failure, search};
+use super::run::run;
+use super::{Failure, SEED, number, search};
 use crate::options::Wait;
 use crate::rules::{Rule, Rules};
 use std::time::Duration;
 
+/// Looks at the case of one rule only.
+const RULE: &str = "REDLOCK_SIMULATION_RULE";
 /// Below this number of schedules, the loss of a rule must be noticed.
 const MOST: u64 = 20_000;
 /// With all rules, so many schedules of each profile pass.
@@ -19,7 +22,7 @@ type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
 const CASES: [Case; 16] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
-    (Rule::ReleasedTokensAreDead, cuts, &[Promise::Exclusion]),
+    (Rule::ReleasedTokensAreDead, cuts, &[Promise::Exclusion, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion]),
     (Rule::QueuesExpire, crowd_with_crashes, &[Promise::Clean]),
     (Rule::HolderHearsOfEveryCall, families_with_cuts, &[Promise::Fairness]),
@@ -117,15 +120,13 @@ fn families_with_cuts() -> Profile {
 
 #[test]
 fn every_rule_is_needed() {
-    let only = std::env::var("REDLOCK_SIMULATION_RULE").ok();
-    let cases = CASES.iter().filter(|(rule, ..)| only.as_ref().is_none_or(|only| format!("{rule:?}") == *only));
-    let missed: Vec<_> = cases.filter(|case| !is_caught(case)).collect();
+    let missed: Vec<_> = cases().filter(|case| !is_caught(case)).map(|(rule, ..)| rule).collect();
     assert!(missed.is_empty(), "nobody notices when these are missing: {missed:?}");
 }
 
 fn is_caught((rule, profile, promises): &Case) -> bool {
     let without = Profile { rules: Rules { without: Some(*rule) }, ..profile() };
-    match search(MOST, |seed| super::run(&without, seed, false)) {
+    match search(MOST, |seed| run(&without, seed, false)) {
         Some(Failure { seed, tried, violation }) => {
             println!("{rule:?}: {:?} after {tried} schedules, seed {seed}: {}", violation.promise, violation.text);
             promises.contains(&violation.promise)
@@ -139,8 +140,28 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
 
 #[test]
 fn the_same_circumstances_are_harmless_with_every_rule() {
-    for (rule, profile, _) in CASES {
-        let failure = search(CONTROLS, |seed| super::run(&profile(), seed, false));
-        assert!(failure.is_none(), "where {rule:?} matters: {failure:?}");
+    let harmful = cases().filter_map(|(rule, profile, _)| {
+        let Failure { seed, violation, .. } = search(CONTROLS, |seed| run(&profile(), seed, false))?;
+        Some(format!("where {rule:?} matters, seed {seed}: {violation:?}"))
+    });
+    let harmful: Vec<_> = harmful.collect();
+    assert!(harmful.is_empty(), "{harmful:#?}");
+}
+
+/// All of them, or the one that is asked for.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    let only = std::env::var(RULE).ok();
+    CASES.iter().filter(move |(rule, ..)| only.as_ref().is_none_or(|only| format!("{rule:?}") == *only))
+}
+
+/// Shows one run of a case, once without its rule and once with it.
+#[test]
+fn a_run_can_be_replayed() {
+    let Some(seed) = number(SEED).filter(|_| std::env::var(RULE).is_ok()) else { return };
+    for (rule, profile, _) in cases() {
+        for without in [Some(*rule), None] {
+            let outcome = run(&Profile { rules: Rules { without }, ..profile() }, seed, true);
+            println!("without {without:?}:\n{}", outcome.trace);
+        }
     }
 }
