@@ -91,7 +91,9 @@ impl LocalQueue {
             let closed: Vec<_> = shard.values_mut().map(Entry::close).collect();
             drop(shard);
             for (ownership, waiters) in closed {
-                waiters.into_values().for_each(|waiter| waiter.close());
+                for waiter in waiters.into_values() {
+                    waiter.close();
+                }
                 if ownership.is_waiting() {
                     ownership.give_back();
                 }

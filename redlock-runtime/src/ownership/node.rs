@@ -306,9 +306,8 @@ impl NodeStanding {
 
     /// Why the node does not count, if it does not, after it had `patience` to answer.
     pub(super) fn reason(&self, now: Instant, patience: Duration) -> Option<NodeError> {
-        let silence = || match self.is_late(now, patience) {
-            true => NodeError::TimedOut(patience),
-            false => NodeError::Unanswered,
+        let silence = || {
+            if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered }
         };
         match self.vote {
             Vote::NotOurs => Some(NodeError::Held),
