@@ -158,7 +158,8 @@ impl NodeStanding {
             }
             Reply::Held | Reply::NotOwner => {
                 self.trace = if self.trace == Trace::Queue { Trace::Queue } else { Trace::None };
-                self.not_ours((reply == Reply::NotOwner).then_some(now));
+                // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
+                self.not_ours(if reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
             Reply::Released => {}
         }

@@ -5,7 +5,7 @@ use super::network::Delays;
 use super::observer::Promise;
 use super::profile::Profile;
 use super::run::run;
-use super::{Failure, SEED, number, search};
+use super::{Failure, SCHEDULES, SEED, number, search};
 use crate::options::Wait;
 use crate::rules::{Rule, Rules};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const RULE: &str = "REDLOCK_SIMULATION_RULE";
 /// Below this number of schedules, the loss of a rule must be noticed.
 const MOST: u64 = 20_000;
-/// With all rules, so many schedules of each profile pass.
-const CONTROLS: u64 = 300;
+/// With all rules, so many calls of each task pass, in schedules of each profile.
+const CONTROLS: u64 = 4000;
 
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
@@ -141,7 +141,9 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
 #[test]
 fn the_same_circumstances_are_harmless_with_every_rule() {
     let harmful = cases().filter_map(|(rule, profile, _)| {
-        let Failure { seed, violation, .. } = search(CONTROLS, |seed| run(&profile(), seed, false))?;
+        let profile = profile();
+        let schedules = number(SCHEDULES).unwrap_or(CONTROLS / u64::from(*profile.calls.end()));
+        let Failure { seed, violation, .. } = search(schedules, |seed| run(&profile, seed, false))?;
         Some(format!("where {rule:?} matters, seed {seed}: {violation:?}"))
     });
     let harmful: Vec<_> = harmful.collect();

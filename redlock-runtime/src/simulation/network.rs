@@ -219,6 +219,9 @@ impl World {
                 Replied::Subscribed
             }
             Request::Command(command) => {
+                if self.wires[wire].cut.is_some() {
+                    self.servers[link.server].haunt(command.subject.token);
+                }
                 let executed = self.servers[link.server].execute(now, &command);
                 self.trace_execution(wire, &command, &executed);
                 executed.published.into_iter().for_each(|(wire, wakeup)| self.push(wire, wakeup, now));

@@ -62,6 +62,8 @@ pub(super) struct Records {
     /// For each client how often it was served.
     pub(super) served: Vec<u32>,
     pub(super) longest_wait: Duration,
+    /// In the order of service. One may serve several calls of its process.
+    served_tokens: Vec<OwnerToken>,
 }
 
 struct Holder {
@@ -168,6 +170,7 @@ impl Observer {
         self.network.trace.line(|trace| format!("{} holds {} as {}", client_name(client), key(call.key), name(trace)));
         let stops_within = call.is_held.then(|| slack(call.ttl));
         let proof = Proof::Guard(Arc::downgrade(guard));
+        self.order(call.key, token);
         self.entered_as(Holder { id: 0, client: Some(client), key: call.key, token, proof, stops_within, lapsed_at: None })
     }
 
@@ -185,6 +188,18 @@ impl Observer {
         };
         self.exclusion();
         Recorded { observer: self, id }
+    }
+
+    /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller.
+    fn order(&self, index: usize, token: OwnerToken) {
+        if !self.watches_order || self.records().served_tokens.last() == Some(&token) {
+            return;
+        }
+        self.records().served_tokens.push(token);
+        if let Some(earlier) = self.network.queued_before(&key(index), token, PATIENT) {
+            let name = |token| self.network.trace.name(token);
+            self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
+        }
     }
 
     /// Looks at everything.
@@ -279,14 +294,23 @@ impl Observer {
         self.network.can_serve(&key(index), &clients, &kept)
     }
 
-    /// Looks whether anything is left at the servers, when all is over.
-    pub(super) fn leftovers(&self) {
+    /// Looks whether anything is left at the servers, when all is over. Returns the keys that are haunted: there a
+    /// command was executed after the release of its token, because the connection that brought it had ended before.
+    /// Nobody hears of that until the next one waits there.
+    pub(super) fn leftovers(&self) -> Vec<usize> {
+        let mut haunted = Vec::new();
         for index in 0..2 {
-            if let Some((server, token)) = self.network.leftovers(&key(index)).first() {
-                let name = self.network.trace.name(*token);
+            for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
+                if is_ghost {
+                    haunted.push(index);
+                    continue;
+                }
+                let name = self.network.trace.name(token);
                 self.broken(Promise::Clean, format!("{name} still stands under {} at node {}", key(index), server + 1));
             }
         }
+        haunted.dedup();
+        haunted
     }
 
     /// Looks whether anything is left by whomever, when even the queues have expired.
@@ -304,6 +328,8 @@ impl Observer {
     }
 }
 
+/// Longer than a message takes on a calm day, there and back.
+const PATIENT: Duration = Duration::from_millis(60);
 /// Timers run in true time, and deadlines by clocks that are wrong by half a hundredth.
 const SLACK: Duration = Duration::from_millis(25);
 

@@ -1,6 +1,6 @@
 //! One run: everything that a seed decides, from the first connection to the last release.
 
-use super::actor::{Actor, Planned, act};
+use super::actor::{Actor, Planned, act, key};
 use super::network::{Network, Step};
 use super::observer::{Observer, Promise, Violation};
 use super::profile::Profile;
@@ -8,7 +8,7 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
-use crate::LockManager;
+use crate::{LockManager, LockRequest};
 use crate::clock::{Clock, Instant};
 use crate::lease;
 use crate::node::{Environment, Node};
@@ -34,6 +34,8 @@ use tokio::time::{sleep, sleep_until, timeout};
 const AFTERMATH: Duration = Duration::from_secs(4);
 /// No run takes longer than this: waiting for the longest lease of a crashed process after the last fault.
 const LIMIT: Duration = Duration::from_secs(300);
+/// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
+const EXORCISM: Duration = Duration::from_secs(3);
 /// How often the observer looks when nothing happens.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -141,13 +143,25 @@ impl Run {
         }
         sleep_until(start + self.faults_end.since_origin()).await;
         sleep(AFTERMATH).await;
-        self.observer.leftovers();
+        for key in self.observer.leftovers() {
+            self.exorcise(key).await;
+        }
         self.managers.clear();
         sleep(lease::QUEUE_EXPIRY).await;
         self.observer.remains();
         let alive = Handle::current().metrics().num_alive_tasks();
         if alive > 0 && !self.has_crashes {
             self.observer.broken(Promise::Clean, format!("{alive} tasks are left when all managers are gone"));
+        }
+    }
+
+    /// What nobody has heard of must not keep the next one from the lock.
+    async fn exorcise(&self, index: usize) {
+        let is_alive = |(client, _): &(usize, &LockManager)| !self.network.is_crashed(*client);
+        let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
+        let request = LockRequest::new(key(index)).wait(EXORCISM);
+        if let Err(error) = manager.acquire(request).await {
+            self.observer.broken(Promise::Progress, format!("a ghost has {}: {error}", key(index)));
         }
     }
 

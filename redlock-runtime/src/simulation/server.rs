@@ -6,6 +6,7 @@ use crate::node::{Command, Reply, Wakeup};
 use crate::rules::Rules;
 use crate::token::OwnerToken;
 use crate::token_clock::TokenTime;
+use std::collections::{HashMap, HashSet};
 
 pub(super) struct Server {
     state: State,
@@ -17,6 +18,10 @@ pub(super) struct Server {
     /// It cannot be reached until then.
     pub(super) down_until: Instant,
     subscribers: Vec<Subscriber>,
+    /// When each token that ever waited was first put into a queue.
+    queued_since: HashMap<OwnerToken, Instant>,
+    /// Tokens that a connection brought here after its end, maybe later than the next connection their release.
+    ghosts: HashSet<OwnerToken>,
 }
 
 /// A connection that a channel is open on, as far as the server knows.
@@ -36,7 +41,7 @@ pub(super) struct Executed {
 impl Server {
     pub(super) fn new(ppm: i32, rules: Rules, origin: Instant) -> Self {
         let state = State::following(rules);
-        Self { state, rules, ppm, frozen_until: origin, down_until: origin, subscribers: Vec::new() }
+        Self { state, rules, ppm, frozen_until: origin, down_until: origin, subscribers: Vec::new(), ghosts: HashSet::new(), queued_since: HashMap::new() }
     }
 
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {
@@ -50,7 +55,18 @@ impl Server {
             }
             wires().count()
         });
+        if let Reply::Queued { .. } = reply {
+            self.queued_since.entry(command.subject.token).or_insert(now);
+        }
         Executed { reply, seen, published }
+    }
+
+    pub(super) fn haunt(&mut self, token: OwnerToken) {
+        self.ghosts.insert(token);
+    }
+
+    pub(super) fn is_haunted_by(&self, token: OwnerToken) -> bool {
+        self.ghosts.contains(&token)
     }
 
     pub(super) fn subscribe(&mut self, channel: &str, wire: usize) {
@@ -75,8 +91,10 @@ impl Server {
         self.state.owner(key, now.drifted(self.ppm))
     }
 
-    pub(super) fn is_queued(&self, key: &str, token: OwnerToken, now: Instant) -> bool {
-        self.state.is_queued(key, token, now.drifted(self.ppm))
+    /// The tokens in the queue of `key`, and since when they have been there.
+    pub(super) fn queued_since(&self, key: &str, now: Instant) -> Vec<(OwnerToken, Instant)> {
+        let queue = self.state.queue(key, now.drifted(self.ppm)).into_iter();
+        queue.filter_map(|token| Some((token, *self.queued_since.get(&token)?))).collect()
     }
 
     pub(super) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {

@@ -37,18 +37,25 @@ impl Network {
         self.world().clients[client].is_well(self.now())
     }
 
-    /// On how many servers `token` stands in the queue of `key`.
-    pub(super) fn queues_with(&self, key: &LockKey, token: OwnerToken) -> usize {
+    /// A token smaller than `token` that has stood in the queues of a majority for longer than `patient`.
+    pub(super) fn queued_before(&self, key: &LockKey, token: OwnerToken, patient: Duration) -> Option<OwnerToken> {
         let (world, now) = (self.world(), self.now());
-        world.servers.iter().filter(|server| server.is_queued(key.name(), token, now)).count()
+        let queued = |server: &Server| server.queued_since(key.name(), now);
+        let all: Vec<_> = world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
+        let is_everywhere = |earlier: OwnerToken| {
+            all.iter().filter(|(other, _)| *other == earlier).count() >= quorum(world.servers.len())
+        };
+        all.iter().map(|(earlier, _)| *earlier).find(|earlier| *earlier < token && is_everywhere(*earlier))
     }
 
-    /// The tokens of live managers that stand anywhere under `key`, with the number of the server.
-    pub(super) fn leftovers(&self, key: &LockKey) -> Vec<(usize, OwnerToken)> {
+    /// The tokens of live managers that stand anywhere under `key`, with the number of the server, and whether they came
+    /// there by a connection that had ended.
+    pub(super) fn leftovers(&self, key: &LockKey) -> Vec<(usize, OwnerToken, bool)> {
         let all = self.remains(key).into_iter();
         let world = self.world();
         let is_alive = |token| world.client_of(token).is_some_and(|client| !world.clients[client].is_crashed);
-        all.filter(|(_, token)| is_alive(*token)).collect()
+        let alive = all.filter(|(_, token)| is_alive(*token));
+        alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
     }
 
     /// All tokens that stand anywhere under `key`, with the number of the server.

@@ -258,14 +258,14 @@ impl State {
         self.locks.get(key).filter(|holder| now < holder.expires).map(|holder| holder.token)
     }
 
-    pub(crate) fn is_queued(&self, key: &str, token: OwnerToken, now: Instant) -> bool {
-        self.queues.get(key).is_some_and(|queue| self.is_there(queue, now) && queue.tokens().any(|other| other == token))
+    pub(crate) fn queue(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
+        queue.into_iter().flat_map(Queue::tokens).collect()
     }
 
     /// Every token that stands under `key`, as owner or in the queue.
     pub(crate) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
-        let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
-        self.owner(key, now).into_iter().chain(queue.into_iter().flat_map(Queue::tokens)).collect()
+        self.owner(key, now).into_iter().chain(self.queue(key, now)).collect()
     }
 
     fn is_there(&self, queue: &Queue, now: Instant) -> bool {
