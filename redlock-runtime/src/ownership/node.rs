@@ -254,8 +254,9 @@ impl NodeStanding {
     }
 
     /// Until when the node provably holds the lock for us.
-    pub(super) fn end(&self) -> Option<Instant> {
-        self.end.filter(|_| !self.is_tainted && !self.is_yielding())
+    pub(super) fn end(&self, rules: Rules) -> Option<Instant> {
+        let is_void = self.is_yielding() && rules.apply(Rule::YieldVoids);
+        self.end.filter(|_| !self.is_tainted && !is_void)
     }
 
     /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`.

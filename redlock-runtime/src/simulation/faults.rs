@@ -5,6 +5,7 @@ use super::link::Connection;
 use super::network::{Network, Step, World};
 use super::telling::client_name;
 use crate::clock::Instant;
+use crate::node::Verb;
 use fastrand::Rng;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub(super) struct Faults {
     pub(super) pauses: u32,
     /// A process ends without a word.
     pub(super) crashes: u32,
+    /// One in four commands of this kind has its connection cut while it is under way.
+    pub(super) targets: Option<fn(Verb) -> bool>,
     /// Until when it can begin, in milliseconds.
     pub(super) until: u64,
     /// The longest time that a freeze or a pause takes, in milliseconds.
@@ -56,10 +59,10 @@ pub(super) enum Fault {
 
 impl Faults {
     pub(super) const NONE: Self =
-        Self { cuts: 0, freezes: 0, restarts: 0, wipes: 0, pauses: 0, crashes: 0, until: 0, longest: 0 };
+        Self { cuts: 0, freezes: 0, restarts: 0, wipes: 0, pauses: 0, crashes: 0, targets: None, until: 0, longest: 0 };
 
     pub(super) const fn are_none(&self) -> bool {
-        self.cuts + self.freezes + self.restarts + self.wipes + self.pauses + self.crashes == 0
+        self.cuts + self.freezes + self.restarts + self.wipes + self.pauses + self.crashes == 0 && self.targets.is_none()
     }
 
     /// Draws when what happens, and tells when the last of it is over.
@@ -126,6 +129,14 @@ impl World {
             }
         }
         None
+    }
+
+    /// Cuts a connection that carries what the run is aimed at.
+    pub(super) fn aim(&mut self, link: usize, verb: Verb, now: Instant) {
+        if self.targets.is_some_and(|is_target| is_target(verb)) && self.random.u8(0..4) == 0 {
+            let at = self.later(now, link);
+            self.agenda.add(at, Event::Fault(Fault::Cut { link }));
+        }
     }
 
     fn trace_fault(&self, fault: Fault) {

@@ -4,12 +4,13 @@
 use super::agenda::{Agenda, Entry, Event, Replied, Request};
 use super::faults::Fault;
 use super::link::{Client, Connection, Link};
+use super::profile::Profile;
 use super::server::Server;
 use super::trace::Trace;
 use super::wire::Wire;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Command, Deliver, Environment, Pending, Wakeup};
+use crate::node::{Command, Deliver, Environment, Pending, Verb, Wakeup};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,6 +29,13 @@ pub(super) struct Delays {
     pub(super) spike: u64,
 }
 
+impl Delays {
+    /// The longest time that a message takes, there and back.
+    pub(super) const fn round_trip(self) -> Duration {
+        Duration::from_millis(2 * (self.latency + self.jitter + self.spike))
+    }
+}
+
 pub(super) struct Network {
     /// The true time.
     pub(super) clock: Clock,
@@ -39,6 +47,7 @@ pub(super) struct World {
     pub(super) agenda: Agenda,
     pub(super) random: Rng,
     pub(super) delays: Delays,
+    pub(super) targets: Option<fn(Verb) -> bool>,
     pub(super) servers: Vec<Server>,
     pub(super) clients: Vec<Client>,
     pub(super) links: Vec<Link>,
@@ -56,11 +65,12 @@ pub(super) enum Step {
 }
 
 impl Network {
-    pub(super) fn new(clock: Clock, random: Rng, delays: Delays, servers: Vec<Server>, trace: Arc<Trace>) -> Self {
+    pub(super) fn new(clock: Clock, random: Rng, profile: &Profile, servers: Vec<Server>, trace: Arc<Trace>) -> Self {
         let world = World {
             agenda: Agenda::default(),
             random,
-            delays,
+            delays: profile.delays,
+            targets: profile.faults.targets,
             servers,
             clients: Vec::new(),
             links: Vec::new(),
@@ -152,6 +162,7 @@ impl World {
         let (answer, pending) = oneshot::channel();
         self.links[link].unanswered.push_back(answer);
         self.trace_send(link, &command);
+        self.aim(link, command.verb, now);
         self.request(wire, Request::Command(command), now);
         Pending::Redis(pending)
     }
@@ -219,7 +230,8 @@ impl World {
                 Replied::Subscribed
             }
             Request::Command(command) => {
-                if self.wires[wire].cut.is_some() {
+                let creates = !matches!(command.verb, Verb::Extend { .. } | Verb::Release { .. });
+                if creates && self.wires[wire].cut.is_some() {
                     self.servers[link.server].haunt(command.subject.token);
                 }
                 let executed = self.servers[link.server].execute(now, &command);

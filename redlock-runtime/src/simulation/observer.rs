@@ -47,6 +47,8 @@ pub(super) struct Observer {
     fair_within: Option<Duration>,
     /// Whether the order of service is watched: only where nothing goes wrong.
     watches_order: bool,
+    /// Who has waited for this long is known everywhere.
+    patient: Duration,
     records: Mutex<Records>,
 }
 
@@ -62,7 +64,7 @@ pub(super) struct Records {
     /// For each client how often it was served.
     pub(super) served: Vec<u32>,
     pub(super) longest_wait: Duration,
-    /// In the order of service. One may serve several calls of its process.
+    /// One may serve several calls of its process.
     served_tokens: Vec<OwnerToken>,
 }
 
@@ -115,6 +117,7 @@ impl Observer {
             bound: millis(profile.bound),
             fair_within: profile.fair_within.map(millis),
             watches_order: profile.is_calm(),
+            patient: profile.delays.round_trip() * 3,
             records: Mutex::default(),
         }
     }
@@ -192,11 +195,11 @@ impl Observer {
 
     /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller.
     fn order(&self, index: usize, token: OwnerToken) {
-        if !self.watches_order || self.records().served_tokens.last() == Some(&token) {
+        if !self.watches_order || self.records().served_tokens.contains(&token) {
             return;
         }
         self.records().served_tokens.push(token);
-        if let Some(earlier) = self.network.queued_before(&key(index), token, PATIENT) {
+        if let Some(earlier) = self.network.queued_before(&key(index), token, self.patient) {
             let name = |token| self.network.trace.name(token);
             self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
         }
@@ -328,8 +331,6 @@ impl Observer {
     }
 }
 
-/// Longer than a message takes on a calm day, there and back.
-const PATIENT: Duration = Duration::from_millis(60);
 /// Timers run in true time, and deadlines by clocks that are wrong by half a hundredth.
 const SLACK: Duration = Duration::from_millis(25);
 

@@ -83,6 +83,7 @@ impl Profile {
             wipes: u32::from(maybe(8) == 1),
             pauses: maybe(2),
             crashes: maybe(2),
+            targets: None,
             until: 1500,
             longest: 1500,
         };

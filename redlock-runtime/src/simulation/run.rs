@@ -75,7 +75,7 @@ impl Run {
         let trace = Arc::new(Trace::new(clock, keeps_trace));
         let nodes = profile.nodes[random.usize(0..profile.nodes.len())];
         let servers = (0..nodes).map(|_| Server::new(drift(&mut random, profile), profile.rules, clock.now())).collect();
-        let network = Arc::new(Network::new(clock, random.fork(), profile.delays, servers, trace));
+        let network = Arc::new(Network::new(clock, random.fork(), profile, servers, trace));
         let clients = random.usize(profile.clients.clone());
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
         let observer = Arc::new(Observer::new(&network, profile));
