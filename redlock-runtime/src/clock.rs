@@ -33,7 +33,7 @@ impl Instant {
     #[cfg(test)]
     pub(crate) fn drifted(self, ppm: i32) -> Self {
         let error = self.since_origin() / 1_000_000 * ppm.unsigned_abs();
-        Self::from_origin(if ppm < 0 { self.since_origin() - error } else { self.since_origin() + error })
+        Self::from_origin(if ppm < 0 { self.since_origin().saturating_sub(error) } else { self.since_origin() + error })
     }
 
     /// The point `duration` later; stays at the end of time when that is out of range.

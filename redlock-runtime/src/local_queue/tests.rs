@@ -13,7 +13,7 @@ impl LocalQueue {
     /// For each key of the manager, how many wait.
     fn lines(&self) -> Vec<usize> {
         let shards = self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
-        shards.flat_map(|shard| shard.values().map(|entry| entry.waiters.len()).collect::<Vec<_>>()).collect()
+        shards.flat_map(|shard| shard.entries.values().map(|entry| entry.waiters.len()).collect::<Vec<_>>()).collect()
     }
 }
 
@@ -91,7 +91,7 @@ async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over
 async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
     let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
     let held = manager.acquire(request()).await.unwrap();
-    let ticket = || match LocalQueue::enter(&manager.core, &key, TTL, true) {
+    let ticket = || match LocalQueue::enter(&manager.core, &key, TTL, true, manager.core.clock.now()) {
         Entered::Behind(ticket) => ticket,
         Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
     };
