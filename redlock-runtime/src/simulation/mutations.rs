@@ -65,7 +65,7 @@ fn cuts() -> Profile {
 /// Two nodes split often, and need each other.
 fn cut_yields() -> Profile {
     let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Yield { .. })), ..Faults::NONE };
-    Profile { nodes: vec![2, 3], faults, ..slow_crowd() }
+    Profile { nodes: vec![2, 3], faults, bodies: 20..=200, ..slow_crowd() }
 }
 
 fn cut_extensions() -> Profile {

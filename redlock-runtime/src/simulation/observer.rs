@@ -186,6 +186,7 @@ impl Observer {
         let id = {
             let mut records = self.records();
             let id = records.number();
+            records.idle_since[holder.key] = None;
             records.holders.push(Holder { id, ..holder });
             id
         };
@@ -203,6 +204,13 @@ impl Observer {
             let name = |token| self.network.trace.name(token);
             self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
         }
+    }
+
+    /// When to look again if nothing happens: seldom, when there is nobody to look at.
+    pub(super) fn next_look(&self) -> Duration {
+        let records = self.records();
+        let is_quiet = records.waiters.is_empty() && records.holders.is_empty();
+        Duration::from_millis(if is_quiet { 1000 } else { 50 })
     }
 
     /// Looks at everything.

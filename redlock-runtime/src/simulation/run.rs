@@ -36,8 +36,6 @@ const AFTERMATH: Duration = Duration::from_secs(4);
 const LIMIT: Duration = Duration::from_secs(300);
 /// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
 const EXORCISM: Duration = Duration::from_secs(3);
-/// How often the observer looks when nothing happens.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The manager of programs that have none.
 const NOBODY: usize = usize::MAX;
@@ -180,22 +178,18 @@ impl Run {
 
 /// Lets happen what is due; returns when the next thing is.
 fn events(network: &Network, observer: &Observer, aborts: &[(usize, AbortHandle)], waker: &Waker) -> Instant {
-    let mut has_happened = false;
     loop {
         match network.step(waker) {
             Step::Deliver(deliver, wakeup) => deliver(wakeup),
             Step::Crash { client } => {
                 aborts.iter().filter(|(other, _)| *other == client).for_each(|(_, task)| task.abort());
             }
-            Step::Look => network.look_at(network.now().after(LOOK_EVERY)),
+            Step::Look => network.look_at(network.now().after(observer.next_look())),
             Step::Wait(next) => {
-                if has_happened {
-                    observer.look();
-                }
+                observer.look();
                 return next;
             }
         }
-        has_happened = true;
     }
 }
 
