@@ -21,7 +21,10 @@ pub(crate) struct HotKeys {
 
 impl HotKeys {
     pub(crate) fn new() -> Self {
-        Self { slots: std::iter::repeat_with(AtomicU64::default).take(SLOTS).collect(), hasher: BuildHasherDefault::default() }
+        Self {
+            slots: std::iter::repeat_with(AtomicU64::default).take(SLOTS).collect(),
+            hasher: BuildHasherDefault::default(),
+        }
     }
 
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {

@@ -11,17 +11,32 @@ use std::task::Waker;
 /// Wires, links and servers go by their number.
 pub(super) enum Event {
     /// A request arrives at its server.
-    Request { wire: usize, request: Request },
+    Request {
+        wire: usize,
+        request: Request,
+    },
     /// An answer arrives at its client.
-    Reply { wire: usize, reply: Replied },
+    Reply {
+        wire: usize,
+        reply: Replied,
+    },
     /// A wake-up arrives at its client.
-    Push { wire: usize, wakeup: Wakeup },
+    Push {
+        wire: usize,
+        wakeup: Wakeup,
+    },
     /// The client notices that its connection is gone.
-    Broken { wire: usize },
+    Broken {
+        wire: usize,
+    },
     /// The server notices that a connection is gone.
-    Forgotten { wire: usize },
+    Forgotten {
+        wire: usize,
+    },
     /// The client gets another connection.
-    Connected { link: usize },
+    Connected {
+        link: usize,
+    },
     Fault(Fault),
     /// Time for the observer to look, however quiet it is.
     Look,

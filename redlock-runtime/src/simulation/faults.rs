@@ -62,7 +62,8 @@ impl Faults {
         Self { cuts: 0, freezes: 0, restarts: 0, wipes: 0, pauses: 0, crashes: 0, targets: None, until: 0, longest: 0 };
 
     pub(super) const fn are_none(&self) -> bool {
-        self.cuts + self.freezes + self.restarts + self.wipes + self.pauses + self.crashes == 0 && self.targets.is_none()
+        self.cuts + self.freezes + self.restarts + self.wipes + self.pauses + self.crashes == 0
+            && self.targets.is_none()
     }
 
     /// Draws when what happens, and tells when the last of it is over.
@@ -161,7 +162,8 @@ impl World {
         self.wires[wire].cut(survivors, now.after(late));
         // Either side may take a while to notice; until then the client sends into the void, and the server counts a
         // subscriber that hears nothing.
-        let (client, server) = if self.random.bool() { (0, 0) } else { (self.random.u64(0..200), self.random.u64(0..500)) };
+        let (client, server) =
+            if self.random.bool() { (0, 0) } else { (self.random.u64(0..200), self.random.u64(0..500)) };
         self.agenda.add(now.after(Duration::from_millis(client)), Event::Broken { wire });
         self.agenda.add(now.after(Duration::from_millis(server)), Event::Forgotten { wire });
     }

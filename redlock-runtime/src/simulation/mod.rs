@@ -93,7 +93,8 @@ fn the_promises_hold_in_every_schedule() {
     println!("the longest times in ms that a free lock was waited for, with faults and without: {idle:?}");
     if let Some(Failure { seed, violation, .. }) = failed {
         let Violation { promise, text } = violation;
-        let replay = format!("{SEED}={seed} cargo test -p redlock-runtime --lib simulation::the_promises -- --nocapture");
+        let replay =
+            format!("{SEED}={seed} cargo test -p redlock-runtime --lib simulation::the_promises -- --nocapture");
         panic!("{promise:?}: {text}; replay: {replay}");
     }
 }

@@ -32,7 +32,7 @@ const CASES: [Case; 16] = [
     (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion]),
     (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion]),
     (Rule::YieldAtOnce, frozen_minority, &[Promise::Progress]),
-    (Rule::CutYieldTaints, cut_yields, &[Promise::Exclusion]),
+    (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion]),
     (Rule::ReleasesAreSeenThrough, cuts, &[Promise::Clean, Promise::Progress]),
     (Rule::UnknownTokensAreReleased, cut_acquisitions, &[Promise::Progress, Promise::Clean]),
     (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion]),
@@ -66,6 +66,13 @@ fn cuts() -> Profile {
 fn cut_yields() -> Profile {
     let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Yield { .. })), ..Faults::NONE };
     Profile { nodes: vec![2, 3], faults, bodies: 20..=200, ..slow_crowd() }
+}
+
+/// Smaller tokens come later, and do not reach every node.
+fn cut_yields_and_others() -> Profile {
+    let Profile { faults, .. } = cut_yields();
+    let faults = Faults { cuts: 16, until: 500, ..faults };
+    Profile { nodes: vec![3], clients: 4..=6, faults, skew: 1000, pauses: 0..=60, ..cut_yields() }
 }
 
 fn cut_extensions() -> Profile {

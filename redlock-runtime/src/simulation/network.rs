@@ -58,7 +58,9 @@ pub(super) struct World {
 /// What is to be done outside of the network, because it may come back to it.
 pub(super) enum Step {
     Deliver(Deliver, Wakeup),
-    Crash { client: usize },
+    Crash {
+        client: usize,
+    },
     Look,
     /// Nothing more is due.
     Wait(Instant),

@@ -82,7 +82,9 @@ struct Holder {
 enum Proof {
     Guard(Weak<LockGuard>),
     /// Another program, that has it until then.
-    Foreign { until: Instant },
+    Foreign {
+        until: Instant,
+    },
 }
 
 struct Waiter {
@@ -174,7 +176,15 @@ impl Observer {
         let stops_within = call.is_held.then(|| slack(call.ttl));
         let proof = Proof::Guard(Arc::downgrade(guard));
         self.order(call.key, token);
-        self.entered_as(Holder { id: 0, client: Some(client), key: call.key, token, proof, stops_within, lapsed_at: None })
+        self.entered_as(Holder {
+            id: 0,
+            client: Some(client),
+            key: call.key,
+            token,
+            proof,
+            stops_within,
+            lapsed_at: None,
+        })
     }
 
     pub(super) fn entered_by_foreigner(&self, key: usize, token: OwnerToken, until: Instant) -> Recorded<'_> {
@@ -267,7 +277,8 @@ impl Observer {
             self.broken(Promise::Deadline, text);
         }
         let starves = |waiter: &&Waiter| self.fair_within.is_some_and(|limit| limit < now.since(waiter.since));
-        let starving = self.records().waiters.iter().find(starves).map(|waiter| format!("{waiter} is always overtaken"));
+        let starving =
+            self.records().waiters.iter().find(starves).map(|waiter| format!("{waiter} is always overtaken"));
         if let Some(text) = starving {
             self.broken(Promise::Fairness, text);
         }
@@ -293,9 +304,8 @@ impl Observer {
 
     /// Whether `key` is free and one of those who wait for it could have it.
     fn is_idle(&self, records: &Records, index: usize, now: Instant) -> bool {
-        let waits = |waiter: &&Waiter| {
-            waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client)
-        };
+        let waits =
+            |waiter: &&Waiter| waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client);
         let clients: Vec<_> = records.waiters.iter().filter(waits).map(|waiter| waiter.client).collect();
         let mut holders = records.holders.iter().filter(|holder| holder.key == index);
         if clients.is_empty() || holders.clone().any(|holder| holder.is_valid(now)) {
@@ -328,7 +338,10 @@ impl Observer {
     pub(super) fn remains(&self) {
         for index in 0..2 {
             if let Some((server, _)) = self.network.remains(&key(index)).first() {
-                self.broken(Promise::Clean, format!("something still stands under {} at node {}", key(index), server + 1));
+                self.broken(
+                    Promise::Clean,
+                    format!("something still stands under {} at node {}", key(index), server + 1),
+                );
             }
         }
     }

@@ -8,7 +8,6 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
-use crate::{LockManager, LockRequest};
 use crate::clock::{Clock, Instant};
 use crate::lease;
 use crate::node::{Environment, Node};
@@ -18,6 +17,7 @@ use crate::shared::Core;
 use crate::token::ManagerId;
 use crate::token_clock::TokenClock;
 use crate::wake_ups::WakeUps;
+use crate::{LockManager, LockRequest};
 use fastrand::Rng;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -72,7 +72,8 @@ impl Run {
         let clock = Clock::tokio();
         let trace = Arc::new(Trace::new(clock, keeps_trace));
         let nodes = profile.nodes[random.usize(0..profile.nodes.len())];
-        let servers = (0..nodes).map(|_| Server::new(drift(&mut random, profile), profile.rules, clock.now())).collect();
+        let servers =
+            (0..nodes).map(|_| Server::new(drift(&mut random, profile), profile.rules, clock.now())).collect();
         let network = Arc::new(Network::new(clock, random.fork(), profile, servers, trace));
         let clients = random.usize(profile.clients.clone());
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();

@@ -41,7 +41,16 @@ pub(super) struct Executed {
 impl Server {
     pub(super) fn new(ppm: i32, rules: Rules, origin: Instant) -> Self {
         let state = State::following(rules);
-        Self { state, rules, ppm, frozen_until: origin, down_until: origin, subscribers: Vec::new(), ghosts: HashSet::new(), queued_since: HashMap::new() }
+        Self {
+            state,
+            rules,
+            ppm,
+            frozen_until: origin,
+            down_until: origin,
+            subscribers: Vec::new(),
+            ghosts: HashSet::new(),
+            queued_since: HashMap::new(),
+        }
     }
 
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {

@@ -24,7 +24,8 @@ impl World {
     pub(super) fn trace_execution(&self, wire: usize, command: &Command, executed: &Executed) {
         let link = self.wires[wire].link;
         self.trace.line(|trace| {
-            let published = executed.published.iter().map(|(_, wakeup)| format!(", tells {}", wakeup_words(trace, wakeup)));
+            let published =
+                executed.published.iter().map(|(_, wakeup)| format!(", tells {}", wakeup_words(trace, wakeup)));
             let published: String = published.collect();
             let command = words(trace, command);
             format!("{}  * {command} => {}{published}", self.name(link), reply_words(executed.reply))

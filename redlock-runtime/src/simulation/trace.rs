@@ -40,7 +40,6 @@ impl Trace {
         format!("t{}", lines.names.entry(token).or_insert(next))
     }
 
-
     pub(super) fn text(&self) -> String {
         self.lines.as_ref().map(|lines| lines.lock().unwrap().text.clone()).unwrap_or_default()
     }

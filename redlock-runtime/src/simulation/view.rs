@@ -41,7 +41,8 @@ impl Network {
     pub(super) fn queued_before(&self, key: &LockKey, token: OwnerToken, patient: Duration) -> Option<OwnerToken> {
         let (world, now) = (self.world(), self.now());
         let queued = |server: &Server| server.queued_since(key.name(), now);
-        let all: Vec<_> = world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
+        let all: Vec<_> =
+            world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
         let is_everywhere = |earlier: OwnerToken| {
             all.iter().filter(|(other, _)| *other == earlier).count() >= quorum(world.servers.len())
         };
@@ -73,7 +74,8 @@ impl Network {
         let subject = Arc::new(Subject { key: key.clone(), token });
         let command = Command { verb: Verb::SetNx { ttl }, subject };
         let well = world.servers.iter_mut().filter(|server| server.is_well(now));
-        let votes = well.filter_map(|server| matches!(server.execute(now, &command).reply, Reply::Granted { .. }).then_some(()));
+        let votes = well
+            .filter_map(|server| matches!(server.execute(now, &command).reply, Reply::Granted { .. }).then_some(()));
         let votes = votes.count();
         self.trace.line(|trace| format!("a foreigner asks for {key} as {} and gets {votes}", trace.name(token)));
         votes >= quorum(world.servers.len())
