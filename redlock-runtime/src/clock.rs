@@ -29,7 +29,7 @@ impl Instant {
     #[cfg(test)]
     pub(crate) fn drifted(self, ppm: i32) -> Self {
         let error = self.0 / 1_000_000 * ppm.unsigned_abs();
-        Self(if ppm < 0 { self.0 - error } else { self.0 + error })
+        Self(if ppm < 0 { self.0.saturating_sub(error) } else { self.0 + error })
     }
 
     /// The point `duration` later; stays at the end of time when that is out of range.

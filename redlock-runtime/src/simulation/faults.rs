@@ -179,11 +179,11 @@ impl World {
     fn restart(&mut self, server: usize, until: Instant, wipes: bool, now: Instant) {
         // What survives a cut finds nobody there.
         self.cut_all(now, Duration::ZERO, |_, other| other == server);
-        let wires = (0..self.wires.len()).filter(|wire| self.links[self.wires[*wire].link].server == server);
-        let wires: Vec<_> = wires.collect();
-        for wire in wires {
-            self.wires[wire].lose_all();
-            self.servers[server].forget(wire);
+        for (number, wire) in self.wires.iter_mut().enumerate() {
+            if self.links[wire.link].server == server {
+                wire.lose_all();
+                self.servers[server].forget(number);
+            }
         }
         let server = &mut self.servers[server];
         server.down_until = server.down_until.max(until);

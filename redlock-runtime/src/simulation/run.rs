@@ -2,8 +2,9 @@
 
 use super::actor::{Actor, Planned, act, key};
 use super::network::{Network, Step};
-use super::observer::{Observer, Promise, Violation};
+use super::observer::Observer;
 use super::profile::Profile;
+use super::records::{Promise, Violation};
 use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
@@ -45,8 +46,6 @@ pub(super) struct Outcome {
     pub(super) violation: Option<Violation>,
     pub(super) trace: String,
     pub(super) longest_idle: Duration,
-    pub(super) longest_wait: Duration,
-    pub(super) served: Vec<u32>,
 }
 
 pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
@@ -125,13 +124,7 @@ impl Run {
             .await;
         }
         let mut records = observer.records();
-        Outcome {
-            violation: records.violation.take(),
-            trace: network.trace.text(),
-            longest_idle: records.longest_idle,
-            longest_wait: records.longest_wait,
-            served: std::mem::take(&mut records.served),
-        }
+        Outcome { violation: records.violation.take(), trace: network.trace.text(), longest_idle: records.longest_idle }
     }
 
     /// The end of a run: all calls, then all faults, then all releases.
