@@ -25,6 +25,13 @@ impl Instant {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// What a clock shows that has run too fast by `ppm` parts in a million since the origin.
+    #[cfg(test)]
+    pub(crate) fn drifted(self, ppm: i32) -> Self {
+        let error = self.0 / 1_000_000 * ppm.unsigned_abs();
+        Self(if ppm < 0 { self.0.saturating_sub(error) } else { self.0 + error })
+    }
+
     /// The point `duration` later; stays at the end of time when that is out of range.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration))
@@ -40,6 +47,9 @@ pub(crate) enum Clock {
     /// The tokio clock, which stands still under `tokio::time::pause` and jumps with `advance`:
     /// the clock of the embedded memory node, so that tests run in virtual time.
     Tokio { origin: tokio::time::Instant },
+    /// The tokio clock with an error: too fast by `ppm` parts in a million.
+    #[cfg(test)]
+    Drifting { origin: tokio::time::Instant, ppm: i32 },
 }
 
 impl Clock {
@@ -52,6 +62,8 @@ impl Clock {
         match self {
             Self::Boot => Instant(boot::now()),
             Self::Tokio { origin } => Instant(tokio::time::Instant::now().saturating_duration_since(origin)),
+            #[cfg(test)]
+            Self::Drifting { origin, ppm } => Self::Tokio { origin }.now().drifted(ppm),
         }
     }
 }
