@@ -32,7 +32,7 @@ async fn partial_rounds_compose() {
             scene.answer(0, answer.clone());
         }
         let end = proven_by.map(|step| ends[step as usize]);
-        assert_eq!((scene.node(0).vote, scene.node(0).end()), (vote, end), "{what}");
+        assert_eq!((scene.node(0).vote, scene.node(0).end(Rules::default())), (vote, end), "{what}");
     }
 }
 

@@ -65,9 +65,9 @@ async fn what_was_granted_before_a_yield_does_not_count_after_it() {
         scene.send(0, EXTEND);
         scene.send(0, YIELD);
         scene.answer(0, Ok(late));
-        assert_eq!((scene.node(0).vote, scene.node(0).end()), (Vote::Open, None), "{late:?}");
+        assert_eq!((scene.node(0).vote, scene.node(0).end(Rules::default())), (Vote::Open, None), "{late:?}");
         scene.answer(0, Ok(YIELDED));
-        assert_eq!((scene.node(0).vote, scene.node(0).end()), (Vote::NotOurs, None), "{late:?}");
+        assert_eq!((scene.node(0).vote, scene.node(0).end(Rules::default())), (Vote::NotOurs, None), "{late:?}");
     }
 }
 
