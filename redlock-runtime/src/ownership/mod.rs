@@ -234,6 +234,7 @@ impl Ownership {
 
     /// Sends whatever the nodes should be asked next.
     fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
+        self.leave_tainted(standing, now);
         let mut has_asked = false;
         for index in 0..self.core.nodes.len() {
             let is_ready = || self.core.nodes.get(index).is_some_and(Reclaim::is_ready_to_queue);
@@ -245,6 +246,18 @@ impl Ownership {
             }
         }
         has_asked
+    }
+
+    /// Gives back what a tainted node may still hold for the token: it is of no use to it, and others wait for it.
+    fn leave_tainted(&self, standing: &mut Standing, now: Instant) {
+        let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
+        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
+            if node.is_tainted && node.may_know() {
+                node.forget();
+                let release = reclaim.release(Arc::clone(&self.subject), self.terms.claim(), matters_until, false);
+                self.core.see_through(index, release);
+            }
+        }
     }
 
     /// Node number `index` has something to say about the token.

@@ -307,6 +307,12 @@ impl NodeStanding {
         self.in_flight.clear();
     }
 
+    /// The node is sent a release, and nothing more.
+    pub(super) fn forget(&mut self) {
+        self.forget_answers();
+        (self.vote, self.trace) = (Vote::NotOurs, Trace::None);
+    }
+
     /// Whether the node may know the token, as holder or in its queue.
     pub(super) fn may_know(&self) -> bool {
         self.trace != Trace::None || self.is_awaited()

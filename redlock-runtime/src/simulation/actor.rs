@@ -87,7 +87,8 @@ impl Actor {
             None => Some(acquire.await),
             Some(patience) => timeout(patience, acquire).await.ok(),
         };
-        self.observer.answered(waits, outcome.as_ref());
+        self.observer.answered(&waits, outcome.as_ref());
+        drop(waits);
         outcome?.ok()
     }
 }
@@ -106,7 +107,7 @@ pub(super) async fn act(network: Arc<Network>, observer: Arc<Observer>, foreign:
     sleep(foreign.at).await;
     let name = key(foreign.key);
     let token = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(0, 0));
-    let until = network.now().after(foreign.ttl - foreign.ttl / 50 - Duration::from_millis(2));
+    let until = network.now().after(foreign.ttl.mul_f64(0.98).saturating_sub(Duration::from_millis(2)));
     let has_won = network.take(&name, token, foreign.ttl);
     let held = has_won.then(|| observer.entered_by_foreigner(foreign.key, token, until));
     if has_won {

@@ -179,11 +179,11 @@ impl World {
     fn restart(&mut self, server: usize, until: Instant, wipes: bool, now: Instant) {
         // What survives a cut finds nobody there.
         self.cut_all(now, Duration::ZERO, |_, other| other == server);
-        let cut = (0..self.wires.len()).filter(|wire| self.links[self.wires[*wire].link].server == server);
-        let cut: Vec<_> = cut.collect();
-        for wire in cut {
-            self.wires[wire].lose_all();
-            self.servers[server].forget(wire);
+        for (number, wire) in self.wires.iter_mut().enumerate() {
+            if self.links[wire.link].server == server {
+                wire.lose_all();
+                self.servers[server].forget(number);
+            }
         }
         let server = &mut self.servers[server];
         server.down_until = server.down_until.max(until);

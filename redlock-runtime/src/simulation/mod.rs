@@ -11,6 +11,7 @@ mod mutations;
 mod network;
 mod observer;
 mod profile;
+mod records;
 mod run;
 mod server;
 mod simulated_node;
@@ -20,8 +21,8 @@ mod view;
 mod wire;
 mod workload;
 
-use self::observer::Violation;
 use self::profile::Profile;
+use self::records::Violation;
 use self::run::{Outcome, run};
 pub(crate) use self::simulated_node::SimulatedNode;
 use fastrand::Rng;
@@ -47,8 +48,6 @@ fn profile(seed: u64) -> Profile {
 #[derive(Debug)]
 struct Failure {
     seed: u64,
-    /// How many runs there were until then.
-    tried: u64,
     violation: Violation,
 }
 
@@ -63,13 +62,13 @@ fn search(seeds: u64, run: impl Fn(u64) -> Outcome + Sync) -> Option<Failure> {
             }
             if let Some(violation) = run(seed).violation {
                 is_over.store(true, Ordering::Relaxed);
-                return Some(Failure { seed, tried: seed + 1, violation });
+                return Some(Failure { seed, violation });
             }
         }
         None
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(&work)).collect();
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
         threads.into_iter().filter_map(|thread| thread.join().unwrap()).min_by_key(|failure| failure.seed)
     })
 }
@@ -91,7 +90,7 @@ fn the_promises_hold_in_every_schedule() {
         outcome
     });
     println!("the longest times in ms that a free lock was waited for, with faults and without: {idle:?}");
-    if let Some(Failure { seed, violation, .. }) = failed {
+    if let Some(Failure { seed, violation }) = failed {
         let Violation { promise, text } = violation;
         let replay =
             format!("{SEED}={seed} cargo test -p redlock-runtime --lib simulation::the_promises -- --nocapture");

@@ -279,15 +279,15 @@ impl World {
                 Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
             }
             Event::Reply { reply, .. } => {
-                self.replied(index, reply);
+                self.replied(index, &reply);
                 None
             }
             _ => None,
         }
     }
 
-    fn replied(&mut self, index: usize, reply: Replied) {
-        self.trace_reply(index, &reply);
+    fn replied(&mut self, index: usize, reply: &Replied) {
+        self.trace_reply(index, reply);
         let link = &mut self.links[index];
         match reply {
             Replied::Subscribed => {
@@ -295,12 +295,12 @@ impl World {
                 link.environment.changed.notify_waiters();
             }
             Replied::Command { reply, seen } => {
-                if let Some(seen) = seen {
+                if let Some(seen) = *seen {
                     link.environment.token_clock.observe(seen);
                 }
                 if let Some(answer) = link.unanswered.pop_front() {
                     // Whoever asked may be gone.
-                    let _ = answer.send(Ok(reply));
+                    let _ = answer.send(Ok(*reply));
                 }
             }
         }

@@ -3,41 +3,14 @@
 use super::actor::{key, words};
 use super::network::Network;
 use super::profile::Profile;
+use super::records::{Holder, Promise, Proof, Records, Violation, Waiter};
 use super::telling::client_name;
 use super::workload::Call;
 use crate::clock::Instant;
 use crate::token::OwnerToken;
 use crate::{LockError, LockGuard, Wait};
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// A promise that was broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Violation {
-    pub(super) promise: Promise,
-    pub(super) text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Promise {
-    /// No two valid holders.
-    Exclusion,
-    /// A body does not outlive its lease.
-    BodyStops,
-    /// A free lock is taken by who waits for it.
-    Progress,
-    /// Every call ends in time.
-    Deadline,
-    /// Whoever came first is served first.
-    Order,
-    /// Nothing is left behind.
-    Clean,
-    /// Nobody waits much longer than the others.
-    Fairness,
-    /// No panics.
-    NoPanic,
-}
 
 pub(super) struct Observer {
     pub(super) network: Arc<Network>,
@@ -50,50 +23,6 @@ pub(super) struct Observer {
     /// Who has waited for this long is known everywhere.
     patient: Duration,
     records: Mutex<Records>,
-}
-
-#[derive(Default)]
-pub(super) struct Records {
-    next_id: u64,
-    holders: Vec<Holder>,
-    waiters: Vec<Waiter>,
-    /// For each key, since when it has been free without need while somebody waits.
-    idle_since: [Option<Instant>; 2],
-    pub(super) violation: Option<Violation>,
-    pub(super) longest_idle: Duration,
-    /// For each client how often it was served.
-    pub(super) served: Vec<u32>,
-    pub(super) longest_wait: Duration,
-    /// One may serve several calls of its process.
-    served_tokens: Vec<OwnerToken>,
-}
-
-struct Holder {
-    id: u64,
-    client: Option<usize>,
-    key: usize,
-    token: OwnerToken,
-    proof: Proof,
-    /// Somebody stops the body when the lease runs out, with this tolerance.
-    stops_within: Option<Duration>,
-    lapsed_at: Option<Instant>,
-}
-
-enum Proof {
-    Guard(Weak<LockGuard>),
-    /// Another program, that has it until then.
-    Foreign {
-        until: Instant,
-    },
-}
-
-struct Waiter {
-    id: u64,
-    client: usize,
-    key: usize,
-    since: Instant,
-    wait: Wait,
-    deadline: Option<Instant>,
 }
 
 /// A record that is there as long as this is.
@@ -125,7 +54,7 @@ impl Observer {
     }
 
     pub(super) fn records(&self) -> MutexGuard<'_, Records> {
-        self.records.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn broken(&self, promise: Promise, text: String) {
@@ -149,21 +78,13 @@ impl Observer {
         Recorded { observer: self, id }
     }
 
-    pub(super) fn answered(&self, waits: Recorded<'_>, outcome: Option<&Result<LockGuard, LockError>>) {
+    pub(super) fn answered(&self, waits: &Recorded<'_>, outcome: Option<&Result<LockGuard, LockError>>) {
         let waited = {
             let records = self.records();
             records.waiters.iter().find(|waiter| waiter.id == waits.id).map(|waiter| (waiter.client, waiter.since))
         };
         if let Some((client, since)) = waited {
             let waited = self.network.now().since(since);
-            let mut records = self.records();
-            records.longest_wait = records.longest_wait.max(waited);
-            if matches!(outcome, Some(Ok(_))) {
-                let clients = records.served.len().max(client + 1);
-                records.served.resize(clients, 0);
-                records.served[client] += 1;
-            }
-            drop(records);
             self.network.trace.line(|_| format!("{} {} after {waited:?}", client_name(client), outcome_words(outcome)));
         }
     }
@@ -196,6 +117,7 @@ impl Observer {
         let id = {
             let mut records = self.records();
             let id = records.number();
+            records.idle_since[holder.key] = None;
             records.holders.push(Holder { id, ..holder });
             id
         };
@@ -213,6 +135,13 @@ impl Observer {
             let name = |token| self.network.trace.name(token);
             self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
         }
+    }
+
+    /// When to look again if nothing happens: seldom, when there is nobody to look at.
+    pub(super) fn next_look(&self) -> Duration {
+        let records = self.records();
+        let is_quiet = records.waiters.is_empty() && records.holders.is_empty();
+        Duration::from_millis(if is_quiet { 1000 } else { 50 })
     }
 
     /// Looks at everything.
@@ -340,7 +269,8 @@ impl Observer {
 
     /// Those who still wait.
     pub(super) fn waiting(&self) -> String {
-        self.records().waiters.iter().map(|waiter| format!("{waiter}; ")).collect()
+        let waiting: Vec<_> = self.records().waiters.iter().map(ToString::to_string).collect();
+        waiting.join("; ")
     }
 }
 
@@ -349,36 +279,6 @@ const SLACK: Duration = Duration::from_millis(25);
 
 fn slack(time: Duration) -> Duration {
     time / 100 + SLACK
-}
-
-impl Records {
-    fn number(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
-    }
-}
-
-impl Holder {
-    fn is_valid(&self, now: Instant) -> bool {
-        match &self.proof {
-            Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.is_held()),
-            Proof::Foreign { until } => now < *until,
-        }
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let who = self.client.map_or('*', client_name);
-        write!(f, "{who} with {}", key(self.key))
-    }
-}
-
-impl fmt::Display for Waiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { client, key: index, since, wait, .. } = self;
-        write!(f, "{} that waits {wait:?} for {} since {} ms", client_name(*client), key(*index), since.millis())
-    }
 }
 
 fn outcome_words(outcome: Option<&Result<LockGuard, LockError>>) -> String {

@@ -87,7 +87,8 @@ impl Profile {
             until: 1500,
             longest: 1500,
         };
-        let [cancels, aborts, panics, extends, foreign] = [40, 30, 10, 30, 50].map(|most| maybe(most) as u8);
+        let [cancels, aborts, panics, extends, foreign] =
+            [40, 30, 10, 30, 50].map(|most| u8::try_from(maybe(most)).unwrap());
         let is_slow = random.u8(0..4) == 0;
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         Self {

@@ -2,8 +2,9 @@
 
 use super::actor::{Actor, Planned, act, key};
 use super::network::{Network, Step};
-use super::observer::{Observer, Promise, Violation};
+use super::observer::Observer;
 use super::profile::Profile;
+use super::records::{Promise, Violation};
 use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
@@ -36,8 +37,6 @@ const AFTERMATH: Duration = Duration::from_secs(4);
 const LIMIT: Duration = Duration::from_secs(300);
 /// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
 const EXORCISM: Duration = Duration::from_secs(3);
-/// How often the observer looks when nothing happens.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The manager of programs that have none.
 const NOBODY: usize = usize::MAX;
@@ -47,8 +46,6 @@ pub(super) struct Outcome {
     pub(super) violation: Option<Violation>,
     pub(super) trace: String,
     pub(super) longest_idle: Duration,
-    pub(super) longest_wait: Duration,
-    pub(super) served: Vec<u32>,
 }
 
 pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
@@ -127,13 +124,7 @@ impl Run {
             .await;
         }
         let mut records = observer.records();
-        Outcome {
-            violation: records.violation.take(),
-            trace: network.trace.text(),
-            longest_idle: records.longest_idle,
-            longest_wait: records.longest_wait,
-            served: std::mem::take(&mut records.served),
-        }
+        Outcome { violation: records.violation.take(), trace: network.trace.text(), longest_idle: records.longest_idle }
     }
 
     /// The end of a run: all calls, then all faults, then all releases.
@@ -181,22 +172,18 @@ impl Run {
 
 /// Lets happen what is due; returns when the next thing is.
 fn events(network: &Network, observer: &Observer, aborts: &[(usize, AbortHandle)], waker: &Waker) -> Instant {
-    let mut has_happened = false;
     loop {
         match network.step(waker) {
             Step::Deliver(deliver, wakeup) => deliver(wakeup),
             Step::Crash { client } => {
                 aborts.iter().filter(|(other, _)| *other == client).for_each(|(_, task)| task.abort());
             }
-            Step::Look => network.look_at(network.now().after(LOOK_EVERY)),
+            Step::Look => network.look_at(network.now().after(observer.next_look())),
             Step::Wait(next) => {
-                if has_happened {
-                    observer.look();
-                }
+                observer.look();
                 return next;
             }
         }
-        has_happened = true;
     }
 }
 

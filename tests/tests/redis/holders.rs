@@ -1,7 +1,7 @@
 //! Waiting for holders that tell nobody when they are done: crashed ones, and other programs.
 
-use crate::support::{assert_nothing_left, barrier, manager, manager_through, wait_until_queued};
-use crate::waiters::{obtained, patient, queue_up, wait_until_no_queue, waiting};
+use crate::support::{barrier, manager, manager_through, wait_until_queued};
+use crate::waiters::{assert_all_gone, obtained, patient, queue_up, wait_until_no_queue, waiting};
 use redlock_runtime::{LockError, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, redis_cli};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
         assert!(shortest < LEASE * 3, "{shortest:?} on {size} nodes");
         // The lock is won when a majority of the leases is over.
         nodes.assert_empty(PATIENCE).await;
-        assert_nothing_left(&manager, &nodes).await;
+        assert_all_gone(&manager, &nodes).await;
     }
 }
 
@@ -51,7 +51,7 @@ async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
         }
         // The patience is 20 s, the lease of the other client is a minute.
         obtained(call).await.release().await.unwrap();
-        assert_nothing_left(&manager, &nodes).await;
+        assert_all_gone(&manager, &nodes).await;
     }
 }
 
@@ -69,7 +69,7 @@ async fn a_holder_without_expiry_is_waited_for_until_the_time_is_up() {
         assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
     }
     manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_key_of_another_type_is_waited_for_and_left_alone() {
         assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
     }
     obtained(call).await.release().await.unwrap();
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
@@ -107,6 +107,6 @@ async fn a_free_lock_is_given_to_the_first_in_the_queue_whoever_asks() {
         assert!(!second.is_finished());
         drop(guard);
         obtained(second).await.release().await.unwrap();
-        assert_nothing_left(&managers[0], &nodes).await;
+        assert_all_gone(&managers[0], &nodes).await;
     }
 }

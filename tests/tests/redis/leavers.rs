@@ -1,12 +1,11 @@
 //! Who leaves the queue, in whatever way, holds up nobody (defect 20 of peers).
 
 use crate::support::{
-    SIZES, acquired_everywhere, assert_nothing_left, barrier, builder, connected, manager, manager_through,
-    wait_until_queued,
+    SIZES, acquired_everywhere, barrier, builder, connected, manager, manager_through, wait_until_queued,
 };
 use crate::waiters::{
-    cancelled, managers, most_scripts, obtained, patient, queue, queue_of, queue_up, reset_counts, wait_until_no_queue,
-    waiting,
+    assert_all_gone, cancelled, managers, most_scripts, obtained, patient, queue, queue_of, queue_up, reset_counts,
+    wait_until_no_queue, waiting,
 };
 use redlock_runtime::{LockError, LockGuard, LockRequest};
 use redlock_tests::{Flow, Nodes, PATIENCE, RedisServer, eventually_eq};
@@ -35,7 +34,7 @@ async fn waiters_cancelled_anywhere_in_the_queue_leave_it_at_once() {
         for call in calls {
             obtained(call).await.release().await.unwrap();
         }
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -51,7 +50,7 @@ async fn a_waiter_whose_time_is_up_leaves_the_queue_on_every_node() {
         wait_until_no_queue(&nodes, KEY).await;
         assert!(held.is_held());
         held.release().await.unwrap();
-        assert_nothing_left(&ours, &nodes).await;
+        assert_all_gone(&ours, &nodes).await;
     }
 }
 
@@ -76,7 +75,7 @@ async fn a_waiter_whose_task_panics_leaves_the_queue() {
     wait_until_queued(&nodes, KEY, 1).await;
     held.release().await.unwrap();
     obtained(second).await.release().await.unwrap();
-    assert_nothing_left(&holder, &nodes).await;
+    assert_all_gone(&holder, &nodes).await;
 }
 
 #[tokio::test]
@@ -91,7 +90,7 @@ async fn a_manager_that_is_shut_down_leaves_its_queues() {
     wait_until_queued(&nodes, KEY, 1).await;
     held.release().await.unwrap();
     obtained(calls.next().unwrap()).await.release().await.unwrap();
-    assert_nothing_left(&holder, &nodes).await;
+    assert_all_gone(&holder, &nodes).await;
 }
 
 /// The release itself must find out who is dead: not a claim of a second for each of them.
@@ -122,7 +121,7 @@ async fn a_dead_process_at_the_head_of_the_queue_is_passed_over() {
         assert_eq!(first, DEAD);
         released_to(&nodes, held, &second).await;
         obtained(call).await.release().await.unwrap();
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -133,7 +132,7 @@ async fn a_lock_that_its_holder_has_lost_is_not_kept_for_the_dead() {
     enqueue_the_dead(&nodes).await;
     nodes[0].inspect().command::<()>(&["SET", KEY, "crashed", "PX", "100"]).await;
     manager.acquire(patient(KEY)).await.unwrap().release().await.unwrap();
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 /// A manager on a runtime of its own that waits in the queue. Ending the runtime is the end of a process, as far as the
@@ -165,7 +164,7 @@ async fn a_process_that_ends_without_a_release_is_passed_over() {
         let [_, second] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
         released_to(&nodes, held, &second).await;
         obtained(call).await.release().await.unwrap();
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -191,7 +190,7 @@ async fn a_head_of_the_queue_whose_connection_is_killed_is_passed_over_or_comes_
             proxy.refuse(false).await;
         }
         obtained(first).await.release().await.unwrap();
-        assert_nothing_left(&ours, &nodes).await;
+        assert_all_gone(&ours, &nodes).await;
     }
 }
 
@@ -216,7 +215,7 @@ async fn a_claim_granted_to_a_waiter_that_has_just_been_dropped_is_passed_on() {
         cancelled(first).await;
         obtained(second).await.release().await.unwrap();
         proxies.iter().for_each(redlock_tests::Proxy::pass);
-        assert_nothing_left(&ours, &nodes).await;
+        assert_all_gone(&ours, &nodes).await;
     }
 }
 
@@ -235,7 +234,7 @@ async fn a_lock_granted_to_a_token_that_nobody_has_any_more_is_given_back() {
     reset_counts(&nodes).await;
     held.release().await.unwrap();
     eventually_eq(PATIENCE, "the grant is answered by a release", 2, async || most_scripts(&nodes).await).await;
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }
 
 async fn wait_with_frozen_nodes(size: usize, frozen: usize) {
@@ -251,7 +250,7 @@ async fn wait_with_frozen_nodes(size: usize, frozen: usize) {
     nodes[..frozen].iter().for_each(RedisServer::thaw);
     wait_until_no_queue(&nodes, KEY).await;
     held.release().await.unwrap();
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }
 
 #[tokio::test]

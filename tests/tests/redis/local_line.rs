@@ -1,10 +1,9 @@
 //! Waiting inside of one manager: in line, in memory, and without a command from one to the next.
 
-use crate::support::{
-    SIZES, acquired_everywhere, assert_nothing_left, barrier, builder, connected, manager, wait_until_queued,
-};
+use crate::support::{SIZES, acquired_everywhere, barrier, builder, connected, manager, wait_until_queued};
 use crate::waiters::{
-    Waiting, cancelled, line_up, most_scripts, obtained, patient, queue, reset_counts, wait_until_no_queue, waiting,
+    Waiting, assert_all_gone, cancelled, line_up, most_scripts, obtained, patient, queue, reset_counts,
+    wait_until_no_queue, waiting,
 };
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, eventually_eq};
@@ -46,7 +45,7 @@ async fn calls_of_one_process_are_served_in_order_and_without_a_command() {
         assert_eq!(commands(&nodes).await, 0, "{CALLS} hand-overs on {size} nodes");
         assert_eq!(*served.lock().unwrap(), (0..CALLS).collect::<Vec<_>>());
         drop(last);
-        assert_nothing_left(&manager, &nodes).await;
+        assert_all_gone(&manager, &nodes).await;
     }
 }
 
@@ -68,7 +67,7 @@ async fn a_lock_that_is_passed_on_is_the_same_lock_and_held_by_one() {
     let third = obtained(third).await;
     assert_eq!(*third.token(), token);
     third.release().await.unwrap();
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
@@ -86,7 +85,7 @@ async fn one_try_sends_nothing_while_another_call_of_the_process_holds_or_waits(
     }
     drop(held);
     obtained(call).await.release().await.unwrap();
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }
 
 /// A process whose calls pass the lock on among themselves, for as long as they are let.
@@ -141,7 +140,7 @@ async fn a_process_that_passes_its_lock_on_gives_way_to_others() {
             drop(guard);
         }
         busy.end().await;
-        assert_nothing_left(&theirs, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
     }
 }
 
@@ -169,7 +168,7 @@ async fn served_before_another(passes: u32, time: Duration) -> usize {
     let before = served.load(Ordering::Relaxed);
     drop(guard);
     line.join_all().await;
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
     before
 }
 
@@ -206,7 +205,7 @@ async fn calls_that_give_up_anywhere_in_line_are_passed_over() {
         let guard = obtained(call).await;
         assert_eq!(*guard.token(), token);
     }
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
@@ -226,7 +225,7 @@ async fn a_call_dropped_between_the_hand_over_and_its_next_poll_passes_the_lock_
             drop(obtained(call).await);
         }
     }
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
@@ -246,7 +245,7 @@ async fn a_body_that_panics_passes_the_lock_on() {
     drop(held);
     assert!(panicking.await.unwrap_err().is_panic());
     obtained(call).await.release().await.unwrap();
-    assert_nothing_left(&manager, &nodes).await;
+    assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
@@ -268,7 +267,7 @@ async fn the_place_in_the_queue_belongs_to_the_process() {
         let guard = obtained(successor).await;
         assert_eq!([guard.token().as_str()], *token);
         guard.release().await.unwrap();
-        assert_nothing_left(&ours, &nodes).await;
+        assert_all_gone(&ours, &nodes).await;
     }
 }
 
@@ -284,5 +283,5 @@ async fn the_last_call_of_a_process_leaves_the_queue() {
     }
     wait_until_no_queue(&nodes, KEY).await;
     held.release().await.unwrap();
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }

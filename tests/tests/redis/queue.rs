@@ -1,8 +1,9 @@
 //! Waiting across managers: first come, first served, woken by whoever releases (defect 18 of peers).
 
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, manager, wait_until_queued};
+use crate::support::{SIZES, acquired_everywhere, barrier, holders, manager, wait_until_queued};
 use crate::waiters::{
-    managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, wait_until_no_queue, waiting,
+    assert_all_gone, managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, wait_until_no_queue,
+    waiting,
 };
 use redlock_runtime::{LockManager, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
@@ -36,7 +37,7 @@ async fn managers_are_served_in_the_order_of_their_coming() {
         held.release().await.unwrap();
         calls.join_all().await;
         assert_eq!(*served.lock().unwrap(), (0..MANAGERS).collect::<Vec<_>>(), "{size} nodes");
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -57,7 +58,7 @@ async fn who_releases_and_asks_again_at_once_is_served_last() {
             drop(guard);
         }
         obtained(again).await.release().await.unwrap();
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -87,7 +88,7 @@ async fn a_contended_lock_is_four_commands_on_each_node() {
         assert_eq!(fewest, 4, "{size} nodes: the first try, a place in the queue, a lease, and the release");
         // Nobody who was not woken has it before the safety poll.
         assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
-        assert_nothing_left(&ours, &nodes).await;
+        assert_all_gone(&ours, &nodes).await;
     }
 }
 
@@ -104,7 +105,7 @@ async fn nobody_polls_while_the_lock_is_held() {
     assert!(most_scripts(&nodes).await <= 4, "{} scripts", most_scripts(&nodes).await);
     calls.iter().for_each(tokio::task::JoinHandle::abort);
     drop(held);
-    assert_nothing_left(&holder, &nodes).await;
+    assert_all_gone(&holder, &nodes).await;
 }
 
 #[tokio::test]
@@ -125,7 +126,7 @@ async fn a_release_wakes_one_of_sixteen() {
         let scripts = most_scripts(&nodes).await;
         // A lease and a release for each, and the release before them; with room for a safety poll of each.
         assert!(scripts <= 1 + 3 * WAITERS as u64, "{scripts} scripts on one of {size} nodes");
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -148,7 +149,7 @@ async fn hostile_keys_are_waited_for_like_all_others() {
         assert_eq!(guard.key().as_str(), key);
         guard.release().await.unwrap();
     }
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }
 
 #[tokio::test]
@@ -164,7 +165,7 @@ async fn lost_scripts_do_not_stop_the_hand_over() {
         nodes.flush_scripts().await;
         guard.release().await.unwrap();
         obtained(calls.next().unwrap()).await.release().await.unwrap();
-        assert_nothing_left(&holder, &nodes).await;
+        assert_all_gone(&holder, &nodes).await;
     }
 }
 
@@ -180,7 +181,7 @@ async fn a_wait_without_end_survives_the_restart_of_the_only_node() {
     let guard = obtained(call).await;
     assert_eq!(holders(&nodes, &guard).await, 1);
     drop((guard, held));
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }
 
 #[tokio::test]
@@ -198,5 +199,5 @@ async fn an_entry_that_is_asked_for_again_does_not_expire() {
     eventually_eq(PATIENCE, "it is the same one", before, async || queue(nodes[0].inspect(), KEY).await).await;
     held.release().await.unwrap();
     obtained(call).await.release().await.unwrap();
-    assert_nothing_left(&ours, &nodes).await;
+    assert_all_gone(&ours, &nodes).await;
 }

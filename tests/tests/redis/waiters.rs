@@ -1,6 +1,6 @@
 //! Calls that wait, each in a task of its own, and what it costs to serve them.
 
-use crate::support::{manager, wait_until_queued};
+use crate::support::{assert_nothing_left, manager, wait_until_queued};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
 use redlock_tests::{Inspector, Nodes, PATIENCE, eventually_eq};
 use tokio::task::{JoinHandle, yield_now};
@@ -94,4 +94,11 @@ pub(crate) async fn most_scripts(nodes: &Nodes) -> u64 {
         most = most.max(node.inspect().calls("evalsha").await + node.inspect().calls("eval").await);
     }
     most
+}
+
+/// Nothing is left, now of `manager` and soon of the others: a release is confirmed by a majority, and on its way to the
+/// other nodes.
+pub(crate) async fn assert_all_gone(manager: &LockManager, nodes: &Nodes) {
+    nodes.assert_empty(PATIENCE).await;
+    assert_nothing_left(manager, nodes).await;
 }

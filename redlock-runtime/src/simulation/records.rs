@@ -1,0 +1,108 @@
+//! What the observer keeps of a run: who has a lock, who waits for one, and what was broken.
+
+use super::actor::key;
+use super::telling::client_name;
+use crate::clock::Instant;
+use crate::token::OwnerToken;
+use crate::{LockGuard, Wait};
+use std::fmt;
+use std::sync::Weak;
+use std::time::Duration;
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Violation {
+    pub(super) promise: Promise,
+    pub(super) text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// No two valid holders.
+    Exclusion,
+    /// A body does not outlive its lease.
+    BodyStops,
+    /// A free lock is taken by who waits for it.
+    Progress,
+    /// Every call ends in time.
+    Deadline,
+    /// Whoever came first is served first.
+    Order,
+    /// Nothing is left behind.
+    Clean,
+    /// Nobody waits much longer than the others.
+    Fairness,
+    /// No panics.
+    NoPanic,
+}
+
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) next_id: u64,
+    pub(super) holders: Vec<Holder>,
+    pub(super) waiters: Vec<Waiter>,
+    /// For each key, since when it has been free without need while somebody waits.
+    pub(super) idle_since: [Option<Instant>; 2],
+    pub(super) violation: Option<Violation>,
+    pub(super) longest_idle: Duration,
+    /// One may serve several calls of its process.
+    pub(super) served_tokens: Vec<OwnerToken>,
+}
+
+pub(super) struct Holder {
+    pub(super) id: u64,
+    pub(super) client: Option<usize>,
+    pub(super) key: usize,
+    pub(super) token: OwnerToken,
+    pub(super) proof: Proof,
+    /// Somebody stops the body when the lease runs out, with this tolerance.
+    pub(super) stops_within: Option<Duration>,
+    pub(super) lapsed_at: Option<Instant>,
+}
+
+pub(super) enum Proof {
+    Guard(Weak<LockGuard>),
+    /// Another program, that has it until then.
+    Foreign {
+        until: Instant,
+    },
+}
+
+pub(super) struct Waiter {
+    pub(super) id: u64,
+    pub(super) client: usize,
+    pub(super) key: usize,
+    pub(super) since: Instant,
+    pub(super) wait: Wait,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Records {
+    pub(super) fn number(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+impl Holder {
+    pub(super) fn is_valid(&self, now: Instant) -> bool {
+        match &self.proof {
+            Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.is_held()),
+            Proof::Foreign { until } => now < *until,
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = self.client.map_or('*', client_name);
+        write!(f, "{who} with {}", key(self.key))
+    }
+}
+
+impl fmt::Display for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { client, key: index, since, wait, .. } = self;
+        write!(f, "{} that waits {wait:?} for {} since {} ms", client_name(*client), key(*index), since.millis())
+    }
+}
