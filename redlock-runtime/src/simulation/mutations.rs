@@ -65,14 +65,14 @@ fn cuts() -> Profile {
 /// Two nodes split often, and need each other.
 fn cut_yields() -> Profile {
     let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Yield { .. })), ..Faults::NONE };
-    Profile { nodes: vec![2, 3], faults, bodies: 20..=200, ..slow_crowd() }
+    Profile { nodes: vec![2, 3], faults, ..slow_crowd() }
 }
 
 /// Smaller tokens come later, and do not reach every node.
 fn cut_yields_and_others() -> Profile {
     let Profile { faults, .. } = cut_yields();
     let faults = Faults { cuts: 16, until: 500, ..faults };
-    Profile { nodes: vec![3], clients: 4..=6, faults, skew: 1000, pauses: 0..=60, ..cut_yields() }
+    Profile { nodes: vec![3], clients: 4..=6, faults, skew: 1000, pauses: 0..=60, bodies: 20..=200, ..cut_yields() }
 }
 
 fn cut_extensions() -> Profile {

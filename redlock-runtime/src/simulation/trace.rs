@@ -34,7 +34,7 @@ impl Trace {
 
     /// A short name for `token`.
     pub(super) fn name(&self, token: OwnerToken) -> String {
-        let Some(lines) = &self.lines else { return String::new() };
+        let Some(lines) = &self.lines else { return "a token".into() };
         let mut lines = lines.lock().unwrap();
         let next = lines.names.len() + 1;
         format!("t{}", lines.names.entry(token).or_insert(next))
