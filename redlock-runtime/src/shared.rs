@@ -154,3 +154,9 @@ impl Core {
         LockError::NoQuorum { key: key.cloned(), needed: self.quorum(), nodes: self.nodes.len(), causes }
     }
 }
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.watchdog.end();
+    }
+}

@@ -17,7 +17,7 @@ use crate::ownership::{Look, Ownership};
 use crate::shared::Core;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,15 +28,22 @@ pub(crate) const LOOKS_PER_TTL: u32 = 8;
 /// What is due within this part of its ttl is renewed together with what is due now.
 const TOGETHER: u32 = 32;
 
+/// Keys may come from outside, and must not be able to meet in one place on purpose.
+#[cfg(not(test))]
+type Hashing = std::hash::RandomState;
+/// The same order in every run of a simulation.
+#[cfg(test)]
+type Hashing = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
+
 /// All the lines of one manager, by the name of the key in Redis.
 pub(crate) struct LocalQueue {
     shards: Box<[Mutex<Shard>]>,
-    hasher: RandomState,
+    hasher: Hashing,
 }
 
 #[derive(Default)]
 struct Shard {
-    entries: HashMap<Arc<str>, Entry>,
+    entries: HashMap<Arc<str>, Entry, Hashing>,
     /// When the watchdog should look at the entries, at the latest.
     look_at: Option<Instant>,
 }
@@ -68,7 +75,7 @@ pub(crate) enum Entered {
 impl LocalQueue {
     pub(crate) fn new() -> Self {
         let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
-        Self { shards, hasher: RandomState::new() }
+        Self { shards, hasher: Hashing::default() }
     }
 
     /// Takes the seat for `key`, or a place behind whoever has it when `waits`.

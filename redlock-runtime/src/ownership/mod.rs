@@ -254,7 +254,9 @@ impl Ownership {
         for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
             if node.is_tainted && node.may_know() {
                 node.forget();
-                let release = reclaim.release(Arc::clone(&self.subject), self.terms.claim(), matters_until, false);
+                let verb = Verb::Release { claim: self.terms.claim() };
+                let release = Command { verb, subject: Arc::clone(&self.subject) };
+                let release = reclaim.leave(release, matters_until, false);
                 self.core.see_through(index, release);
             }
         }

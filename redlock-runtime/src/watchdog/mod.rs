@@ -10,7 +10,7 @@ use crate::clock::{Clock, Instant};
 use crate::ownership::Ownership;
 use crate::shared::Core;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -51,9 +51,21 @@ impl Watchdog {
         }
     }
 
+    /// Ends the task: nothing is held any more, and nothing will be.
+    pub(crate) fn end(&self) {
+        if let Some(task) = &*self.task() {
+            task.abort();
+        }
+    }
+
+    fn task(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        // No code that can panic runs under this mutex.
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A runtime that has ended has taken its tasks with it.
     fn ensure_running(&self, core: &Arc<Core>) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.task();
         if task.as_ref().is_none_or(AbortHandle::is_finished)
             && let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok())
         {
