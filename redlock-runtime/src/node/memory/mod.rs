@@ -1,8 +1,11 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
 
+mod counter;
 mod queue;
 mod state;
 
+#[cfg(test)]
+pub(crate) use self::counter::EXPIRY as COUNTER_EXPIRY;
 pub(crate) use self::state::State;
 use crate::clock::Clock;
 use crate::node::{Command, Reply};
