@@ -1,6 +1,7 @@
 //! The lock manager: what users hold.
 
 mod builder;
+mod fenced;
 pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;

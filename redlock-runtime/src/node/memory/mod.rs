@@ -4,8 +4,6 @@ mod counter;
 mod queue;
 mod state;
 
-#[cfg(test)]
-pub(crate) use self::counter::EXPIRY as COUNTER_EXPIRY;
 pub(crate) use self::state::State;
 use crate::clock::Clock;
 use crate::node::{Command, Reply};

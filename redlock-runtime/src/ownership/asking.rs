@@ -1,0 +1,48 @@
+//! Sending commands to the nodes.
+
+use super::Ownership;
+use super::in_flight::InFlight;
+use super::node::NodeStanding;
+use super::standing::Standing;
+use crate::clock::Instant;
+use crate::node::{Command, Fence, Verb};
+use crate::reclaim::Reclaim;
+use std::sync::Arc;
+
+impl Ownership {
+    /// Sends `verb` to every node at once that takes more. `now` must be before the first send.
+    pub(super) fn ask_all(&self, verb: Verb, fence: Option<Fence>, now: Instant) {
+        let mut standing = self.standing();
+        standing.settle(self.core.clock);
+        standing.numbers.begin_round();
+        for index in 0..self.core.nodes.len() {
+            if standing.nodes.get(index).is_some_and(NodeStanding::is_open) {
+                self.ask(&mut standing, index, verb, fence, now);
+            }
+        }
+    }
+
+    pub(super) fn ask(&self, standing: &mut Standing, index: usize, verb: Verb, fence: Option<Fence>, now: Instant) {
+        if let Some(node) = self.core.nodes.get(index) {
+            let answer = node.ask(Command { verb, fence, subject: Arc::clone(&self.subject) }, now);
+            let round = standing.numbers.round();
+            standing.sent(index, InFlight::new(verb, now, round, self.terms.provable(now), answer));
+        }
+    }
+
+    /// Sends whatever the nodes should be asked next.
+    pub(super) fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
+        let (mut has_asked, fence) = (false, standing.numbers.fence());
+        standing.numbers.begin_round();
+        for index in 0..self.core.nodes.len() {
+            let is_ready = || self.core.nodes.get(index).is_some_and(Reclaim::is_ready_to_queue);
+            if let Some(verb) = standing.wants(index, now)
+                && (is_ready() || !standing.postpones(index, verb, now))
+            {
+                self.ask(standing, index, verb, fence, now);
+                has_asked = true;
+            }
+        }
+        has_asked
+    }
+}
