@@ -124,7 +124,7 @@ async fn tokens_increase_over_the_loss_of_a_minority_and_of_its_data() {
 #[tokio::test]
 async fn a_node_without_its_data_is_made_equal_to_the_others() {
     let nodes = Nodes::start(3).await;
-    let ours = manager(&nodes).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     for node in nodes.iter() {
         preset(node, "1000").await;
     }
@@ -133,9 +133,8 @@ async fn a_node_without_its_data_is_made_equal_to_the_others() {
     nodes[0].inspect().flush_all().await;
     assert_eq!(number(token(&ours).await), number(before) + 1);
     eventually_eq(PATIENCE, "the node counts with the others", 1002, async || counter(&nodes[0]).await).await;
-    // Nobody here knows the number: one node more is out of step, and a majority is not.
+    // Another process does not know the number, and learns it from the two nodes that do.
     nodes[1].inspect().flush_all().await;
-    let theirs = manager(&nodes).await;
     assert!(number(token(&theirs).await) > 1002);
 }
 
@@ -148,12 +147,7 @@ async fn a_stale_writer_is_refused() {
         let (script, token) = (redlock_runtime::FencedSet::SCRIPT, token.to_string());
         resource.inspect().command(&["EVAL", script, "2", "state", "fence", &token, value]).await
     };
-    let stale = ours.acquire_fenced(request().ttl(Duration::from_millis(300)).renew(false)).await;
-    // `GENEROUS` node timeouts need a longer ttl.
-    let stale = match stale {
-        Ok(guard) => guard,
-        Err(_) => ours.acquire_fenced(request().ttl(Duration::from_secs(6)).renew(false)).await.unwrap(),
-    };
+    let stale = ours.acquire_fenced(request().renew(false)).await.unwrap();
     assert_eq!(write(stale.fencing_token(), "first").await, 1);
     for node in nodes.iter() {
         // Its lease ends, whatever the holder believes.
@@ -189,7 +183,6 @@ async fn counters_that_differ_cost_one_round_trip_more() {
     let numbers = [cost().await, cost().await, cost().await];
     assert!(numbers.is_sorted_by(|(a, _), (b, _)| a < b) && first < numbers[0].0, "{numbers:?}");
     assert_eq!(numbers[2].1, 3, "one command for each node: {numbers:?}");
-    assert_eq!(calls(&nodes, "set|nx").await, 0);
     assert_only_counters_left(&manager, &nodes).await;
 }
 
@@ -260,9 +253,13 @@ async fn a_queued_call_gets_its_token_with_the_lock() {
         let held = theirs.acquire_fenced(request()).await.unwrap();
         let waiting = tokio::spawn(async move { ours.acquire_fenced(request()).await });
         wait_until_queued(&nodes, KEY, 1).await;
+        let before = calls(&nodes, "evalsha").await;
         held.release().await.unwrap();
         let guard = waiting.await.unwrap().unwrap();
         assert!(held.fencing_token() < guard.fencing_token());
+        // The release and the extension of the claim at each node: no round trip for the number.
+        let commands = calls(&nodes, "evalsha").await - before;
+        assert!(commands <= 2 * size as u64, "{commands} commands on {size} nodes");
     }
 }
 
@@ -331,7 +328,7 @@ async fn too_few_nodes_give_no_number() {
         other => Err(format!("{other:?}")),
     })
     .await;
-    assert_only_counters_left(&manager, &nodes).await;
+    eventually_eq(PATIENCE, "the lock is given back", None, async || nodes[2].inspect().get(KEY).await).await;
 }
 
 #[tokio::test]
