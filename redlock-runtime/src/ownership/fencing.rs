@@ -5,7 +5,7 @@
 
 use super::Ownership;
 use super::node::NodeStanding;
-use super::numbers::{Decision, Drawn, decide};
+use super::numbers::Decision;
 use super::standing::{Phase, Standing};
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::fencing_token::FencingToken;
@@ -30,10 +30,7 @@ impl Ownership {
     /// lower, because they are new, have expired or were lost, give the same one then.
     pub(crate) fn want_number(&self, is_fenced: bool) {
         let known = self.core.largest_number.load(Ordering::Relaxed);
-        let mut standing = self.standing();
-        standing.numbers.want(is_fenced, known);
-        // What was drawn for another call is of an earlier round.
-        standing.nodes.iter_mut().for_each(NodeStanding::forget_number);
+        self.standing().numbers.want(is_fenced, known);
     }
 
     /// Another token with the same place in the queues, whose number is above `above`.
@@ -61,10 +58,18 @@ impl Ownership {
             decision = self.round().await;
         }
         if let Decision::Differ { highest } = decision {
-            self.standing().numbers.raise(highest);
-            decision = self.round().await;
+            decision = self.raised(highest).await;
         }
         self.first_token(decision)
+    }
+
+    async fn raised(&self, to: u64) -> Decision {
+        self.standing().numbers.raise(to);
+        match self.round().await {
+            // Nodes that answer and refuse have given this number, or a larger one, to somebody else.
+            Decision::Missing if self.is_heard() => Decision::Differ { highest: to },
+            decision => decision,
+        }
     }
 
     /// Asks every node at once, and waits until a quorum has given a number or cannot any more.
@@ -72,7 +77,7 @@ impl Ownership {
         let now = self.core.clock.now();
         let fence = {
             let mut standing = self.standing();
-            standing.nodes.iter_mut().for_each(NodeStanding::forget_number);
+            standing.numbers.start_anew();
             standing.numbers.fence()
         };
         self.ask_all(Verb::Extend { ttl: self.ttl() }, fence, now);
@@ -96,6 +101,9 @@ impl Ownership {
             Decision::Agreed(number) => number,
         };
         let is_held = standing.phase == Phase::Holding && standing.is_won(self.core.clock.now());
+        if !is_held {
+            standing.too_late();
+        }
         if matches!(decision, Decision::Differ { .. }) || !is_held {
             return Err(Unnumbered::Overtaken { above });
         }
@@ -107,17 +115,18 @@ impl Ownership {
     /// The error when too few nodes gave a number.
     fn no_number(&self, standing: &Standing) -> LockError {
         let now = self.core.clock.now();
-        let failures = self.core.nodes.iter().zip(&standing.nodes).filter(|(_, node)| node.number().is_none());
-        let failures = failures.map(|(reclaim, node)| {
+        let failures = self.core.nodes.iter().zip(&standing.nodes).filter_map(|(reclaim, node)| {
+            if node.number().is_some_and(|drawn| standing.numbers.counts(drawn)) {
+                return None;
+            }
             let unnumbered = || NodeError::Refused("with the lock and without a fencing number".into());
             let error = node.reason(now, self.node_timeout()).unwrap_or_else(unnumbered);
-            NodeFailure { node: reclaim.label().into(), error }
+            Some(NodeFailure { node: reclaim.label().into(), error })
         });
         self.core.no_quorum(Some(self.key()), failures.collect())
     }
 }
 
 fn decision(standing: &Standing) -> Decision {
-    let given: Vec<Drawn> = standing.nodes.iter().filter_map(NodeStanding::number).collect();
-    decide(&given, standing.quorum())
+    standing.numbers.decide(standing.nodes.iter().filter_map(NodeStanding::number), standing.quorum())
 }

@@ -266,10 +266,6 @@ impl NodeStanding {
         self.number
     }
 
-    pub(super) const fn forget_number(&mut self) {
-        self.number = None;
-    }
-
     /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`.
     pub(super) fn wants_extension(&self, now: Instant, useful_from: Instant, patience: Duration) -> bool {
         let is_due = self.extended_at.is_none_or(|at| at.after(patience) <= now);

@@ -27,7 +27,7 @@ pub(super) enum Decision {
 
 /// Looks at the latest round in which at least `quorum` nodes have `given` a number: those of an earlier round may have
 /// been overtaken by another owner, whatever this token is told later.
-pub(super) fn decide(given: &[Drawn], quorum: usize) -> Decision {
+fn decide(given: &[Drawn], quorum: usize) -> Decision {
     let in_round = |round| given.iter().filter(move |drawn| drawn.round == round).map(|drawn| drawn.number);
     let rounds = given.iter().map(|drawn| drawn.round).filter(|round| in_round(*round).count() >= quorum);
     let Some(round) = rounds.max() else { return Decision::Missing };
@@ -44,6 +44,8 @@ pub(super) struct Numbers {
     stage: Stage,
     /// Commands that were sent together are of one round.
     round: u64,
+    /// Numbers of rounds before this one do not count.
+    counts_from: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +62,13 @@ enum Stage {
 
 impl Numbers {
     pub(super) const fn new() -> Self {
-        Self { stage: Stage::Unwanted, round: 0 }
+        Self { stage: Stage::Unwanted, round: 0, counts_from: 0 }
     }
 
     /// Another call acts for the token. A fenced one draws a number above `known`, an unfenced one draws none; one that
     /// the nodes have agreed on stays.
     pub(super) fn want(&mut self, is_fenced: bool, known: u64) {
+        self.start_anew();
         self.stage = match self.stage {
             Stage::Drawn { .. } => return,
             _ if !is_fenced => Stage::Unwanted,
@@ -78,6 +81,7 @@ impl Numbers {
     }
 
     pub(super) const fn raise(&mut self, to: u64) {
+        self.start_anew();
         self.stage = Stage::Raising { to };
     }
 
@@ -117,6 +121,21 @@ impl Numbers {
             Stage::Drawn { next, .. } => !is_fenced || u16::try_from(next).is_ok(),
             _ => true,
         }
+    }
+
+    /// From here on, only numbers count that are asked for later.
+    pub(super) const fn start_anew(&mut self) {
+        self.counts_from = self.round + 1;
+    }
+
+    /// What the numbers that nodes have `given` mean.
+    pub(super) fn decide(&self, given: impl Iterator<Item = Drawn>, quorum: usize) -> Decision {
+        let given: Vec<_> = given.filter(|drawn| self.counts(*drawn)).collect();
+        decide(&given, quorum)
+    }
+
+    pub(super) const fn counts(&self, drawn: Drawn) -> bool {
+        drawn.round >= self.counts_from
     }
 
     /// From here on, what is sent is of another round.
@@ -159,6 +178,18 @@ mod tests {
             let drawn: Vec<_> = given.iter().map(|&(round, number)| Drawn { round, number }).collect();
             assert_eq!(decide(&drawn, quorum), expected, "{given:?}, {quorum} needed");
         }
+    }
+
+    #[test]
+    fn what_was_asked_for_before_does_not_count() {
+        let mut numbers = Numbers::new();
+        let given = |round, number| [Drawn { round, number }].into_iter();
+        numbers.want(true, 0);
+        assert_eq!(numbers.decide(given(0, 5), 1), Missing);
+        numbers.begin_round();
+        assert_eq!(numbers.decide(given(numbers.round(), 5), 1), Agreed(5));
+        numbers.raise(5);
+        assert_eq!(numbers.decide(given(numbers.round(), 5), 1), Missing);
     }
 
     #[test]
