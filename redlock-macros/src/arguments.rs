@@ -76,7 +76,9 @@ pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments
     }
     if rebind_from_the_first_unused(&mut entries) {
         let changed = changed.get_or_insert_with(|| signature.clone());
-        entries.iter_mut().for_each(|entry| entry.take_mutability(changed));
+        for entry in &mut entries {
+            entry.take_mutability(changed);
+        }
     }
     Arguments { changed, entries }
 }

@@ -43,12 +43,11 @@ fn distributed_lock_tokens(args: TokenStream, item: TokenStream, for_editor: boo
     let args = Args::read(args, &mut errors);
     let key = args.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
     let function = errors.ok(Function::read(item.clone()));
-    let lock = match function {
-        Some(function) => check::check(args, function, &mut errors),
-        None => {
-            args.refuse_unavailable(&[], &mut errors);
-            None
-        }
+    let lock = if let Some(function) = function {
+        check::check(args, function, &mut errors)
+    } else {
+        args.refuse_unavailable(&[], &mut errors);
+        None
     };
     match (errors.into_compile_errors(), lock) {
         (None, Some(lock)) => expand::expand(&lock, for_editor),

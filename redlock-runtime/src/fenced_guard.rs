@@ -80,7 +80,8 @@ mod tests {
         let first = guard.fencing_token();
         for _ in 0..u32::from(u16::MAX) + 10 {
             let mut next = pin!(manager.acquire_fenced("order:7"));
-            poll_fn(|cx| Poll::Ready(assert!(next.as_mut().poll(cx).is_pending(), "it waits in line"))).await;
+            let is_in_line = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx).is_pending())).await;
+            assert!(is_in_line);
             let before = guard.fencing_token();
             drop(guard);
             guard = next.await.unwrap();

@@ -30,6 +30,7 @@ pub(crate) struct Args {
     pub(crate) krate: Option<Path>,
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Time>,
+    pub(crate) min_hold: Option<Time>,
     /// An option of other libraries that promises an order among waiting calls.
     pub(crate) fair: Option<Ident>,
     /// Whether something stands there that is, or was meant to be, what is locked.
@@ -113,7 +114,8 @@ impl Args {
     /// The names that all options but the key use.
     pub(crate) fn mentions(&self) -> Mentions {
         let mut mentions = Mentions::default();
-        let times = [self.ttl.as_ref(), self.wait.as_ref().and_then(Waiting::time)];
+        let waiting = self.wait.as_ref().and_then(Waiting::time);
+        let times = [self.ttl.as_ref(), waiting, self.max_hold.as_ref(), self.min_hold.as_ref()];
         for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
             mentions.add(time.to_token_stream());
         }

@@ -52,8 +52,8 @@ fn key_is_the_same_for_all_calls(
     let arguments: Vec<Argument> = function.signature.inputs.iter().flat_map(arguments).collect();
     let mut could_be_meant = arguments.iter().filter(|argument| !in_options.have_variable(&argument.name));
     let example = match could_be_meant.clone().find(|argument| argument.is_identifier) {
-        Some(argument) => argument.name.clone(),
-        None => format!("{}.id", could_be_meant.next()?.name),
+        Some(identifier) => identifier.name.clone(),
+        None => could_be_meant.next()?.example(),
     };
     let message = format!(
         "no argument stands in this key, so all calls of `{}` exclude each other: write what tells them apart, as in \
@@ -66,8 +66,16 @@ fn key_is_the_same_for_all_calls(
 
 struct Argument {
     name: String,
-    /// By its looks it says which thing is meant, or is no thing but a number.
+    /// By its looks it says which thing is meant.
     is_identifier: bool,
+    /// It can stand in a key as it is.
+    is_text: bool,
+}
+
+impl Argument {
+    fn example(&self) -> String {
+        if self.is_text { self.name.clone() } else { format!("{}.id", self.name) }
+    }
 }
 
 /// The names that one argument could give to the key. What is only a way to something else says nothing about what is
@@ -79,7 +87,8 @@ fn arguments(argument: &FnArg) -> Vec<Argument> {
     let is_value = is_simple && is_value(&argument.ty);
     let bindings = bindings::of_argument(argument).into_iter().filter(|binding| !binding.name.starts_with('_'));
     let arguments = bindings.map(|Binding { name, integer, .. }| Argument {
-        is_identifier: is_typed || integer.is_some() || is_called_identifier(&name),
+        is_identifier: is_typed || is_called_identifier(&name),
+        is_text: integer.is_some() || is_text(&argument.ty),
         name,
     });
     arguments.filter(|argument| argument.is_identifier || is_value).collect()
@@ -91,6 +100,14 @@ fn is_value(ty: &Type) -> bool {
         Type::Paren(ty) => is_value(&ty.elem),
         Type::Path(ty) => ty.path.segments.last().is_some_and(|last| last.ident != "Arc" && last.ident != "Rc"),
         Type::Reference(ty) => matches!(&*ty.elem, Type::Path(ty) if ty.path.is_ident("str")),
+        _ => false,
+    }
+}
+
+fn is_text(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(ty) => is_text(&ty.elem),
+        Type::Path(ty) => ["String", "str", "char", "bool"].iter().any(|name| ty.path.is_ident(name)),
         _ => false,
     }
 }

@@ -52,7 +52,28 @@ impl Writer<'_> {
         let private = &self.private;
         let ttl = self.lock.args.ttl.as_ref().map(|ttl| self.ttl(ttl));
         let wait = self.lock.args.wait.as_ref().map(|wait| self.wait(wait));
-        quote_spanned!(here()=> #private::DEFAULTS #ttl #wait)
+        let hold = self.hold_terms();
+        quote_spanned!(here()=> #private::DEFAULTS #ttl #wait #hold)
+    }
+
+    /// For how long the lock is held, whatever the body does.
+    fn hold_terms(&self) -> TokenStream {
+        let args = &self.lock.args;
+        let renew = args.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
+        let limits = [("max_hold", &args.max_hold), ("min_hold", &args.min_hold)];
+        let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
+        renew.into_iter().chain(limits).collect()
+    }
+
+    fn limit(&self, option: &str, time: &Time) -> TokenStream {
+        match time {
+            Time::Literal(time) => {
+                let (setter, millis) = (Ident::new(&format!("{option}_millis"), here()), millis(*time));
+                quote_spanned!(here()=> .#setter(#millis))
+            }
+            Time::Path(path) => given(option, &self.user_tokens(path)),
+            Time::Expression(expression) => given(option, &self.user_tokens(expression)),
+        }
     }
 
     fn ttl(&self, ttl: &Time) -> TokenStream {

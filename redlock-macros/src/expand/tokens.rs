@@ -35,12 +35,11 @@ impl<'a> Private<'a> {
 
 impl ToTokens for Private<'_> {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        match self.path {
-            Some(path) => tokens.extend(moved(path.to_token_stream(), self.span)),
-            None => {
-                colons(self.span, tokens);
-                tokens.append(Ident::new("redlock_runtime", self.span));
-            }
+        if let Some(path) = self.path {
+            tokens.extend(moved(path.to_token_stream(), self.span));
+        } else {
+            colons(self.span, tokens);
+            tokens.append(Ident::new("redlock_runtime", self.span));
         }
         colons(self.span, tokens);
         tokens.append(Ident::new("__private", self.span));

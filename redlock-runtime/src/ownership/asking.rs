@@ -25,8 +25,7 @@ impl Ownership {
     pub(super) fn ask(&self, standing: &mut Standing, index: usize, verb: Verb, fence: Option<Fence>, now: Instant) {
         if let Some(node) = self.core.nodes.get(index) {
             let answer = node.ask(Command { verb, fence, subject: Arc::clone(&self.subject) }, now);
-            let round = standing.numbers.round();
-            standing.sent(index, InFlight::new(verb, now, round, self.terms.provable(now), answer));
+            standing.sent(index, InFlight::new(verb, now, self.terms.provable(now), answer));
         }
     }
 

@@ -21,8 +21,8 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    pub(super) const fn new(verb: Verb, sent: Instant, round: u64, end: Instant, answer: Pending) -> Self {
-        Self { verb, sent, round, end, answer, is_void: false, is_overtaken: false }
+    pub(super) const fn new(verb: Verb, sent: Instant, end: Instant, answer: Pending) -> Self {
+        Self { verb, sent, round: 0, end, answer, is_void: false, is_overtaken: false }
     }
 }
 

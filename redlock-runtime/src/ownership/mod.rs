@@ -9,6 +9,8 @@ mod node;
 mod numbers;
 mod standing;
 mod tenure;
+#[cfg(test)]
+mod tests;
 mod waiting;
 mod watchers;
 

@@ -155,8 +155,9 @@ mod tests {
 
     #[test]
     fn a_quorum_must_give_the_same_number_in_one_round() {
+        type Given<'a> = &'a [(u64, u64)];
         // (round, number) of each node that has given one; the quorum.
-        let table: [(&[(u64, u64)], usize, Decision); 16] = [
+        let table: [(Given<'_>, usize, Decision); 16] = [
             (&[], 1, Missing),
             (&[(1, 5)], 1, Agreed(5)),
             (&[(1, 5)], 2, Missing),

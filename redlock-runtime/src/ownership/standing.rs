@@ -229,7 +229,9 @@ impl Standing {
         let wants_extension = || node.wants_extension(now, useful_from, self.terms.node_timeout);
         match self.phase {
             // A claim that came late: the others have made a majority without it.
-            Phase::Holding => (node.end().is_none() && wants_extension()).then_some(Verb::Extend { ttl }),
+            Phase::Holding => {
+                (node.end(self.terms.rules).is_none() && wants_extension()).then_some(Verb::Extend { ttl })
+            }
             Phase::Waiting if self.votes(now) >= self.quorum() => wants_extension().then_some(Verb::Extend { ttl }),
             Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
@@ -255,19 +257,21 @@ impl Standing {
     /// Waits for the answer to `verb`, sent to node number `index` at `now`.
     pub(super) fn sent(&mut self, index: usize, sent: InFlight) {
         if let Some(node) = self.nodes.get_mut(index) {
-            node.awaits(sent, self.terms.rules);
+            node.awaits(InFlight { round: self.numbers.round(), ..sent }, self.terms.rules);
         }
     }
 
     /// When there is something to do, if no answer and no wake-up comes before.
     pub(super) fn next_event(&self, now: Instant) -> Instant {
-        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout));
+        // Votes that are being confirmed leave nothing to ask for.
+        let asks = self.votes(now) < self.quorum();
+        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout, asks));
         nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
     }
 
     /// The moment until which a majority provably holds the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
-        lease::valid_until(&self.nodes.iter().filter_map(NodeStanding::end), self.nodes.len())
+        lease::valid_until(&self.nodes.iter().filter_map(|node| node.end(self.terms.rules)), self.nodes.len())
     }
 
     /// The moment until which the present call has the lock.

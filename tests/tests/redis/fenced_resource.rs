@@ -51,7 +51,7 @@ async fn a_fenced_set_takes_the_options_of_set_and_refuses_what_is_no_token() {
 
 #[test]
 fn the_sql_predicate_refuses_a_stale_writer() {
-    // As the documentation of `FencingToken` has it; SQLite numbers parameters like PostgreSQL when they are bound so.
+    // As the documentation of `FencingToken` has it; the parameters are written out.
     let update = |token: i64, state: &str| {
         format!(
             "UPDATE orders SET state = '{state}', fencing_token = {token} WHERE id = 7 AND fencing_token <= {token};\n\
@@ -70,7 +70,7 @@ fn the_sql_predicate_refuses_a_stale_writer() {
     assert_eq!(sqlite(&script.concat()), "1\n1\n0\n1\nagain|9223372036854775807\n");
 }
 
-/// What SQLite prints for `script`, on a database in memory.
+/// What the command-line shell of `sqlite3` prints for `script`, on a database in memory.
 fn sqlite(script: &str) -> String {
     let start = Command::new("sqlite3").arg("-batch").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut sqlite = start.expect("sqlite3 is needed here: apt-get install sqlite3");

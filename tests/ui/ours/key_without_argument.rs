@@ -10,6 +10,11 @@ pub async fn import(values: Vec<u8>) -> Result<usize, LockError> {
     Ok(values.len())
 }
 
+#[distributed_lock(key = "note")]
+pub async fn remember(note: &str, _times: u8) -> Result<usize, LockError> {
+    Ok(note.len())
+}
+
 /// The manager and the limit say nothing about what is locked.
 #[distributed_lock(key = "nightly", manager = locks, ttl = std::time::Duration::from_secs(seconds))]
 pub async fn nightly(locks: &LockManager, seconds: u64, _unused: u8) -> Result<u64, LockError> {

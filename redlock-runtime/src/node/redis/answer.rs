@@ -31,18 +31,18 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     let reply = match (verb, parts) {
         (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false, number: None },
         (Verb::SetNx { .. }, [number @ Value::Int(_)]) => {
-            Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number))? }
+            Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
         (Verb::SetNx { .. }, [Value::Nil]) => Reply::Held,
         (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller), number @ ..]) => {
-            Reply::Granted { smaller: *smaller == 1, number: fencing_number(number)? }
+            Reply::Granted { smaller: *smaller == 1, number: fencing_number(number).ok()? }
         }
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
         }
         (Verb::Extend { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => Reply::NotOwner,
         (Verb::Extend { .. }, [Value::Int(waiters), number @ ..]) => {
-            Reply::Extended { waiters: count(*waiters)?, number: fencing_number(number)? }
+            Reply::Extended { waiters: count(*waiters)?, number: fencing_number(number).ok()? }
         }
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
         (Verb::Yield { .. }, [Value::Int(0), Value::Int(left)]) => Reply::Yielded { left: pttl(*left) },
@@ -54,13 +54,21 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
 
 /// The number at the end of an answer to a fenced command. A counter that holds what cannot be a number of ours makes
 /// the answer none.
-fn fencing_number(parts: &[Value]) -> Option<Option<u64>> {
+///
+/// # Errors
+/// When it makes it none.
+fn fencing_number(parts: &[Value]) -> Result<Option<u64>, NoNumber> {
     match parts {
-        [] | [Value::Int(-1)] => Some(None),
-        [Value::Int(number)] => Some(Some(u64::try_from(*number).ok().filter(|n| FencingToken::NUMBERS.contains(n))?)),
-        _ => None,
+        [] | [Value::Int(-1)] => Ok(None),
+        [Value::Int(number)] => {
+            let number = u64::try_from(*number).ok().filter(|number| FencingToken::NUMBERS.contains(number));
+            number.map(Some).ok_or(NoNumber)
+        }
+        _ => Err(NoNumber),
     }
 }
+
+struct NoNumber;
 
 /// Negative for a key without expiry.
 fn pttl(left: i64) -> Option<Duration> {
