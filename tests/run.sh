@@ -8,7 +8,7 @@ usage() {
     cat <<'TEXT'
 Usage: tests/run.sh [--long] [--help]
 
-Installs redis-server, redis-cli and openssl when they are missing (Debian and its relatives), then runs, in this
+Installs redis-server, redis-cli, openssl and sqlite3 when they are missing (Debian and its relatives), then runs, in this
 order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
 
   --long   then search the models with three tokens as well: up to an hour and 9 GB of memory
@@ -67,6 +67,7 @@ missing_packages() {
     [[ -n ${REDIS_SERVER:-} ]] || has redis-server || echo redis-server
     [[ -n ${REDIS_CLI:-} ]] || has redis-cli || echo redis-tools
     has openssl || echo openssl
+    has sqlite3 || echo sqlite3
     # rustc links with it.
     has cc || echo gcc libc6-dev
 }
@@ -84,11 +85,11 @@ as_root() {
 install_hint() {
     # shellcheck disable=SC2086 # one word per package
     echo "Missing (by Debian's names):" $1
-    echo 'Install redis-server, redis-cli and openssl, then run this again. For instance:'
-    echo '  macOS    brew install redis openssl'
-    echo '  Fedora   dnf install redis openssl'
-    echo '  Arch     pacman -S redis openssl'
-    echo '  Alpine   apk add redis openssl'
+    echo 'Install redis-server, redis-cli, openssl and sqlite3, then run this again. For instance:'
+    echo '  macOS    brew install redis openssl sqlite'
+    echo '  Fedora   dnf install redis openssl sqlite'
+    echo '  Arch     pacman -S redis openssl sqlite'
+    echo '  Alpine   apk add redis openssl sqlite'
 }
 
 install_missing() {

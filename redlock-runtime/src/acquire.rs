@@ -3,10 +3,11 @@
 use crate::clock::Instant;
 use crate::detached::DetachedLock;
 use crate::error::LockError;
+use crate::fencing_token::FencingToken;
 use crate::key::LockKey;
-use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, Ticket};
+use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, Ticket, Wish};
 use crate::options::{HoldTerms, LockRequest, Wait};
-use crate::ownership::{Ownership, Waited};
+use crate::ownership::{Ownership, Unnumbered, Waited};
 use crate::quorum::Verdict;
 use crate::shared::Core;
 use std::sync::Arc;
@@ -21,20 +22,35 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// # Cancel safety
 /// Dropped at any await, it leaves nothing behind: the [`Seat`] and the [`Ticket`] see to that.
 pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Seat, LockError> {
-    let call = Call::begin(core, request)?;
+    let call = Call::begin(core, request, false)?;
     call.may_start().await?;
-    let seat = match LocalQueue::enter(core, &call.key, call.ttl, call.wait != Wait::None, call.begun) {
-        Entered::First(seat) => seat,
-        Entered::Behind(ticket) => {
-            // Who has the lock passes it on here until it hears of others: so it must be able to hear.
-            core.listen();
-            call.stand_in_line(ticket).await?
-        }
-        Entered::Taken => return Err(call.contended()),
-    };
-    let seat = call.obtain(seat).await?;
+    let seat = call.obtain(call.enter().await?).await?;
     seat.ownership().begin(call.hold);
     Ok(seat)
+}
+
+/// Acquires a lock together with a fencing token.
+///
+/// # Cancel safety
+/// As for [`acquire`].
+pub(crate) async fn acquire_fenced(core: &Arc<Core>, request: LockRequest) -> Result<(Seat, FencingToken), LockError> {
+    let call = Call::begin(core, request, true)?;
+    call.may_start().await?;
+    let mut seat = call.enter().await?;
+    loop {
+        seat = call.obtain(seat).await?;
+        match seat.ownership().numbered().await {
+            Ok(token) => {
+                seat.ownership().begin(call.hold);
+                return Ok((seat, token));
+            }
+            Err(Unnumbered::Overtaken { above }) if call.has_time() => {
+                seat.change(seat.ownership().again_above(above));
+            }
+            Err(Unnumbered::Overtaken { .. }) => return Err(seat.ownership().failure()),
+            Err(Unnumbered::Failed(error)) => return Err(error),
+        }
+    }
 }
 
 /// Takes up a lock that another call has left at the nodes.
@@ -43,11 +59,9 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Se
 /// Dropped at any await, the lock is given back.
 pub(crate) async fn attach(core: &Arc<Core>, detached: DetachedLock) -> Result<Seat, LockError> {
     let (token, request) = (*detached.token(), LockRequest::new(detached.key().clone()).ttl(detached.ttl()));
-    let call = Call::begin(core, request.wait(Wait::None))?;
+    let call = Call::begin(core, request.wait(Wait::None), false)?;
     call.may_start().await?;
-    let Entered::First(mut seat) = LocalQueue::enter(core, &call.key, call.ttl, false, call.begun) else {
-        return Err(call.contended());
-    };
+    let mut seat = call.enter().await?;
     seat.change(Ownership::new(core, &call.key, token, call.ttl));
     seat.ownership().attach().await?;
     seat.ownership().begin(call.hold);
@@ -61,11 +75,12 @@ struct Call<'c> {
     ttl: Duration,
     wait: Wait,
     hold: HoldTerms,
+    is_fenced: bool,
     begun: Instant,
 }
 
 impl<'c> Call<'c> {
-    fn begin(core: &'c Arc<Core>, request: LockRequest) -> Result<Self, LockError> {
+    fn begin(core: &'c Arc<Core>, request: LockRequest, is_fenced: bool) -> Result<Self, LockError> {
         let key = request.key.below(&core.namespace);
         key.check()?;
         let ttl = core.policy.checked_ttl(request.ttl.unwrap_or(core.policy.default_ttl))?;
@@ -74,7 +89,7 @@ impl<'c> Call<'c> {
             wait => wait,
         };
         request.hold.check(ttl)?;
-        Ok(Self { core, key, ttl, wait, hold: request.hold, begun: core.clock.now() })
+        Ok(Self { core, key, ttl, wait, hold: request.hold, is_fenced, begun: core.clock.now() })
     }
 
     /// Waits for the first connections, and sees to it that the watchdog looks at the lock in time.
@@ -87,6 +102,20 @@ impl<'c> Call<'c> {
         }
         self.core.watchdog.look_within(self.core, self.ttl / LOOKS_PER_TTL, self.begun);
         Ok(())
+    }
+
+    /// Takes the seat for the key, waiting for whoever has it.
+    async fn enter(&self) -> Result<Seat, LockError> {
+        let wish = Wish { ttl: self.ttl, is_fenced: self.is_fenced, waits: self.wait != Wait::None };
+        match LocalQueue::enter(self.core, &self.key, wish, self.begun) {
+            Entered::First(seat) => Ok(seat),
+            Entered::Behind(ticket) => {
+                // Who has the lock passes it on here until it hears of others: so it must be able to hear.
+                self.core.listen();
+                self.stand_in_line(ticket).await
+            }
+            Entered::Taken => Err(self.contended()),
+        }
     }
 
     async fn stand_in_line(&self, mut ticket: Ticket) -> Result<Seat, LockError> {
@@ -107,11 +136,13 @@ impl<'c> Call<'c> {
 
     /// Makes the lock of this process that of this call.
     async fn obtain(&self, mut seat: Seat) -> Result<Seat, LockError> {
+        seat.ownership().want_number(self.is_fenced);
         if seat.ownership().is_held() {
             if is_still_useful(seat.ownership()).await {
                 return Ok(seat);
             }
             seat.change_to_successor(self.ttl);
+            seat.ownership().want_number(self.is_fenced);
         }
         if self.may_claim(&seat) {
             let now = self.core.clock.now();
@@ -138,7 +169,10 @@ impl<'c> Call<'c> {
         loop {
             match seat.ownership().waited(limit).await {
                 Waited::Held => return Ok(seat),
-                Waited::Spoilt => seat.change(seat.ownership().again()),
+                Waited::Spoilt => {
+                    seat.change(seat.ownership().again());
+                    seat.ownership().want_number(self.is_fenced);
+                }
                 Waited::Closed => return Err(LockError::Closed),
                 Waited::TimedOut if seat.ownership().is_heard() => return Err(self.timed_out()),
                 Waited::TimedOut | Waited::Silent => return Err(seat.ownership().failure()),
@@ -157,6 +191,11 @@ impl<'c> Call<'c> {
 
     fn left(&self) -> Option<Duration> {
         self.limit().map(|limit| limit.since(self.core.clock.now()))
+    }
+
+    /// Whether there is time for one more try.
+    fn has_time(&self) -> bool {
+        self.left().is_none_or(|left| !left.is_zero())
     }
 
     /// How long the first try may take.

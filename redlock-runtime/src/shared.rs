@@ -16,7 +16,7 @@ use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenClock;
 use crate::watchdog::Watchdog;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -43,6 +43,8 @@ pub(crate) struct Core {
     /// Tokens that live on although no call here has them.
     pub(crate) parked: Parked,
     pub(crate) rules: Rules,
+    /// The largest fencing number that the nodes have agreed on here, for any lock.
+    pub(crate) largest_number: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
     started: AtomicBool,
     listening: AtomicBool,
@@ -76,6 +78,7 @@ impl Core {
             watchdog,
             parked,
             rules,
+            largest_number: AtomicU64::new(0),
             started,
             listening,
             closed,

@@ -41,7 +41,8 @@ impl Core {
             None if self.rules.apply(Rule::UnknownTokensAreReleased) => {
                 let matters_until = self.clock.now().after(lease::QUEUE_EXPIRY);
                 if let Some(reclaim) = self.nodes.get(node) {
-                    let release = Command { verb: Verb::Release { claim: CLAIM }, subject: Arc::new(subject) };
+                    let release =
+                        Command { verb: Verb::Release { claim: CLAIM }, fence: None, subject: Arc::new(subject) };
                     reclaim.see_through(reclaim.leave(release, matters_until, false));
                 }
             }

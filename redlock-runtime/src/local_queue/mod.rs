@@ -64,6 +64,15 @@ struct Entry {
     next_place: u64,
 }
 
+/// What a call wants of the line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) ttl: Duration,
+    pub(crate) is_fenced: bool,
+    /// Whether it takes a place behind others.
+    pub(crate) waits: bool,
+}
+
 /// Where a call finds itself.
 pub(crate) enum Entered {
     First(Seat),
@@ -78,13 +87,13 @@ impl LocalQueue {
         Self { shards, hasher: Hashing::default() }
     }
 
-    /// Takes the seat for `key`, or a place behind whoever has it when `waits`.
-    pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, ttl: Duration, waits: bool, now: Instant) -> Entered {
+    /// Takes the seat for `key`, or a place behind whoever has it.
+    pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, wish: Wish, now: Instant) -> Entered {
         let mut shard = core.local.shard(key.name());
-        let look_at = now.after(ttl / LOOKS_PER_TTL);
+        let look_at = now.after(wish.ttl / LOOKS_PER_TTL);
         shard.look_at = Some(shard.look_at.map_or(look_at, |at| at.min(look_at)));
         let shard = &mut shard.entries;
-        let first = || Arc::new(Ownership::new(core, key, core.new_token(), ttl));
+        let first = || Arc::new(Ownership::new(core, key, core.new_token(), wish.ttl));
         let Some(entry) = shard.get_mut(key.name()) else {
             let ownership = first();
             shard.insert(key.shared_name(), Entry::new(Arc::clone(&ownership)));
@@ -93,12 +102,12 @@ impl LocalQueue {
         if entry.is_free() {
             return Entered::First(entry.take_over(first()));
         }
-        if !waits {
+        if !wish.waits {
             return Entered::Taken;
         }
         let place = entry.next_place;
         entry.next_place += 1;
-        let waiter = Arc::new(Waiter::new(ttl));
+        let waiter = Arc::new(Waiter::new(wish.ttl, wish.is_fenced));
         entry.waiters.insert(place, Arc::clone(&waiter));
         Entered::Behind(Ticket::new(core, key, place, waiter))
     }

@@ -109,7 +109,7 @@ impl Next {
             }
             return has_token.then_some(nobody);
         };
-        let passes = has_token && ownership.pass(waiter.ttl);
+        let passes = has_token && ownership.pass(waiter.ttl, waiter.is_fenced);
         let token = if passes { Arc::clone(ownership) } else { Arc::new(ownership.successor(waiter.ttl)) };
         entry.ownership = Arc::clone(&token);
         Some(Self { heir: Some((waiter, token)), has_token: passes })

@@ -1,6 +1,6 @@
 //! Lines in memory: whoever leaves, and in whatever way, the entry of the key ends with the last one.
 
-use super::{Entered, LocalQueue};
+use super::{Entered, LocalQueue, Wish};
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -91,7 +91,8 @@ async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over
 async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
     let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
     let held = manager.acquire(request()).await.unwrap();
-    let ticket = || match LocalQueue::enter(&manager.core, &key, TTL, true, manager.core.clock.now()) {
+    let wish = Wish { ttl: TTL, is_fenced: false, waits: true };
+    let ticket = || match LocalQueue::enter(&manager.core, &key, wish, manager.core.clock.now()) {
         Entered::Behind(ticket) => ticket,
         Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
     };

@@ -15,6 +15,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) ttl: Duration,
+    pub(super) is_fenced: bool,
     state: Mutex<State>,
 }
 
@@ -28,8 +29,8 @@ enum State {
 }
 
 impl Waiter {
-    pub(super) fn new(ttl: Duration) -> Self {
-        Self { ttl, state: Mutex::new(State::Waiting(None)) }
+    pub(super) fn new(ttl: Duration, is_fenced: bool) -> Self {
+        Self { ttl, is_fenced, state: Mutex::new(State::Waiting(None)) }
     }
 
     /// # Errors

@@ -1,6 +1,7 @@
 //! The lock manager: what users hold.
 
 mod builder;
+mod fenced;
 pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
@@ -26,7 +27,8 @@ use std::time::Duration;
 ///
 /// # When not to use it
 /// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
-/// writes: where that must never happen, let the written resource check a number that grows with each owner.
+/// writes: where that must never happen, let the written resource check a number that grows with each owner
+/// ([`acquire_fenced`](Self::acquire_fenced)).
 ///
 /// # Examples
 /// ```

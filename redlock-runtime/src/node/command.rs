@@ -10,6 +10,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
+    /// What a `SetNx`, `Acquire` or `Extend` also does when the token owns the lock after it.
+    pub(crate) fence: Option<Fence>,
     /// Shared by all commands of one acquisition, to all nodes.
     pub(crate) subject: Arc<Subject>,
 }
@@ -53,17 +55,27 @@ pub(crate) enum Verb {
     Release { claim: Duration },
 }
 
+/// What happens to the fencing counter of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fence {
+    /// The next number, which is larger than `above`; the same one again for a token that has drawn it.
+    Draw { above: u64 },
+    /// The number becomes `to`, unless another token has drawn one that is not smaller.
+    Raise { to: u64 },
+}
+
 /// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it.
-    Granted { smaller: bool },
+    /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it. `number`:
+    /// what the token has in the fencing counter, if it was asked for and not refused.
+    Granted { smaller: bool, number: Option<u64> },
     /// `SetNx`: somebody has it.
     Held,
     /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
     Queued { left: Option<Duration>, rank: u32 },
-    /// `Extend`: the lease starts anew, and `waiters` wait for its end.
-    Extended { waiters: u32 },
+    /// `Extend`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
+    Extended { waiters: u32, number: Option<u64> },
     /// `Yield`: nobody who waits comes first, and the lock stays ours; its expiry is what it was.
     Kept,
     /// `Yield`: somebody else has it now, and we are in the queue.

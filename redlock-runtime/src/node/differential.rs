@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::node::memory::State;
 use crate::node::redis::{RedisNode, endpoint::Endpoint};
 use crate::node::wakeup::channel;
-use crate::node::{Command, Environment, Node, Notice, Reply, Subject, Verb, Wakeup};
+use crate::node::{Command, Environment, Fence, Node, Notice, Reply, Subject, Verb, Wakeup};
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
@@ -30,6 +30,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_secs(10);
 /// Two of them outlast a queue, one does not.
 const WHILE: Duration = Duration::from_secs(20);
+/// Two of them outlast a fencing counter, one does not.
+const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 /// More than a sequence takes.
 const TOLERANCE: Duration = Duration::from_secs(5);
 /// Ends what was published so far.
@@ -40,6 +42,7 @@ const MARK: &str = "mark";
 enum Step {
     Ask {
         verb: Verb,
+        fence: Option<Fence>,
         key: usize,
         token: usize,
     },
@@ -56,7 +59,7 @@ impl Step {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
-        let verb = match random.u32(0..33) {
+        let verb = match random.u32(0..34) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim },
             14..=17 => Verb::Extend { ttl },
@@ -64,13 +67,23 @@ impl Step {
             24..=27 => Verb::Release { claim },
             28..=30 => return Self::Pass(WHILE),
             31 => return Self::Pass(HOUR * random.u32(1..4)),
+            32 => return Self::Pass(AGES),
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         if random.bool() {
             *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
         }
         let (key, token) = *latest;
-        Self::Ask { verb, key, token }
+        Self::Ask { verb, fence: fence(random), key, token }
+    }
+}
+
+fn fence(random: &mut Rng) -> Option<Fence> {
+    match random.u32(0..6) {
+        0..=1 => Some(Fence::Draw { above: 0 }),
+        2 => Some(Fence::Draw { above: random.u64(0..60) }),
+        3 => Some(Fence::Raise { to: random.u64(1..60) }),
+        _ => None,
     }
 }
 
@@ -143,7 +156,10 @@ impl Redis {
     fn pass(&mut self, time: Duration) {
         // In the past, Redis expires the key at once.
         let shorten = "for _, key in ipairs(redis.call('KEYS', '*')) do
-            redis.call('PEXPIRE', key, redis.call('PTTL', key) - ARGV[1])
+            local left = redis.call('PTTL', key)
+            if left >= 0 then
+                redis.call('PEXPIRE', key, left - ARGV[1])
+            end
         end";
         let millis = u64::try_from(time.as_millis()).unwrap();
         redis::cmd("EVAL").arg(shorten).arg(0).arg(millis).exec(&mut self.server).unwrap();
@@ -172,9 +188,9 @@ impl Pair {
         Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
     }
 
-    async fn ask(&mut self, verb: Verb, key: usize, token: usize) {
+    async fn ask(&mut self, verb: Verb, fence: Option<Fence>, key: usize, token: usize) {
         let subject = Subject { key: KEYS[key].into(), token: self.tokens[token] };
-        let command = Command { verb, subject: Arc::new(subject) };
+        let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
         assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
@@ -182,6 +198,7 @@ impl Pair {
         let published = std::mem::take(&mut self.memory.published);
         assert_eq!(published, self.redis.published(), "memory left, Redis right");
         self.seen.insert(kind(answer));
+        self.seen.extend(fence.and_then(|_| numbering(answer)));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
             Notice::Contended { .. } => "notice",
@@ -216,18 +233,21 @@ impl Pair {
             match next {
                 Step::Pass(time) => self.pass(time).await,
                 Step::Turn { manager } => self.turn(manager),
-                Step::Ask { verb, key, token } => self.ask(verb, key, token).await,
+                Step::Ask { verb, fence, key, token } => self.ask(verb, fence, key, token).await,
             }
         }
     }
 
-    /// Both empty again: whatever is there belongs to one of the tokens.
+    /// Both empty again: whatever is there belongs to one of the tokens, or counts on.
     async fn clear(&mut self) {
         for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
-            self.ask(Verb::Release { claim: HOUR }, key, token).await;
+            self.ask(Verb::Release { claim: HOUR }, None, key, token).await;
         }
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
-        assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut self.redis.server).unwrap(), 0);
+        let left: Vec<String> = self.redis.server.keys("*").unwrap();
+        assert!(left.iter().all(|key| key == "redlock:fence" || key.contains("}:f")), "{left:?}");
+        self.memory.state = State::default();
+        redis::cmd("FLUSHDB").exec(&mut self.redis.server).unwrap();
     }
 }
 
@@ -251,12 +271,12 @@ fn are_alike(memory: Reply, redis: Reply) -> bool {
 
 fn kind(reply: Reply) -> &'static str {
     match reply {
-        Reply::Granted { smaller: false } => "granted",
-        Reply::Granted { smaller: true } => "granted before a smaller one",
+        Reply::Granted { smaller: false, .. } => "granted",
+        Reply::Granted { smaller: true, .. } => "granted before a smaller one",
         Reply::Held => "held",
         Reply::Queued { rank: 0, .. } => "first in the queue",
         Reply::Queued { .. } => "queued",
-        Reply::Extended { waiters: 0 } => "extended",
+        Reply::Extended { waiters: 0, .. } => "extended",
         Reply::Extended { .. } => "extended, others wait",
         Reply::Kept => "kept",
         Reply::Yielded { .. } => "yielded",
@@ -265,8 +285,17 @@ fn kind(reply: Reply) -> &'static str {
     }
 }
 
-/// Every kind, and both kinds of wake-ups.
-const KINDS: usize = 13;
+/// What became of the number that a fenced command asked for.
+const fn numbering(reply: Reply) -> Option<&'static str> {
+    match reply {
+        Reply::Granted { number: Some(_), .. } | Reply::Extended { number: Some(_), .. } => Some("numbered"),
+        Reply::Granted { number: None, .. } | Reply::Extended { number: None, .. } => Some("refused a number"),
+        _ => None,
+    }
+}
+
+/// Every kind, both kinds of wake-ups, and both ends of a fenced command.
+const KINDS: usize = 15;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

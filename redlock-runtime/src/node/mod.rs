@@ -8,7 +8,7 @@ mod pending;
 pub(crate) mod redis;
 pub(crate) mod wakeup;
 
-pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
+pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Fence, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::Pending;
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;

@@ -58,9 +58,11 @@ impl Ownership {
         let is_held = standing.phase == Phase::Holding && standing.held_until().is_some_and(|end| now < end);
         if is_held && standing.tenure.renews() {
             standing.tenure.renewed(now);
+            standing.numbers.begin_round();
             for index in 0..self.core.nodes.len() {
                 if standing.nodes.get(index).is_some_and(super::node::NodeStanding::is_renewable) {
-                    self.ask(&mut standing, index, Verb::Extend { ttl: self.ttl() }, now);
+                    // Without a number: that of the token stays what it is.
+                    self.ask(&mut standing, index, Verb::Extend { ttl: self.ttl() }, None, now);
                 }
             }
         }

@@ -9,6 +9,8 @@ use std::task::{Context, Poll, ready};
 pub(super) struct InFlight {
     pub(super) verb: Verb,
     pub(super) sent: Instant,
+    /// Which of the commands about the token were sent together.
+    pub(super) round: u64,
     /// The lease end that a positive answer proves.
     pub(super) end: Instant,
     pub(super) answer: Pending,
@@ -20,7 +22,7 @@ pub(super) struct InFlight {
 
 impl InFlight {
     pub(super) const fn new(verb: Verb, sent: Instant, end: Instant, answer: Pending) -> Self {
-        Self { verb, sent, end, answer, is_void: false, is_overtaken: false }
+        Self { verb, sent, round: 0, end, answer, is_void: false, is_overtaken: false }
     }
 }
 

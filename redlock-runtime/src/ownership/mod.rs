@@ -1,9 +1,12 @@
 //! One token's life, from the first command to the release.
 
+mod asking;
+mod fencing;
 mod holding;
 mod in_flight;
 mod leaving;
 mod node;
+mod numbers;
 mod standing;
 mod tenure;
 #[cfg(test)]
@@ -11,8 +14,8 @@ mod tests;
 mod waiting;
 mod watchers;
 
+pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::holding::Look;
-use self::in_flight::InFlight;
 pub(crate) use self::leaving::Leaving;
 use self::node::Vote;
 use self::standing::{Phase, Standing, Terms};
@@ -95,10 +98,12 @@ impl Ownership {
     }
 
     /// Whether the next call in this process, which wants the lock for `ttl`, may go on with the token.
-    pub(crate) fn pass(&self, ttl: Duration) -> bool {
+    pub(crate) fn pass(&self, ttl: Duration, is_fenced: bool) -> bool {
         // Another ttl would be a promise to others that they did not ask for.
         let mut standing = self.standing();
-        let passes = ttl == self.ttl() && standing.pass(self.core.clock.now(), self.core.policy.local_budget);
+        let passes = ttl == self.ttl()
+            && standing.numbers.may_pass(is_fenced)
+            && standing.pass(self.core.clock.now(), self.core.policy.local_budget);
         if passes {
             // Whoever had it has it no more.
             holding::wake(standing.watchers.take());
@@ -161,7 +166,8 @@ impl Ownership {
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
     /// cannot change the outcome.
     pub(crate) async fn claimed(&self, now: Instant, patience: Duration) -> Verdict {
-        self.ask_all(Verb::SetNx { ttl: self.ttl() }, now);
+        let fence = self.standing().numbers.fence();
+        self.ask_all(Verb::SetNx { ttl: self.ttl() }, fence, now);
         let votes = poll_fn(|cx| {
             let mut standing = self.standing();
             standing.poll(cx, self.core.clock);
@@ -192,7 +198,7 @@ impl Ownership {
         let _turn = self.extending.lock().await;
         let now = self.core.clock.now();
         let wanted = self.terms.provable(now);
-        self.ask_all(Verb::Extend { ttl: self.ttl() }, now);
+        self.ask_all(Verb::Extend { ttl: self.ttl() }, None, now);
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
             standing.poll(cx, self.core.clock);
@@ -211,54 +217,6 @@ impl Ownership {
         match tokio::time::timeout(patience, answers).await {
             Ok(answer) => answer,
             Err(_) => Err(self.no_quorum(&self.standing())),
-        }
-    }
-
-    /// Sends `verb` to every node at once that takes more. `now` must be before the first send.
-    fn ask_all(&self, verb: Verb, now: Instant) {
-        let mut standing = self.standing();
-        standing.settle(self.core.clock);
-        for index in 0..self.core.nodes.len() {
-            if standing.nodes.get(index).is_some_and(node::NodeStanding::is_open) {
-                self.ask(&mut standing, index, verb, now);
-            }
-        }
-    }
-
-    fn ask(&self, standing: &mut Standing, index: usize, verb: Verb, now: Instant) {
-        if let Some(node) = self.core.nodes.get(index) {
-            let answer = node.ask(Command { verb, subject: Arc::clone(&self.subject) }, now);
-            standing.sent(index, InFlight::new(verb, now, self.terms.provable(now), answer));
-        }
-    }
-
-    /// Sends whatever the nodes should be asked next.
-    fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
-        self.leave_tainted(standing, now);
-        let mut has_asked = false;
-        for index in 0..self.core.nodes.len() {
-            let is_ready = || self.core.nodes.get(index).is_some_and(Reclaim::is_ready_to_queue);
-            if let Some(verb) = standing.wants(index, now)
-                && (is_ready() || !standing.postpones(index, verb, now))
-            {
-                self.ask(standing, index, verb, now);
-                has_asked = true;
-            }
-        }
-        has_asked
-    }
-
-    /// Gives back what a tainted node may still hold for the token: it is of no use to it, and others wait for it.
-    fn leave_tainted(&self, standing: &mut Standing, now: Instant) {
-        let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
-        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
-            if node.is_tainted && node.may_know() {
-                node.forget();
-                let verb = Verb::Release { claim: self.terms.claim() };
-                let release = Command { verb, subject: Arc::clone(&self.subject) };
-                let release = reclaim.leave(release, matters_until, false);
-                self.core.see_through(index, release);
-            }
         }
     }
 
@@ -319,7 +277,7 @@ impl Ownership {
                     Some(ttl) => Verb::Extend { ttl },
                     None => Verb::Release { claim: self.terms.claim() },
                 };
-                let command = Command { verb, subject: Arc::clone(&self.subject) };
+                let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
                 each(index, reclaim.leave(command, matters_until, is_ours));
             }
             node.forget_answers();

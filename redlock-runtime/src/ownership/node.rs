@@ -1,6 +1,7 @@
 //! What is known of one node about one token.
 
 use super::in_flight::{InFlight, Queue};
+use super::numbers::Drawn;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::node::{Answer, Reply, Verb};
@@ -25,6 +26,8 @@ pub(super) struct NodeStanding {
     pub(super) vote: Vote,
     /// Until when the node provably holds the lock for us. A claim proves nothing.
     end: Option<Instant>,
+    /// The fencing number that the token has at the node, as long as the node holds the lock for us.
+    number: Option<Drawn>,
     /// Why the last command got no answer.
     pub(super) failure: Option<NodeError>,
     trace: Trace,
@@ -87,6 +90,7 @@ impl NodeStanding {
         Self {
             vote: Vote::Open,
             end: None,
+            number: None,
             failure: None,
             trace: Trace::None,
             in_flight: Queue::new(),
@@ -111,7 +115,7 @@ impl NodeStanding {
 
     fn yields(&mut self, rules: Rules) {
         self.vote = Vote::Open;
-        (self.is_beaten, self.extended_at) = (false, None);
+        (self.is_beaten, self.extended_at, self.number) = (false, None, None);
         if rules.apply(Rule::YieldVoids) {
             self.end = None;
             self.in_flight.void();
@@ -139,11 +143,11 @@ impl NodeStanding {
             }
         };
         match reply {
-            Reply::Granted { smaller } => {
+            Reply::Granted { smaller, number } => {
                 self.is_beaten |= smaller;
-                self.granted(sent, now, rules);
+                self.granted(sent, number, now, rules);
             }
-            Reply::Extended { .. } => self.granted(sent, now, rules),
+            Reply::Extended { number, .. } => self.granted(sent, number, now, rules),
             Reply::Kept => (self.vote, self.is_beaten) = (Vote::Granted, false),
             Reply::Queued { left, rank } => {
                 self.trace = Trace::Queue;
@@ -166,7 +170,7 @@ impl NodeStanding {
         is_contended(reply)
     }
 
-    fn granted(&mut self, sent: &InFlight, now: Instant, rules: Rules) {
+    fn granted(&mut self, sent: &InFlight, number: Option<u64>, now: Instant, rules: Rules) {
         self.trace = self.trace.max(Trace::Key);
         if sent.is_void {
             return;
@@ -174,11 +178,12 @@ impl NodeStanding {
         let end = if rules.apply(Rule::ValidityFromTheSend) { sent.end } else { now.after(sent.end.since(sent.sent)) };
         self.vote = Vote::Granted;
         self.end = self.end.max(Some(end));
+        self.number = number.map(|number| Drawn { round: sent.round, number }).or(self.number);
     }
 
     fn not_ours(&mut self, recheck_at: Option<Instant>) {
         self.vote = Vote::NotOurs;
-        (self.end, self.extended_at, self.is_beaten) = (None, None, false);
+        (self.end, self.number, self.extended_at, self.is_beaten) = (None, None, None, false);
         self.recheck_at = recheck_at;
     }
 
@@ -207,7 +212,7 @@ impl NodeStanding {
             return;
         }
         self.vote = Vote::Granted;
-        self.extended_at = None;
+        (self.extended_at, self.number) = (None, None);
         self.recheck_at = Some(now.after(claim_end.since(now).mul_f64(OF_A_CLAIM)));
         if !rules.apply(Rule::ClaimIsNoLease) {
             self.end = self.end.max(Some(claim_end));
@@ -227,7 +232,7 @@ impl NodeStanding {
     /// A waiting token asks anew after its connection was cut.
     pub(super) fn cut(&mut self, now: Instant) {
         self.vote = Vote::Open;
-        (self.end, self.extended_at, self.is_beaten) = (None, None, false);
+        (self.end, self.number, self.extended_at, self.is_beaten) = (None, None, None, false);
         self.ask_again(now);
     }
 
@@ -257,6 +262,10 @@ impl NodeStanding {
     pub(super) fn end(&self, rules: Rules) -> Option<Instant> {
         let is_void = self.is_yielding() && rules.apply(Rule::YieldVoids);
         self.end.filter(|_| !self.is_tainted && !is_void)
+    }
+
+    pub(super) const fn number(&self) -> Option<Drawn> {
+        self.number
     }
 
     /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`.
@@ -339,8 +348,8 @@ fn expiry(left: Option<Duration>, now: Instant, rules: Rules) -> Option<Instant>
 /// Whether an answer says that others want the lock, too.
 const fn is_contended(reply: Reply) -> bool {
     match reply {
-        Reply::Granted { smaller } => smaller,
-        Reply::Extended { waiters } => waiters > 0,
+        Reply::Granted { smaller, .. } => smaller,
+        Reply::Extended { waiters, .. } => waiters > 0,
         Reply::Held | Reply::Queued { .. } | Reply::Yielded { .. } => true,
         Reply::Kept | Reply::Released | Reply::NotOwner => false,
     }

@@ -7,6 +7,7 @@
 
 use super::in_flight::InFlight;
 use super::node::{NodeStanding, Vote};
+use super::numbers::Numbers;
 use super::tenure::Tenure;
 use super::watchers::Watchers;
 use crate::clock::{Clock, Instant};
@@ -29,6 +30,7 @@ pub(super) struct Standing {
     pub(super) phase: Phase,
     terms: Terms,
     pub(super) tenure: Tenure,
+    pub(super) numbers: Numbers,
     /// The latest moment until which the lock ever was provably ours.
     pub(super) proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
@@ -90,6 +92,7 @@ impl Standing {
             phase: Phase::Claiming,
             terms,
             tenure: Tenure::new(terms.ttl, now),
+            numbers: Numbers::new(),
             proven_until: None,
             contended_since: None,
             silent_since: None,
@@ -212,7 +215,7 @@ impl Standing {
         self.nodes.iter().filter(|node| node.is_ours(now, self.terms.node_timeout)).count()
     }
 
-    fn quorum(&self) -> usize {
+    pub(super) fn quorum(&self) -> usize {
         quorum(self.nodes.len())
     }
 
@@ -220,7 +223,10 @@ impl Standing {
     pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
         let node = self.nodes.get(index)?;
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
-        let wants_extension = || node.wants_extension(now, self.terms.useful_from(now), self.terms.node_timeout);
+        // Numbers must be of one round: leases from before it do not do.
+        let is_drawing = self.numbers.is_drawing();
+        let useful_from = if is_drawing { self.terms.provable(now) } else { self.terms.useful_from(now) };
+        let wants_extension = || node.wants_extension(now, useful_from, self.terms.node_timeout);
         match self.phase {
             // A claim that came late: the others have made a majority without it.
             Phase::Holding => {
@@ -251,7 +257,7 @@ impl Standing {
     /// Waits for the answer to `verb`, sent to node number `index` at `now`.
     pub(super) fn sent(&mut self, index: usize, sent: InFlight) {
         if let Some(node) = self.nodes.get_mut(index) {
-            node.awaits(sent, self.terms.rules);
+            node.awaits(InFlight { round: self.numbers.round(), ..sent }, self.terms.rules);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Settings;
 use crate::manager::installed;
-use crate::{LockError, LockGuard, LockKey, LockManager, LockRequest};
+use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -16,15 +16,31 @@ pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + S
 /// would make the caller's future `!Send`.
 #[must_use]
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
-    let request = LockRequest {
-        key: LockKey::from_template(key.to_string()),
-        ttl: settings.ttl,
-        wait: settings.wait,
-        hold: settings.hold,
-    };
-    let manager = manager.cloned();
+    let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
         crate::acquire::acquire(&manager.core, request).await.map(LockGuard::new)
     })
+}
+
+/// The future of one fenced acquisition.
+pub type AcquireFenced = Pin<Box<dyn Future<Output = Result<FencedGuard, LockError>> + Send>>;
+
+/// As [`acquire`], for `fencing`.
+#[must_use]
+pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> AcquireFenced {
+    let (manager, request) = (manager.cloned(), request(key, settings));
+    Box::pin(async move {
+        let manager = manager.map_or_else(installed::current, Ok)?;
+        crate::acquire::acquire_fenced(&manager.core, request).await.map(FencedGuard::new)
+    })
+}
+
+fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
+    LockRequest {
+        key: LockKey::from_template(key.to_string()),
+        ttl: settings.ttl,
+        wait: settings.wait,
+        hold: settings.hold,
+    }
 }

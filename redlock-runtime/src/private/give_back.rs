@@ -9,7 +9,11 @@ use std::pin::Pin;
 /// The body has done its work, and its result is what the caller must know, so a release that failed is written to the
 /// log and changes nothing else. Boxed, so that it adds one pointer to the caller's future.
 #[must_use]
-pub fn give_back(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+pub fn give_back(guard: impl Into<LockGuard>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    confirmed(guard.into())
+}
+
+fn confirmed(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let released = guard.release();
     Box::pin(async move {
         if let Err(error) = released.await {

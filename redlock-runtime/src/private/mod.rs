@@ -10,7 +10,7 @@ mod settings;
 mod skip;
 mod ttl;
 
-pub use self::acquire::{Acquire, acquire};
+pub use self::acquire::{Acquire, AcquireFenced, acquire, acquire_fenced};
 pub use self::give_back::give_back;
 pub use self::integer::{Integer, KeyInteger, integer};
 pub use self::locked::{Locked, locked};

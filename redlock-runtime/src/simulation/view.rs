@@ -72,7 +72,7 @@ impl Network {
     pub(super) fn take(&self, key: &LockKey, token: OwnerToken, ttl: Duration) -> bool {
         let (mut world, now) = (self.world(), self.now());
         let subject = Arc::new(Subject { key: key.clone(), token });
-        let command = Command { verb: Verb::SetNx { ttl }, subject };
+        let command = Command { verb: Verb::SetNx { ttl }, fence: None, subject };
         let well = world.servers.iter_mut().filter(|server| server.is_well(now));
         let votes = well
             .filter_map(|server| matches!(server.execute(now, &command).reply, Reply::Granted { .. }).then_some(()));

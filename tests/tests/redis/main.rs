@@ -13,6 +13,8 @@ mod ended;
 mod exclusion;
 mod exit_paths;
 mod faults;
+mod fenced_resource;
+mod fencing;
 mod holders;
 mod holding;
 mod hostile;

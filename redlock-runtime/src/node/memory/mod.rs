@@ -1,5 +1,6 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
 
+mod counter;
 mod queue;
 mod state;
 

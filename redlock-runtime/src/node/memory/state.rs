@@ -1,10 +1,11 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
+use super::counter::Counters;
 use super::queue::Queue;
 use crate::clock::Instant;
 use crate::key::LockKey;
 use crate::node::wakeup::channel;
-use crate::node::{Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::node::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
 use crate::rules::{Rule, Rules};
 use crate::token::OwnerToken;
 use crate::token_clock::TokenTime;
@@ -22,6 +23,7 @@ type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
 pub(crate) struct State {
     locks: HashMap<Arc<str>, Holder>,
     queues: HashMap<Arc<str>, Queue>,
+    counters: Counters,
     /// The number of entries at which expired ones are removed: twice what was left the last time.
     sweep_at: usize,
     rules: Rules,
@@ -55,7 +57,8 @@ impl State {
         let Subject { key, token } = &*command.subject;
         let mut execution = Execution { state: self, now, key, token: *token, publish };
         let seen = execution.seen(command.verb);
-        (execution.run(command.verb), seen)
+        let reply = execution.run(command.verb);
+        (execution.fenced(reply, command.fence), seen)
     }
 
     /// Whether nobody owns a lock, and nobody waits for one.
@@ -76,10 +79,11 @@ impl State {
     }
 
     fn sweep(&mut self, now: Instant) {
-        let entries = |state: &Self| state.locks.len() + state.queues.len();
+        let entries = |state: &Self| state.locks.len() + state.queues.len() + state.counters.len();
         if entries(self) >= self.sweep_at.max(SWEEP_FROM) {
             self.locks.retain(|_, holder| now < holder.expires);
             self.queues.retain(|_, queue| !queue.is_gone(now));
+            self.counters.sweep(now);
             self.sweep_at = entries(self) * 2;
         }
     }
@@ -101,7 +105,7 @@ impl Execution<'_> {
             return Reply::Held;
         }
         self.own(self.token, ttl);
-        Reply::Granted { smaller: false }
+        Reply::Granted { smaller: false, number: None }
     }
 
     fn acquire(&mut self, ttl: Duration, claim: Duration) -> Reply {
@@ -110,7 +114,7 @@ impl Execution<'_> {
             Some(owner) if owner == self.token => {
                 self.own(self.token, ttl);
                 self.leave_queue();
-                Reply::Granted { smaller: first.is_some_and(|first| first < self.token) }
+                Reply::Granted { smaller: first.is_some_and(|first| first < self.token), number: None }
             }
             Some(owner) => {
                 let is_new = self.join_queue();
@@ -122,12 +126,12 @@ impl Execution<'_> {
             None if first.is_none_or(|first| self.token <= first) => {
                 self.leave_queue();
                 self.own(self.token, ttl);
-                Reply::Granted { smaller: false }
+                Reply::Granted { smaller: false, number: None }
             }
             None => {
                 self.join_queue();
                 match self.hand_over(claim, Some(ttl)) {
-                    Some(next) if next == self.token => Reply::Granted { smaller: false },
+                    Some(next) if next == self.token => Reply::Granted { smaller: false, number: None },
                     _ => self.queued(),
                 }
             }
@@ -140,7 +144,7 @@ impl Execution<'_> {
             return Reply::NotOwner;
         }
         self.own(self.token, ttl);
-        Reply::Extended { waiters: self.queue().map_or(0, Queue::len) }
+        Reply::Extended { waiters: self.queue().map_or(0, Queue::len), number: None }
     }
 
     fn yield_(&mut self, claim: Duration) -> Reply {
@@ -165,6 +169,17 @@ impl Execution<'_> {
         }
         self.hand_over(claim, None);
         Reply::Released
+    }
+
+    /// `reply` with the fencing number, if the token owns the lock and wants one.
+    fn fenced(&mut self, reply: Reply, fence: Option<Fence>) -> Reply {
+        let Some(fence) = fence else { return reply };
+        let mut number = || self.state.counters.apply(fence, self.key.name(), self.token, self.now);
+        match reply {
+            Reply::Granted { smaller, .. } => Reply::Granted { smaller, number: number() },
+            Reply::Extended { waiters, .. } => Reply::Extended { waiters, number: number() },
+            other => other,
+        }
     }
 
     /// Passes the lock to the smallest token in the queue whose process listens, or frees it.
@@ -291,7 +306,7 @@ mod tests {
 
     fn command(verb: Verb, key: &str, counter: u16) -> Command {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, counter));
-        Command { verb, subject: Arc::new(Subject { key: key.into(), token }) }
+        Command { verb, fence: None, subject: Arc::new(Subject { key: key.into(), token }) }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From the wire: what a node has answered, and what it has said unasked.
 
 use crate::error::NodeError;
+use crate::fencing_token::FencingToken;
 use crate::node::{Answer, Reply, Verb, Wakeup};
 use crate::token;
 use crate::token_clock::TokenTime;
@@ -28,14 +29,21 @@ fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
 
 fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     let reply = match (verb, parts) {
-        (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false },
+        (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false, number: None },
+        (Verb::SetNx { .. }, [number @ Value::Int(_)]) => {
+            Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
+        }
         (Verb::SetNx { .. }, [Value::Nil]) => Reply::Held,
-        (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller)]) => Reply::Granted { smaller: *smaller == 1 },
+        (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller), number @ ..]) => {
+            Reply::Granted { smaller: *smaller == 1, number: fencing_number(number).ok()? }
+        }
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
         }
         (Verb::Extend { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => Reply::NotOwner,
-        (Verb::Extend { .. }, [Value::Int(waiters)]) => Reply::Extended { waiters: count(*waiters)? },
+        (Verb::Extend { .. }, [Value::Int(waiters), number @ ..]) => {
+            Reply::Extended { waiters: count(*waiters)?, number: fencing_number(number).ok()? }
+        }
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
         (Verb::Yield { .. }, [Value::Int(0), Value::Int(left)]) => Reply::Yielded { left: pttl(*left) },
         (Verb::Release { .. }, [Value::Int(1)]) => Reply::Released,
@@ -43,6 +51,24 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     };
     Some(reply)
 }
+
+/// The number at the end of an answer to a fenced command. A counter that holds what cannot be a number of ours makes
+/// the answer none.
+///
+/// # Errors
+/// When it makes it none.
+fn fencing_number(parts: &[Value]) -> Result<Option<u64>, NoNumber> {
+    match parts {
+        [] | [Value::Int(-1)] => Ok(None),
+        [Value::Int(number)] => {
+            let number = u64::try_from(*number).ok().filter(|number| FencingToken::NUMBERS.contains(number));
+            number.map(Some).ok_or(NoNumber)
+        }
+        _ => Err(NoNumber),
+    }
+}
+
+struct NoNumber;
 
 /// Negative for a key without expiry.
 fn pttl(left: i64) -> Option<Duration> {
@@ -106,19 +132,33 @@ mod tests {
     fn replies_of_every_shape() {
         let second = Some(Duration::from_secs(1));
         let table = [
-            (Verb::SetNx { ttl: TTL }, Value::Okay, Reply::Granted { smaller: false }),
+            (Verb::SetNx { ttl: TTL }, Value::Okay, Reply::Granted { smaller: false, number: None }),
             (Verb::SetNx { ttl: TTL }, Value::Nil, Reply::Held),
-            (ACQUIRE, numbers([1, 1]), Reply::Granted { smaller: true }),
+            (ACQUIRE, numbers([1, 1]), Reply::Granted { smaller: true, number: None }),
             (ACQUIRE, numbers([0, 1000, 3]), Reply::Queued { left: second, rank: 3 }),
             (ACQUIRE, numbers([0, -1, 0]), Reply::Queued { left: None, rank: 0 }),
-            (EXTEND, Value::Int(0), Reply::Extended { waiters: 0 }),
-            (EXTEND, numbers([2]), Reply::Extended { waiters: 2 }),
+            (EXTEND, Value::Int(0), Reply::Extended { waiters: 0, number: None }),
+            (EXTEND, numbers([2]), Reply::Extended { waiters: 2, number: None }),
             (EXTEND, numbers([-1]), Reply::NotOwner),
             (YIELD, numbers([1]), Reply::Kept),
             (YIELD, numbers([0, 1000]), Reply::Yielded { left: second }),
             (YIELD, numbers([-1]), Reply::NotOwner),
             (RELEASE, Value::Int(1), Reply::Released),
             (RELEASE, numbers([-1]), Reply::NotOwner),
+        ];
+        for (verb, value, expected) in table {
+            assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_follow_what_a_grant_says() {
+        let table = [
+            (Verb::SetNx { ttl: TTL }, numbers([7]), Reply::Granted { smaller: false, number: Some(7) }),
+            (Verb::SetNx { ttl: TTL }, numbers([-1]), Reply::Granted { smaller: false, number: None }),
+            (ACQUIRE, numbers([1, 1, 7]), Reply::Granted { smaller: true, number: Some(7) }),
+            (EXTEND, numbers([2, 7]), Reply::Extended { waiters: 2, number: Some(7) }),
+            (EXTEND, numbers([0, -1]), Reply::Extended { waiters: 0, number: None }),
         ];
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
@@ -138,6 +178,9 @@ mod tests {
             (ACQUIRE, numbers([0, 5, -1])),
             (EXTEND, Value::Okay),
             (EXTEND, numbers([-2])),
+            (EXTEND, numbers([0, 0])),
+            (EXTEND, numbers([0, i64::MAX])),
+            (ACQUIRE, numbers([1, 0, 7, 7])),
             (YIELD, numbers([0])),
             (RELEASE, Value::Nil),
             (RELEASE, numbers([])),

@@ -105,8 +105,7 @@ async fn prepare(
         });
         answers.await?.into_iter()
     };
-    let mut digest = || digest(answers.next());
-    let scripts = Scripts::loaded([digest()?, digest()?, digest()?, digest()?]);
+    let scripts = Scripts::loaded(|| digest(answers.next()))?;
     let link = Arc::new(Link::new(scripts, has_pushes, environment.clone()));
     Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
 }

@@ -32,7 +32,7 @@ impl Link {
 
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command) -> Pending {
-        let script = self.scripts.of(command.verb);
+        let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
         self.outbox.put(command, wire)
     }
@@ -70,7 +70,7 @@ impl Link {
 
     /// By the source of its script, because the server has lost that.
     fn repeat(&self, question: Question, error: &RedisError) {
-        match self.scripts.of(question.command.verb) {
+        match self.scripts.of(&question.command) {
             Some(script) => {
                 let wire = script.by_source(&question.command);
                 self.outbox.put_again(question, wire);

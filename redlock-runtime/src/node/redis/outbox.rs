@@ -122,10 +122,11 @@ impl Question {
 
     /// Whether to ask again what was not executed.
     ///
-    /// The release of a token may have been sent in between. An `Acquire` behind it would take the lock for a token that
+    /// The release of a token may have been sent in between. What takes the lock behind it would do so for a token that
     /// nobody knows any more, and who has left does not wait for its answer.
     pub(super) fn is_worth_repeating(&self) -> bool {
-        let is_abandoned = matches!(self.command.verb, Verb::Acquire { .. }) && self.answer.is_closed();
+        let takes = matches!(self.command.verb, Verb::Acquire { .. } | Verb::SetNx { .. });
+        let is_abandoned = takes && self.answer.is_closed();
         !self.is_repeated && !is_abandoned
     }
 }
@@ -141,7 +142,8 @@ mod tests {
 
     fn put(outbox: &Outbox, verb: Verb) -> Pending {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
-        outbox.put(Command { verb, subject: Arc::new(Subject { key: "order:7".into(), token }) }, Cmd::new())
+        let subject = Arc::new(Subject { key: "order:7".into(), token });
+        outbox.put(Command { verb, fence: None, subject }, Cmd::new())
     }
 
     fn questions(outbox: &Outbox) -> Vec<Question> {
@@ -172,6 +174,7 @@ mod tests {
         let table = [
             (acquire, false, true),
             (acquire, true, false),
+            (Verb::SetNx { ttl: CLAIM }, true, false),
             (Verb::Release { claim: CLAIM }, true, true),
             (Verb::Extend { ttl: CLAIM }, true, true),
         ];

@@ -1,7 +1,7 @@
 //! The scripts a node runs.
 
-use super::queue_name::queue_name;
-use crate::node::{Command, Verb};
+use super::side_key::{counter_name, queue_name};
+use crate::node::{Command, Fence, Verb};
 use redis::Cmd;
 use std::time::Duration;
 
@@ -19,6 +19,15 @@ pub(super) struct Scripts {
     extend: Script,
     hand_over: Script,
     release: Script,
+    /// Those of fenced locks. They are others, so that locks without fencing pay nothing for it.
+    fenced: Fenced,
+}
+
+#[derive(Debug)]
+struct Fenced {
+    set_nx: Script,
+    acquire: Script,
+    extend: Script,
 }
 
 /// The files of a script, one after the other: a script cannot include another.
@@ -26,34 +35,63 @@ macro_rules! script {
     ($($part:literal),+) => { concat!($(include_str!(concat!("lua/", $part, ".lua"))),+) };
 }
 
+/// A script whose answer another part looks at.
+macro_rules! fenced {
+    ($($part:literal),+; $end:literal) => {
+        concat!(
+            script!("names", "fence"),
+            "local answer = (function()\n",
+            script!($($part),+),
+            "end)()\n",
+            script!($end)
+        )
+    };
+}
+
 // What happens when nobody waits comes first: to make the functions that it does not need takes longer than all of it.
 const ACQUIRE: &str = script!("names", "lock", "hand", "acquire");
 const EXTEND: &str = script!("names", "extend_alone", "lock", "extend");
 const YIELD: &str = script!("names", "lock", "hand", "yield");
 const RELEASE: &str = script!("names", "release_alone", "lock", "hand", "release");
+const SET_NX_FENCED: &str = script!("names", "fence", "set_nx_fenced");
+const ACQUIRE_FENCED: &str = fenced!("lock", "hand", "acquire"; "acquire_fenced");
+const EXTEND_FENCED: &str = fenced!("lock", "extend"; "extend_fenced");
 
 impl Scripts {
-    /// In the order in which [`Scripts::loaded`] takes the digests.
-    pub(super) const SOURCES: [&str; 4] = [ACQUIRE, EXTEND, YIELD, RELEASE];
+    /// In the order in which [`Scripts::loaded`] asks for the digests.
+    pub(super) const SOURCES: [&str; 7] =
+        [ACQUIRE, EXTEND, YIELD, RELEASE, SET_NX_FENCED, ACQUIRE_FENCED, EXTEND_FENCED];
 
-    pub(super) fn loaded([acquire, extend, hand_over, release]: [String; 4]) -> Self {
-        Self {
-            acquire: Script { source: ACQUIRE, digest: acquire },
-            extend: Script { source: EXTEND, digest: extend },
-            hand_over: Script { source: YIELD, digest: hand_over },
-            release: Script { source: RELEASE, digest: release },
-        }
+    /// # Errors
+    /// The first one of `digest`.
+    pub(super) fn loaded<E>(mut digest: impl FnMut() -> Result<String, E>) -> Result<Self, E> {
+        let mut script = |source| Ok(Script { source, digest: digest()? });
+        Ok(Self {
+            acquire: script(ACQUIRE)?,
+            extend: script(EXTEND)?,
+            hand_over: script(YIELD)?,
+            release: script(RELEASE)?,
+            fenced: Fenced {
+                set_nx: script(SET_NX_FENCED)?,
+                acquire: script(ACQUIRE_FENCED)?,
+                extend: script(EXTEND_FENCED)?,
+            },
+        })
     }
 
-    /// The script that executes `verb`, if one does.
-    pub(super) const fn of(&self, verb: Verb) -> Option<&Script> {
-        match verb {
-            Verb::SetNx { .. } => None,
-            Verb::Acquire { .. } => Some(&self.acquire),
-            Verb::Extend { .. } => Some(&self.extend),
-            Verb::Yield { .. } => Some(&self.hand_over),
-            Verb::Release { .. } => Some(&self.release),
-        }
+    /// The script that executes `command`, if one does.
+    pub(super) const fn of(&self, command: &Command) -> Option<&Script> {
+        let script = match (command.verb, command.fence) {
+            (Verb::SetNx { .. }, None) => return None,
+            (Verb::SetNx { .. }, Some(_)) => &self.fenced.set_nx,
+            (Verb::Acquire { .. }, None) => &self.acquire,
+            (Verb::Acquire { .. }, Some(_)) => &self.fenced.acquire,
+            (Verb::Extend { .. }, None) => &self.extend,
+            (Verb::Extend { .. }, Some(_)) => &self.fenced.extend,
+            (Verb::Yield { .. }, _) => &self.hand_over,
+            (Verb::Release { .. }, _) => &self.release,
+        };
+        Some(script)
     }
 }
 
@@ -69,14 +107,26 @@ impl Script {
     }
 }
 
+/// The largest fencing number that the node has given to any lock. One key for all of them, without expiry.
+const LARGEST_NUMBER: &str = "redlock:fence";
+
 fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
-    call.arg(eval).arg(script).arg(2).arg(key).arg(queue_name(key)).arg(token);
+    call.arg(eval).arg(script).arg(if command.fence.is_some() { 4 } else { 2 }).arg(key).arg(queue_name(key));
+    if command.fence.is_some() {
+        call.arg(counter_name(key)).arg(LARGEST_NUMBER);
+    }
+    call.arg(token);
     match command.verb {
         Verb::Acquire { ttl, claim } => call.arg(millis(ttl)).arg(millis(claim)),
         Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
         Verb::Yield { claim } | Verb::Release { claim } => call.arg(millis(claim)),
+    };
+    match command.fence {
+        Some(Fence::Draw { above }) => call.arg("draw").arg(above),
+        Some(Fence::Raise { to }) => call.arg("raise").arg(to),
+        None => &mut call,
     };
     call
 }

@@ -27,9 +27,9 @@ const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: CLAIM };
 
-const GRANTED: Reply = Reply::Granted { smaller: false };
-const BEATEN: Reply = Reply::Granted { smaller: true };
-const EXTENDED: Reply = Reply::Extended { waiters: 0 };
+const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
+const BEATEN: Reply = Reply::Granted { smaller: true, number: None };
+const EXTENDED: Reply = Reply::Extended { waiters: 0, number: None };
 /// The holder has more time left than any of the tests take.
 const QUEUED: Reply = Reply::Queued { left: Some(TTL), rank: 0 };
 const YIELDED: Reply = Reply::Yielded { left: Some(TTL) };

@@ -38,7 +38,7 @@ async fn a_lock_that_others_want_is_passed_on_a_few_times() {
     type Learn = fn(&mut Scene);
     let ways: [(&str, Learn); 3] = [
         ("a wake-up", contend),
-        ("an extension", |scene| scene.hear(0, EXTEND, Reply::Extended { waiters: 1 })),
+        ("an extension", |scene| scene.hear(0, EXTEND, Reply::Extended { waiters: 1, number: None })),
         ("a refusal", |scene| scene.hear(2, EXTEND, Reply::Held)),
     ];
     for (how, learn) in ways {

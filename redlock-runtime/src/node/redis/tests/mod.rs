@@ -23,7 +23,7 @@ const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: CLAIM };
 const RELEASE: Verb = Verb::Release { claim: CLAIM };
-const GRANTED: Reply = Reply::Granted { smaller: false };
+const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
 /// One manager's connection to the server, and what it is told there.
 struct Peer {
@@ -65,7 +65,7 @@ impl Peer {
 
     async fn answer(&self, verb: Verb, token: OwnerToken) -> Answer {
         let subject = Arc::new(Subject { key: KEY.into(), token });
-        timeout(PATIENCE, self.node.send(Command { verb, subject })).await.unwrap()
+        timeout(PATIENCE, self.node.send(Command { verb, fence: None, subject })).await.unwrap()
     }
 
     async fn ask(&self, verb: Verb, token: OwnerToken) -> Reply {
@@ -102,9 +102,9 @@ async fn pass_on(holder: &mut Peer, waiter: &mut Peer) {
     let Reply::Queued { left: Some(left), rank: 0 } = waiter.ask(ACQUIRE, second).await else { panic!() };
     assert!(left <= TTL && left > TTL / 2, "{left:?}");
     assert_eq!(holder.wakeup().await, Notice::Contended { by: second });
-    assert_eq!(holder.ask(EXTEND, first).await, Reply::Extended { waiters: 1 });
+    assert_eq!(holder.ask(EXTEND, first).await, Reply::Extended { waiters: 1, number: None });
     assert_eq!(holder.ask(RELEASE, first).await, Reply::Released);
     assert_eq!(waiter.wakeup().await, Notice::Granted);
-    assert_eq!(waiter.ask(EXTEND, second).await, Reply::Extended { waiters: 0 });
+    assert_eq!(waiter.ask(EXTEND, second).await, Reply::Extended { waiters: 0, number: None });
     assert_eq!(waiter.ask(RELEASE, second).await, Reply::Released);
 }

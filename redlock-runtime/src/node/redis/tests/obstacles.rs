@@ -43,7 +43,7 @@ async fn a_queue_whose_name_is_taken_keeps_nobody_from_releasing() {
     let [first, second] = [peer.token(), peer.token()];
     assert_eq!(peer.ask(ACQUIRE, first).await, GRANTED);
     assert!(matches!(peer.answer(ACQUIRE, second).await, Err(NodeError::Refused(_))), "waiting is impossible");
-    assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0 });
+    assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0, number: None });
     assert_eq!(peer.ask(RELEASE, first).await, Reply::Released);
     assert_eq!(server.inspect().keys().await, ["{order:7}:q"]);
 }
@@ -93,7 +93,7 @@ async fn a_user_without_queues_locks_and_releases() {
     let [first, second] = [peer.token(), peer.token()];
     assert_eq!(peer.ask(ACQUIRE, first).await, GRANTED);
     assert!(matches!(peer.answer(ACQUIRE, second).await, Err(NodeError::Refused(_))), "waiting is impossible");
-    assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0 });
+    assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0, number: None });
     assert_eq!(peer.ask(RELEASE, first).await, Reply::Released);
     assert_eq!(server.inspect().keys().await, Vec::<String>::new());
 }

@@ -118,7 +118,9 @@ async fn lost_scripts_are_sent_again() {
     let smaller = older.token();
     newer.environment.token_clock.observe(smaller.time());
     let larger = newer.token();
-    for (verb, expected) in [(ACQUIRE, GRANTED), (EXTEND, Reply::Extended { waiters: 0 }), (YIELD, Reply::Kept)] {
+    for (verb, expected) in
+        [(ACQUIRE, GRANTED), (EXTEND, Reply::Extended { waiters: 0, number: None }), (YIELD, Reply::Kept)]
+    {
         server.inspect().flush_scripts().await;
         assert_eq!(newer.ask(verb, larger).await, expected);
     }
@@ -156,7 +158,10 @@ async fn a_manager_can_wait_for_itself() {
             peer.ask(EXTEND, second),
         );
         assert!(matches!(queued, Reply::Queued { rank: 0, .. }));
-        assert_eq!([granted, released, extended], [GRANTED, Reply::Released, Reply::Extended { waiters: 0 }]);
+        assert_eq!(
+            [granted, released, extended],
+            [GRANTED, Reply::Released, Reply::Extended { waiters: 0, number: None }]
+        );
         assert_eq!([peer.wakeup().await, peer.wakeup().await], [Notice::Contended { by: second }, Notice::Granted]);
     }
 }

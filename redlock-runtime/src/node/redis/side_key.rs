@@ -1,4 +1,4 @@
-//! How the queue of a lock is named: a key in the same slot of a cluster, which no other lock's queue has.
+//! How the keys beside a lock are named: in the same slot of a cluster, and shared with no other lock.
 //!
 //! A cluster takes the slot from the *hash tag*, which is what stands between the first `{` and the first `}` after it,
 //! or from the whole key when nothing does.
@@ -7,15 +7,24 @@ use std::sync::OnceLock;
 
 const SLOTS: u16 = 16384;
 
-/// `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for `order:{7}`.
-///
-/// A name that ends in `:q` holds no second closing brace and the others do, so that no two locks share one.
+/// The queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
+/// `order:{7}`.
 pub(super) fn queue_name(lock: &str) -> String {
+    side_key(lock, "}:q")
+}
+
+/// The fencing counter: `{order:7}:f` for `order:7`, and so on.
+pub(super) fn counter_name(lock: &str) -> String {
+    side_key(lock, "}:f")
+}
+
+/// A name that ends in `kind` holds no second closing brace and the others do, so that no two locks share one.
+fn side_key(lock: &str, kind: &str) -> String {
     match hash_tag(lock) {
-        Some(tag) => ["{", tag, "}:q:", lock].concat(),
-        None if !lock.contains('}') => ["{", lock, "}:q"].concat(),
+        Some(tag) => ["{", tag, kind, ":", lock].concat(),
+        None if !lock.contains('}') => ["{", lock, kind].concat(),
         // No tag can hold a closing brace: one that happens to have the same slot.
-        None => format!("{{{}}}:q:{lock}", number_in(slot(lock.as_bytes()))),
+        None => format!("{{{}{kind}:{lock}", number_in(slot(lock.as_bytes()))),
     }
 }
 
@@ -68,7 +77,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    const KEYS: [&str; 22] = [
+    const KEYS: [&str; 23] = [
         "order:7",
         "order:{7}",
         "{7}",
@@ -91,6 +100,7 @@ mod tests {
         "{x",
         "x}",
         "{order:7}:q",
+        "{order:7}:f",
     ];
 
     /// What the server computes.
@@ -115,14 +125,14 @@ mod tests {
         ];
         for (lock, expected) in table {
             assert_eq!(queue_name(lock), expected);
+            assert_eq!(counter_name(lock), expected.replacen("}:q", "}:f", 1));
         }
     }
 
     #[test]
-    fn a_queue_has_the_slot_of_its_lock_and_a_name_of_its_own() {
+    fn a_side_key_has_the_slot_of_its_lock_and_a_name_of_its_own() {
         let mut names = HashMap::new();
-        for lock in KEYS {
-            let name = queue_name(lock);
+        for (lock, name) in KEYS.into_iter().flat_map(|lock| [(lock, queue_name(lock)), (lock, counter_name(lock))]) {
             assert_eq!(server_slot(&name), server_slot(lock), "{lock}: {name}");
             if let Some(other) = names.insert(name.clone(), lock) {
                 panic!("{lock} and {other} share {name}");

@@ -1,0 +1,128 @@
+//! What `fencing` costs: the same pair of acquisition and release with and without it, in turns.
+//!
+//! `cargo bench -p redlock-runtime --bench fencing` prints the table and writes it to `benches/fencing.md`.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+#[path = "../common/percentile.rs"]
+mod percentile;
+#[path = "../common/result_file.rs"]
+mod result_file;
+
+use percentile::percentile;
+use redlock_runtime::{LockError, LockManager};
+use redlock_tests::Nodes;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+const TASKS: [usize; 2] = [1, 64];
+
+/// Which key a task takes next: a counter that is there is advanced, a new one starts above all others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Same,
+    New,
+}
+
+/// One line of the table.
+struct Row {
+    nodes: usize,
+    keys: Keys,
+    tasks: usize,
+    plain: Duration,
+    fenced: Duration,
+    limit: Option<f64>,
+}
+
+struct Report(Vec<Row>);
+
+#[tokio::main]
+async fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let turns = if is_quick { 4 } else { 24 };
+    let mut report = Report(Vec::new());
+    for (nodes, limit) in [(1, 1.15), (5, 1.25)] {
+        let servers = Nodes::start(nodes).await;
+        let manager = LockManager::builder().nodes(servers.urls()).build().expect("the harness gives valid URLs");
+        manager.ready().await.expect("the nodes are up");
+        for (keys, tasks) in [Keys::Same, Keys::New].into_iter().flat_map(|keys| TASKS.map(|tasks| (keys, tasks))) {
+            let (mut plain, mut fenced) = (Vec::new(), Vec::new());
+            for turn in 0..turns {
+                plain.extend(measure(&manager, keys, tasks, turn, false).await);
+                fenced.extend(measure(&manager, keys, tasks, turn, true).await);
+            }
+            let limit = (tasks == 1).then_some(limit);
+            let (plain, fenced) = (percentile(&plain, 50), percentile(&fenced, 50));
+            report.0.push(Row { nodes, keys, tasks, plain, fenced, limit });
+        }
+    }
+    print!("{report}");
+    if !is_quick {
+        result_file::write("fencing", "Fencing", &report);
+    }
+}
+
+/// The latencies of a tenth of a second.
+async fn measure(manager: &LockManager, keys: Keys, tasks: usize, turn: usize, is_fenced: bool) -> Vec<Duration> {
+    let end = Instant::now() + Duration::from_millis(100);
+    let workers: Vec<_> = (0..tasks)
+        .map(|task| {
+            let manager = manager.clone();
+            tokio::spawn(async move {
+                let mut latencies = Vec::new();
+                for number in 0.. {
+                    let begun = Instant::now();
+                    if begun >= end {
+                        break;
+                    }
+                    let key = match keys {
+                        Keys::Same => format!("bench:{task}"),
+                        Keys::New => format!("bench:{is_fenced}:{task}:{turn}:{number}"),
+                    };
+                    pair(&manager, key, is_fenced).await.expect("nobody else wants it");
+                    latencies.push(begun.elapsed());
+                }
+                latencies
+            })
+        })
+        .collect();
+    let mut latencies = Vec::new();
+    for worker in workers {
+        latencies.extend(worker.await.expect("a worker panicked"));
+    }
+    latencies
+}
+
+async fn pair(manager: &LockManager, key: String, is_fenced: bool) -> Result<(), LockError> {
+    if is_fenced {
+        manager.with_fenced_lock(key, async |_guard| Ok(())).await
+    } else {
+        manager.with_lock(key, async |_guard| Ok(())).await
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "One pair is an acquisition and the release as the caller sees them. All in one run, in turns.\n")?;
+        writeln!(f, "| nodes | keys | tasks | p50 | p50, fenced | ratio | to reach | |")?;
+        writeln!(f, "|---:|---|---:|---:|---:|---:|---:|---|")?;
+        for row in &self.0 {
+            let Row { nodes, tasks, plain, fenced, .. } = row;
+            let (ratio, keys) = (fenced.as_secs_f64() / plain.as_secs_f64(), row.keys.name());
+            write!(f, "| {nodes} | {keys} | {tasks} | {plain:.1?} | {fenced:.1?} | {ratio:.2} |")?;
+            match row.limit {
+                Some(limit) => writeln!(f, " at most {limit} | {} |", result_file::verdict(ratio <= limit))?,
+                None => writeln!(f, " | |")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Keys {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "the same again and again",
+            Self::New => "a new one each time",
+        }
+    }
+}

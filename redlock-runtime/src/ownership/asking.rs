@@ -1,0 +1,62 @@
+//! Sending commands to the nodes.
+
+use super::Ownership;
+use super::in_flight::InFlight;
+use super::node::NodeStanding;
+use super::standing::Standing;
+use crate::clock::Instant;
+use crate::lease;
+use crate::node::{Command, Fence, Verb};
+use crate::reclaim::Reclaim;
+use std::sync::Arc;
+
+impl Ownership {
+    /// Sends `verb` to every node at once that takes more. `now` must be before the first send.
+    pub(super) fn ask_all(&self, verb: Verb, fence: Option<Fence>, now: Instant) {
+        let mut standing = self.standing();
+        standing.settle(self.core.clock);
+        standing.numbers.begin_round();
+        for index in 0..self.core.nodes.len() {
+            if standing.nodes.get(index).is_some_and(NodeStanding::is_open) {
+                self.ask(&mut standing, index, verb, fence, now);
+            }
+        }
+    }
+
+    pub(super) fn ask(&self, standing: &mut Standing, index: usize, verb: Verb, fence: Option<Fence>, now: Instant) {
+        if let Some(node) = self.core.nodes.get(index) {
+            let answer = node.ask(Command { verb, fence, subject: Arc::clone(&self.subject) }, now);
+            standing.sent(index, InFlight::new(verb, now, self.terms.provable(now), answer));
+        }
+    }
+
+    /// Sends whatever the nodes should be asked next.
+    pub(super) fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
+        self.leave_tainted(standing, now);
+        let (mut has_asked, fence) = (false, standing.numbers.fence());
+        standing.numbers.begin_round();
+        for index in 0..self.core.nodes.len() {
+            let is_ready = || self.core.nodes.get(index).is_some_and(Reclaim::is_ready_to_queue);
+            if let Some(verb) = standing.wants(index, now)
+                && (is_ready() || !standing.postpones(index, verb, now))
+            {
+                self.ask(standing, index, verb, fence, now);
+                has_asked = true;
+            }
+        }
+        has_asked
+    }
+
+    /// Gives back what a tainted node may still hold for the token: it is of no use to it, and others wait for it.
+    fn leave_tainted(&self, standing: &mut Standing, now: Instant) {
+        let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
+        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
+            if node.is_tainted && node.may_know() {
+                node.forget();
+                let verb = Verb::Release { claim: self.terms.claim() };
+                let release = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
+                self.core.see_through(index, reclaim.leave(release, matters_until, false));
+            }
+        }
+    }
+}

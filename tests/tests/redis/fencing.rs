@@ -1,0 +1,374 @@
+//! Fencing tokens: unique and increasing, whatever happens to a minority of the nodes (defect 26 of peers).
+
+use crate::support::{SIZES, barrier, causes, manager, wait_until_queued};
+use redlock_runtime::{FencingToken, LockError, LockManager, LockRequest, NodeError};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const KEY: &str = "order:7";
+const COUNTER: &str = "{order:7}:f";
+const LARGEST: &str = "redlock:fence";
+const WITHOUT_A_NUMBER: &str = "answered with the lock and without a fencing number";
+const DAY: i64 = 24 * 3600 * 1000;
+
+fn request() -> LockRequest {
+    LockRequest::new(KEY).wait(PATIENCE)
+}
+
+/// The number of the nodes that a token was made of.
+fn number(token: FencingToken) -> u64 {
+    token.as_u64() >> 16
+}
+
+async fn token(manager: &LockManager) -> FencingToken {
+    let guard = manager.acquire_fenced(request()).await.unwrap();
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    token
+}
+
+async fn counter(node: &RedisServer) -> u64 {
+    let counter = node.inspect().get(COUNTER).await;
+    counter.map_or(0, |text| text.split_once(' ').unwrap().1.parse().unwrap())
+}
+
+async fn preset(node: &RedisServer, number: &str) {
+    let counter = format!("00000000-0000-7000-8000-000000000000 {number}");
+    node.inspect().command::<()>(&["SET", COUNTER, &counter]).await;
+}
+
+async fn calls(nodes: &Nodes, command: &str) -> u64 {
+    barrier(nodes).await;
+    let mut calls = 0;
+    for node in nodes.iter() {
+        calls += node.inspect().calls(command).await;
+    }
+    calls
+}
+
+/// Closes `manager`, and checks that nothing is left but what counts on.
+async fn assert_only_counters_left(manager: &LockManager, nodes: &Nodes) {
+    manager.shutdown().await;
+    barrier(nodes).await;
+    let left = nodes.contents().await;
+    let mut keys = left.values().flat_map(|keys| keys.keys());
+    assert!(keys.all(|key| key == LARGEST || key.contains("}:f")), "left behind: {left:?}");
+}
+
+/// Every token, in the order in which their owners had the lock.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<FencingToken>>>);
+
+impl Seen {
+    fn add(&self, token: FencingToken) {
+        self.0.lock().unwrap().push(token);
+    }
+
+    fn assert_increasing(&self, least: usize) {
+        let seen = self.0.lock().unwrap();
+        assert!(seen.len() >= least, "only {}", seen.len());
+        assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+    }
+
+    /// Several calls of each of `managers` at once, `turns` times each.
+    async fn contend(&self, managers: &[LockManager], turns: usize) {
+        let mut contending = JoinSet::new();
+        for manager in managers.iter().flat_map(|manager| [manager, manager]) {
+            let (manager, seen) = (manager.clone(), self.clone());
+            contending.spawn(async move {
+                for _ in 0..turns {
+                    let body = async |guard: &redlock_runtime::FencedGuard| {
+                        seen.add(guard.fencing_token());
+                        tokio::task::yield_now().await;
+                        Ok::<_, LockError>(())
+                    };
+                    manager.with_fenced_lock(request(), body).await.unwrap();
+                }
+            });
+        }
+        contending.join_all().await;
+    }
+}
+
+#[tokio::test]
+async fn tokens_increase_under_contention() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+        let seen = Seen::default();
+        seen.contend(&managers, 20).await;
+        seen.assert_increasing(120);
+        for manager in &managers {
+            assert_only_counters_left(manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_increase_over_the_loss_of_a_minority_and_of_its_data() {
+    for size in [3, 5] {
+        let nodes = Nodes::start(size).await;
+        let managers = [manager(&nodes).await, manager(&nodes).await];
+        let seen = Seen::default();
+        seen.contend(&managers, 5).await;
+        let minority = size / 2;
+        nodes[..minority].iter().for_each(RedisServer::kill);
+        seen.contend(&managers, 5).await;
+        for node in &nodes[..minority] {
+            node.restart_empty().await;
+        }
+        seen.contend(&managers, 5).await;
+        seen.assert_increasing(60);
+    }
+}
+
+#[tokio::test]
+async fn a_node_without_its_data_is_made_equal_to_the_others() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    for node in nodes.iter() {
+        preset(node, "1000").await;
+    }
+    let before = token(&ours).await;
+    eventually_eq(PATIENCE, "the last node has drawn, too", 1001, async || counter(&nodes[0]).await).await;
+    nodes[0].inspect().flush_all().await;
+    assert_eq!(number(token(&ours).await), number(before) + 1);
+    eventually_eq(PATIENCE, "the node counts with the others", 1002, async || counter(&nodes[0]).await).await;
+    // Another process does not know the number, and learns it from the two nodes that do.
+    nodes[1].inspect().flush_all().await;
+    assert!(number(token(&theirs).await) > 1002);
+}
+
+#[tokio::test]
+async fn a_stale_writer_is_refused() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let resource = RedisServer::start().await;
+    let write = async |token: FencingToken, value: &str| -> i64 {
+        let (script, token) = (redlock_runtime::FencedSet::SCRIPT, token.to_string());
+        resource.inspect().command(&["EVAL", script, "2", "state", "fence", &token, value]).await
+    };
+    let stale = ours.acquire_fenced(request().renew(false)).await.unwrap();
+    assert_eq!(write(stale.fencing_token(), "first").await, 1);
+    for node in nodes.iter() {
+        // Its lease ends, whatever the holder believes.
+        node.inspect().command::<()>(&["PEXPIRE", KEY, "1"]).await;
+    }
+    let later = theirs.acquire_fenced(request()).await.unwrap();
+    assert!(stale.fencing_token() < later.fencing_token());
+    assert_eq!(write(later.fencing_token(), "second").await, 1);
+    assert_eq!(write(stale.fencing_token(), "too late").await, 0);
+    assert_eq!(write(later.fencing_token(), "third").await, 1, "the latest may write again");
+    assert_eq!(resource.inspect().get("state").await.as_deref(), Some("third"));
+}
+
+#[tokio::test]
+async fn counters_that_differ_cost_one_round_trip_more() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for (node, number) in nodes.iter().zip(["5", "9", "7"]) {
+        preset(node, number).await;
+    }
+    let cost = async || {
+        let before = calls(&nodes, "evalsha").await;
+        let guard = manager.acquire_fenced(KEY).await.unwrap();
+        let acquired = calls(&nodes, "evalsha").await;
+        let token = guard.fencing_token();
+        guard.release().await.unwrap();
+        barrier(&nodes).await;
+        (number(token), acquired - before)
+    };
+    let (first, commands) = cost().await;
+    assert!([8, 10].contains(&first) && commands == 6, "{first} by {commands} commands");
+    // Every node may have to be raised once more before all of them are alike.
+    let numbers = [cost().await, cost().await, cost().await];
+    assert!(numbers.is_sorted_by(|(a, _), (b, _)| a < b) && first < numbers[0].0, "{numbers:?}");
+    assert_eq!(numbers[2].1, 3, "one command for each node: {numbers:?}");
+    assert_only_counters_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_counter_that_has_expired_starts_again_above_all_others() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let before = token(&manager).await;
+    barrier(&nodes).await;
+    for node in nodes.iter() {
+        let left = node.inspect().pttl(COUNTER).await;
+        assert!((30 * DAY..=31 * DAY).contains(&left), "{left} ms");
+        assert_eq!(node.inspect().pttl(LARGEST).await, -1);
+        node.inspect().command::<()>(&["SET", LARGEST, "1000"]).await;
+        node.inspect().command::<()>(&["PEXPIRE", COUNTER, "1"]).await;
+        eventually_eq(PATIENCE, "the counter is gone", 0, async || counter(node).await).await;
+    }
+    let after = token(&manager).await;
+    assert!(number(before) < 1000 && number(after) == 1001, "{before} {after}");
+}
+
+#[tokio::test]
+async fn tokens_of_a_local_hand_over_increase_without_a_command() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let held = manager.acquire_fenced(request()).await.unwrap();
+        let first = held.fencing_token();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(manager.acquire_fenced(request()))).collect();
+        for next in &mut waiting {
+            assert!(crate::support::polled(next.as_mut(), 1).await.is_none());
+        }
+        let before = calls(&nodes, "evalsha").await;
+        let mut guard = held;
+        for (next, passes) in waiting.into_iter().zip(1..) {
+            drop(guard);
+            guard = next.await.unwrap();
+            assert_eq!(guard.fencing_token().as_u64(), first.as_u64() + passes);
+        }
+        assert_eq!(calls(&nodes, "evalsha").await, before);
+        drop(guard);
+        assert!(number(token(&manager).await) > number(first));
+        assert_only_counters_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_fenced_call_draws_for_a_lock_that_an_unfenced_one_has_passed_on() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let before = token(&manager).await;
+    let held = manager.acquire(request()).await.unwrap();
+    let mut waiting = Box::pin(manager.acquire_fenced(request()));
+    assert!(crate::support::polled(waiting.as_mut(), 1).await.is_none());
+    let owner = *held.token();
+    drop(held);
+    let guard = waiting.await.unwrap();
+    assert_eq!((*guard.token(), number(guard.fencing_token())), (owner, number(before) + 1));
+    drop(guard);
+    assert_only_counters_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_queued_call_gets_its_token_with_the_lock() {
+    const MOST_TRIES: usize = 10;
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let mut costs = Vec::new();
+        // The release and the extension of the claim at each node, and no round trip for the number. A waiting call that
+        // asks again, as it does every second, may fall into one try and hardly into all of them.
+        while costs.len() < MOST_TRIES && !costs.contains(&(2 * size as u64)) {
+            let held = theirs.acquire_fenced(request()).await.unwrap();
+            let ours = ours.clone();
+            let waiting = tokio::spawn(async move { ours.acquire_fenced(request()).await });
+            wait_until_queued(&nodes, KEY, 1).await;
+            let before = calls(&nodes, "evalsha").await;
+            held.release().await.unwrap();
+            let guard = waiting.await.unwrap().unwrap();
+            assert!(held.fencing_token() < guard.fencing_token());
+            costs.push(calls(&nodes, "evalsha").await - before);
+            guard.release().await.unwrap();
+        }
+        assert!(costs.len() < MOST_TRIES, "{costs:?} commands on {size} nodes");
+    }
+}
+
+#[tokio::test]
+async fn neither_renewal_nor_extension_draws_a_number() {
+    // Defect 26: reentry and renewal bump the number.
+    let nodes = Nodes::start(1).await;
+    let manager = LockManager::builder().nodes(nodes.urls()).build().unwrap();
+    let guard = manager.acquire_fenced(LockRequest::new(KEY).ttl(Duration::from_millis(300))).await.unwrap();
+    let drawn = counter(&nodes[0]).await;
+    for _ in 0..3 {
+        guard.extend().await.unwrap();
+    }
+    let before = nodes[0].inspect().calls("evalsha").await;
+    eventually(PATIENCE, "it is renewed twice", async || {
+        let calls = nodes[0].inspect().calls("evalsha").await;
+        if calls >= before + 2 { Ok(()) } else { Err(calls) }
+    })
+    .await;
+    assert_eq!((counter(&nodes[0]).await, number(guard.fencing_token())), (drawn, drawn));
+    guard.release().await.unwrap();
+    assert_eq!(number(token(&manager).await), drawn + 1);
+}
+
+#[tokio::test]
+async fn a_lock_without_a_number_is_given_back() {
+    // Something else has the name of the counter, or that of the largest number; it stays what it is.
+    for (foreign, kind) in
+        [(["SADD", COUNTER, "x"], "set"), (["SET", COUNTER, "x"], "string"), (["SET", LARGEST, "x"], "string")]
+    {
+        let nodes = Nodes::start(3).await;
+        let manager = manager(&nodes).await;
+        for (node, is_enough) in nodes[..2].iter().zip([true, false]) {
+            node.inspect().command::<()>(&["DEL", foreign[1]]).await;
+            node.inspect().command::<()>(&foreign).await;
+            match manager.try_acquire_fenced(KEY).await {
+                Ok(guard) => assert!(is_enough && guard.release().await.is_ok()),
+                Err(error) => {
+                    let without = |(_, cause): &(&str, &NodeError)| cause.to_string() == WITHOUT_A_NUMBER;
+                    assert!(!is_enough && causes(&error).iter().filter(|cause| without(cause)).count() == 2, "{error}");
+                }
+            }
+            assert_eq!(node.inspect().command::<String>(&["TYPE", foreign[1]]).await, kind);
+        }
+        manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+        assert_only_counters_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_write_the_largest_number_gets_no_token_and_leaves_no_lock() {
+    let nodes = Nodes::start(1).await;
+    let node = nodes[0].inspect();
+    node.command::<()>(&["ACL", "SETUSER", "limited", "on", ">secret", "~{*", "~order:*", "~warm-up", "&*", "+@all"])
+        .await;
+    let url = nodes[0].url().replace("redis://", "redis://limited:secret@");
+    let manager = crate::support::connected(crate::support::builder([url]), &nodes).await;
+    let error = manager.try_acquire_fenced(KEY).await.unwrap_err();
+    assert!(error.to_string().contains("key"), "{error}");
+    crate::support::assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn too_few_nodes_give_no_number() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    nodes[..2].iter().for_each(RedisServer::kill);
+    eventually(PATIENCE, "the nodes are missed", async || match manager.try_acquire_fenced(KEY).await {
+        Err(LockError::NoQuorum { .. }) => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    eventually_eq(PATIENCE, "the lock is given back", None, async || nodes[2].inspect().get(KEY).await).await;
+}
+
+#[tokio::test]
+async fn a_try_at_a_held_lock_is_contended_and_stands_in_no_queue() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let held = crate::support::acquired_everywhere(&theirs, &nodes, KEY).await;
+        let drawn = counter(&nodes[0]).await;
+        let error = ours.try_acquire_fenced(KEY).await.unwrap_err();
+        assert!(error.is_contended(), "{error}");
+        barrier(&nodes).await;
+        assert_eq!(nodes[0].inspect().calls("zadd").await, 0);
+        assert_eq!(counter(&nodes[0]).await, drawn, "no number without the lock");
+        held.release().await.unwrap();
+        token(&ours).await;
+        assert_only_counters_left(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_has_lost_its_scripts_is_told_them_again() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let before = token(&manager).await;
+    nodes.flush_scripts().await;
+    assert!(before < token(&manager).await);
+    assert_only_counters_left(&manager, &nodes).await;
+}
