@@ -23,6 +23,7 @@
 //! [`LockManager`], then [`LockError`] for what can go wrong.
 
 mod acquire;
+mod after_restart;
 mod changes;
 mod clock;
 mod detached;
@@ -51,6 +52,7 @@ mod token_clock;
 mod wake_ups;
 mod watchdog;
 
+pub use self::after_restart::AfterRestart;
 pub use self::detached::DetachedLock;
 pub use self::error::{LockError, NodeError, NodeFailure};
 pub use self::from_lock_error::FromLockError;

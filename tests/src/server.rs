@@ -148,8 +148,17 @@ impl RedisServer {
         self.process().kill();
     }
 
-    /// Starts again on the same ports with the same settings and no data, killing the process if it still runs.
+    /// Starts again as [`restart`](Self::restart) does, without the data.
     pub async fn restart_empty(&self) {
+        self.kill();
+        // Where a server that appends to files would find it.
+        let _ = std::fs::remove_dir_all(self.dir.join("appendonlydir"));
+        self.restart().await;
+    }
+
+    /// Starts again on the same ports with the same settings and what data it has on disk, killing the process if it
+    /// still runs.
+    pub async fn restart(&self) {
         self.kill();
         let started = Process::start(&Settings::file(&self.dir)).await;
         let process = started.unwrap_or_else(|PortTaken(log)| panic!("port {} was taken meanwhile:\n{log}", self.port));

@@ -6,10 +6,12 @@ mod differential;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
+mod servers;
 mod wakeup;
 
 pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::Pending;
+pub(crate) use self::servers::{Identity, Servers};
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
@@ -44,6 +46,7 @@ pub(crate) struct Environment {
     /// Notified at every change of any node of the manager.
     pub(crate) changed: Arc<Notify>,
     pub(crate) deliver: Deliver,
+    pub(crate) servers: Arc<Servers>,
 }
 
 impl Node {

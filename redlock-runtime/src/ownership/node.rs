@@ -187,14 +187,15 @@ impl NodeStanding {
         if is_unknown && matches!(sent.verb, Verb::Yield { .. }) && rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }
-        // Silence changes nothing about a vote that was given.
-        if self.vote == Vote::Open {
+        let abstains = if let NodeError::Abstains(left) = error { Some(left) } else { None };
+        // Silence changes nothing about a vote that was given. But a claim at a node that abstains is none.
+        if self.vote == Vote::Open || (abstains.is_some() && self.end.is_none()) {
             self.vote = Vote::Failed;
         }
-        if is_unknown {
+        if is_unknown || abstains.is_some() {
             self.trace = self.trace.max(Trace::of(sent.verb));
         }
-        self.recheck_at = Some(now.after(AFTER_FAILURE));
+        self.recheck_at = Some(now.after(abstains.unwrap_or(AFTER_FAILURE)));
         self.failure = Some(error);
     }
 
@@ -236,6 +237,11 @@ impl NodeStanding {
 
     fn is_yielding(&self) -> bool {
         self.in_flight.any(|sent| matches!(sent.verb, Verb::Yield { .. }))
+    }
+
+    /// Whether the node takes part, if only by keeping its vote until it counts again.
+    pub(super) fn is_present(&self, now: Instant, patience: Duration) -> bool {
+        matches!(self.failure, None | Some(NodeError::Abstains(_))) && !self.is_late(now, patience)
     }
 
     /// Whether the node owes an answer for longer than `patience`.

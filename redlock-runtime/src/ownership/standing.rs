@@ -14,7 +14,7 @@ use crate::error::NodeError;
 use crate::lease;
 use crate::node::Verb;
 use crate::options::LocalBudget;
-use crate::quorum::{Tally, Verdict, quorum};
+use crate::quorum::{Quorum, Tally, Verdict};
 use crate::rules::{Rule, Rules};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -63,6 +63,7 @@ pub(super) struct Terms {
     pub(super) ttl: Duration,
     pub(super) drift_factor: f64,
     pub(super) node_timeout: Duration,
+    pub(super) quorum: Quorum,
     pub(super) rules: Rules,
 }
 
@@ -192,28 +193,26 @@ impl Standing {
         if self.poll_at <= now {
             self.ask_all(now);
         }
-        let is_silent = !self.is_heard(now) || self.votes(now) >= self.quorum();
+        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
+        let present = self.nodes.iter().filter(|node| node.is_present(now, self.terms.node_timeout)).count();
+        let is_silent = present < self.terms.quorum.needed || self.votes(now) >= self.terms.quorum.needed;
         self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
     }
 
-    /// For how long too few nodes have answered, or have answered too late for a lease.
+    /// For how long too few nodes have taken part, or have answered too late for a lease.
     pub(super) fn silence(&self, now: Instant) -> Duration {
         self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Whether enough nodes answer.
+    /// Whether enough nodes answer, and vote.
     pub(super) fn is_heard(&self, now: Instant) -> bool {
         let is_heard = |node: &&NodeStanding| node.failure.is_none() && !node.is_late(now, self.terms.node_timeout);
-        self.nodes.iter().filter(is_heard).count() >= self.quorum()
+        self.nodes.iter().filter(is_heard).count() >= self.terms.quorum.needed
     }
 
     /// How many nodes hold the lock for us, as lease or as claim.
     fn votes(&self, now: Instant) -> usize {
         self.nodes.iter().filter(|node| node.is_ours(now, self.terms.node_timeout)).count()
-    }
-
-    fn quorum(&self) -> usize {
-        quorum(self.nodes.len())
     }
 
     /// The command that node number `index` should be sent next.
@@ -224,7 +223,9 @@ impl Standing {
         match self.phase {
             // A claim that came late: the others have made a majority without it.
             Phase::Holding => (node.end().is_none() && wants_extension()).then_some(Verb::Extend { ttl }),
-            Phase::Waiting if self.votes(now) >= self.quorum() => wants_extension().then_some(Verb::Extend { ttl }),
+            Phase::Waiting if self.votes(now) >= self.terms.quorum.needed => {
+                wants_extension().then_some(Verb::Extend { ttl })
+            }
             Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
             Phase::Claiming | Phase::Left => None,
@@ -259,9 +260,9 @@ impl Standing {
         nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
     }
 
-    /// The moment until which a majority provably holds the lock for us.
+    /// The moment until which enough nodes provably hold the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
-        lease::valid_until(&self.nodes.iter().filter_map(NodeStanding::end), self.nodes.len())
+        lease::valid_until(&self.nodes.iter().filter_map(NodeStanding::end), self.terms.quorum)
     }
 
     /// The moment until which the present call has the lock.
@@ -276,7 +277,7 @@ impl Standing {
 
     /// Whether so many nodes say that the lock is not ours that it cannot be.
     pub(super) fn is_taken(&self) -> bool {
-        self.tally().verdict() == Verdict::Contended
+        self.verdict() == Verdict::Contended
     }
 
     /// Whether any answer is still to come.
@@ -291,7 +292,7 @@ impl Standing {
 
     /// Whether so many nodes have ceased to count for this token that only another one can have a majority.
     pub(super) fn is_spoilt(&self) -> bool {
-        self.nodes.iter().filter(|node| !node.is_tainted).count() < self.quorum()
+        self.nodes.iter().filter(|node| !node.is_tainted).count() < self.terms.quorum.needed
     }
 
     /// The nodes that said that the lock is not ours.
@@ -299,7 +300,8 @@ impl Standing {
         self.nodes.iter().filter(|node| node.vote == Vote::NotOurs && !node.may_know()).count()
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    /// What the votes mean.
+    pub(super) fn verdict(&self) -> Verdict {
         let mut tally = Tally::default();
         for node in &self.nodes {
             match node.vote {
@@ -309,7 +311,7 @@ impl Standing {
                 Vote::Failed => tally.failed += 1,
             }
         }
-        tally
+        tally.verdict(self.terms.quorum)
     }
 
     /// The answers came when the lease was as good as over: the round has failed at every node.
@@ -326,6 +328,6 @@ impl Standing {
             node.vote = Vote::Failed;
             node.failure = Some(error.clone());
         }
-        self.tally().verdict()
+        self.verdict()
     }
 }

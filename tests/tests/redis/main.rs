@@ -18,6 +18,7 @@ mod interop;
 mod lease;
 mod leaving;
 mod network;
+mod restarted;
 mod servers;
 mod support;
 mod tls;

@@ -3,10 +3,13 @@
 use super::answer::{answer, is_script_lost, refused};
 use super::outbox::{Asked, Outbox, Question};
 use super::script::{Scripts, millis};
+use crate::clock::Instant;
+use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Command, Environment, Pending, Verb};
+use crate::node::{Answer, Command, Environment, Pending, Reply, Verb};
 use redis::{Cmd, RedisError, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub(super) struct Link {
     pub(super) outbox: Outbox,
@@ -14,12 +17,27 @@ pub(super) struct Link {
     /// Whether wake-ups can come on this connection: it speaks RESP3.
     has_pushes: bool,
     is_listening: AtomicBool,
+    /// What the server grants when asked before that proves nothing: it may have granted it to another before it was
+    /// restarted.
+    abstains_until: Option<Instant>,
     environment: Environment,
 }
 
 impl Link {
-    pub(super) fn new(scripts: Scripts, has_pushes: bool, environment: Environment) -> Self {
-        Self { outbox: Outbox::default(), scripts, has_pushes, is_listening: AtomicBool::new(false), environment }
+    pub(super) fn new(
+        scripts: Scripts,
+        has_pushes: bool,
+        abstains_until: Option<Instant>,
+        environment: Environment,
+    ) -> Self {
+        let (outbox, is_listening) = (Outbox::default(), AtomicBool::new(false));
+        Self { outbox, scripts, has_pushes, is_listening, abstains_until, environment }
+    }
+
+    /// For how much longer the server does not count, if so.
+    pub(super) fn abstains_for(&self) -> Option<Duration> {
+        let left = self.abstains_until?.since(self.environment.servers.clock.now());
+        (!left.is_zero()).then_some(left)
     }
 
     pub(super) const fn has_pushes(&self) -> bool {
@@ -34,7 +52,7 @@ impl Link {
     pub(super) fn send(&self, command: Command) -> Pending {
         let script = self.scripts.of(command.verb);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
-        self.outbox.put(command, wire)
+        self.outbox.put(command, wire, self.abstains_until.map(|_| self.environment.servers.clock.now()))
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -59,12 +77,25 @@ impl Link {
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
+                let answer = self.worth(answer, question.sent);
                 question.answer(answer);
             }
             Err(error) if is_script_lost(&error) && question.is_worth_repeating() => {
                 self.repeat(question, &error);
             }
             Err(error) => question.answer(Err(refused(&error))),
+        }
+    }
+
+    /// What an answer proves, to a command that was sent when the server may not have counted.
+    fn worth(&self, answer: Answer, sent: Option<Instant>) -> Answer {
+        match (answer, self.abstains_until, sent) {
+            (Ok(Reply::Granted { .. } | Reply::Extended { .. } | Reply::Kept), Some(until), Some(sent))
+                if sent < until =>
+            {
+                Err(NodeError::Abstains(until.since(sent)))
+            }
+            (answer, ..) => answer,
         }
     }
 

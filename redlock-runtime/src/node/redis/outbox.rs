@@ -3,6 +3,7 @@
 //! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes its
 //! place in the order.
 
+use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::{Answer, Command, Pending, Verb};
 use redis::Cmd;
@@ -36,15 +37,17 @@ pub(super) enum Asked {
 /// A command, and where its answer goes.
 pub(super) struct Question {
     pub(super) command: Command,
+    /// When it was put in, if that matters.
+    pub(super) sent: Option<Instant>,
     answer: oneshot::Sender<Answer>,
     is_repeated: bool,
 }
 
 impl Outbox {
     /// Puts `command` into the order of the connection.
-    pub(super) fn put(&self, command: Command, wire: Cmd) -> Pending {
+    pub(super) fn put(&self, command: Command, wire: Cmd, sent: Option<Instant>) -> Pending {
         let (answer, pending) = oneshot::channel();
-        self.put_question(Question { command, answer, is_repeated: false }, wire);
+        self.put_question(Question { command, sent, answer, is_repeated: false }, wire);
         Pending::Redis(pending)
     }
 
@@ -141,7 +144,7 @@ mod tests {
 
     fn put(outbox: &Outbox, verb: Verb) -> Pending {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
-        outbox.put(Command { verb, subject: Arc::new(Subject { key: "order:7".into(), token }) }, Cmd::new())
+        outbox.put(Command { verb, subject: Arc::new(Subject { key: "order:7".into(), token }) }, Cmd::new(), None)
     }
 
     fn questions(outbox: &Outbox) -> Vec<Question> {
