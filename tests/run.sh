@@ -6,10 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
     cat <<'TEXT'
-Usage: tests/run.sh [--help]
+Usage: tests/run.sh [--long] [--help]
 
 Installs redis-server, redis-cli and openssl when they are missing (Debian and its relatives), then runs, in this
 order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
+
+  --long   then search the models with three tokens as well: up to an hour and 6 GB of memory
 
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
@@ -17,8 +19,10 @@ Environment:
 TEXT
 }
 
+long=
 for argument in "$@"; do
     case $argument in
+        --long) long=yes ;;
         -h | --help) usage && exit 0 ;;
         *) printf 'unknown option: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
     esac
@@ -171,5 +175,8 @@ step 'Example: quickstart in memory' env -u REDLOCK_NODES "${quickstart[@]}"
 step 'A server for the examples' start_redis
 step 'Example: quickstart on Redis' quickstart_on_redis
 step 'Packages' package
+if [[ -n $long ]]; then
+    step 'Models with three tokens' cargo run --release -q -p redlock-model -- long
+fi
 
 printf '\nAll checks passed in %s s.\n' "$SECONDS"

@@ -80,7 +80,7 @@ impl<'c> Call<'c> {
         if self.core.is_closed() {
             return Err(LockError::Closed);
         }
-        self.core.watchdog.look_by(self.core, self.begun.after(self.ttl / LOOKS_PER_TTL));
+        self.core.watchdog.look_within(self.core, self.ttl / LOOKS_PER_TTL, self.begun);
         Ok(())
     }
 

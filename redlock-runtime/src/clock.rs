@@ -1,34 +1,42 @@
 //! Time as leases see it: monotonic, and running on while the machine is suspended.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// A point in time, measured from an origin that only its [`Clock`] knows.
+///
+/// In nanoseconds and one more, because every held lock keeps a dozen of them, and most may be missing: 8 bytes each. It
+/// reaches over 584 years and stays at their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Instant(Duration);
+pub(crate) struct Instant(NonZeroU64);
 
 impl Instant {
-    pub(crate) const fn from_origin(elapsed: Duration) -> Self {
-        Self(elapsed)
+    pub(crate) fn from_origin(elapsed: Duration) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(nanos(elapsed)))
     }
 
     pub(crate) const fn since_origin(self) -> Duration {
-        self.0
+        Duration::from_nanos(self.0.get() - 1)
     }
 
     /// Whole milliseconds from the origin, for atomics.
-    pub(crate) fn millis(self) -> u64 {
-        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    pub(crate) const fn millis(self) -> u64 {
+        (self.0.get() - 1) / 1_000_000
     }
 
     /// The time from `earlier` to `self`, zero when `earlier` is later.
-    pub(crate) fn since(self, earlier: Self) -> Duration {
-        self.0.saturating_sub(earlier.0)
+    pub(crate) const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// The point `duration` later; stays at the end of time when that is out of range.
     pub(crate) fn after(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(duration))
+        Self(self.0.saturating_add(nanos(duration)))
     }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Where a manager reads the time from.
@@ -50,8 +58,10 @@ impl Clock {
 
     pub(crate) fn now(self) -> Instant {
         match self {
-            Self::Boot => Instant(boot::now()),
-            Self::Tokio { origin } => Instant(tokio::time::Instant::now().saturating_duration_since(origin)),
+            Self::Boot => Instant::from_origin(boot::now()),
+            Self::Tokio { origin } => {
+                Instant::from_origin(tokio::time::Instant::now().saturating_duration_since(origin))
+            }
         }
     }
 }

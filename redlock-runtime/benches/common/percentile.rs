@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-/// The shortest one that at least `percent` of all do not exceed, to the next sample; zero if there is none.
+/// The shortest one that at least `percent` of all do not exceed (nearest rank); zero if there is none.
 pub(crate) fn percentile(durations: &[Duration], percent: usize) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
-    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or_default()
 }

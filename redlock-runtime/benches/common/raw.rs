@@ -47,11 +47,11 @@ impl Raw {
         self.everywhere(&release).await;
     }
 
-    /// One command on every node at once, all answers awaited.
+    /// One command on every node at once, all answers awaited; an error is an answer that says nothing.
     async fn everywhere(&self, command: &Cmd) -> Vec<Value> {
         let calls = self.connections.iter().map(|connection| {
             let mut connection = connection.clone();
-            async move { connection.send_packed_command(command).await.expect("answers") }
+            async move { connection.send_packed_command(command).await.unwrap_or(Value::Nil) }
         });
         futures_util::future::join_all(calls).await
     }

@@ -1,8 +1,10 @@
 //! The three ways to wait for a lock that are compared.
 
+use crate::plan::LIMIT;
 use crate::raw::Raw;
 use redlock_runtime::{LockGuard, LockManager, LockRequest, Wait};
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// The mean pause of the raw poller; each pause is between half of it and one and a half.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
@@ -69,8 +71,12 @@ impl Kind {
 }
 
 impl Contender {
-    /// Waits until the lock is held; the caller limits the time. `None` when the library gives up by itself.
+    /// Waits until the lock is held; `None` when that takes longer than [`LIMIT`], or the library gives up by itself.
     pub(crate) async fn acquire(&self, key: &str, ttl: Duration) -> Option<Held> {
+        timeout(LIMIT, self.acquire_at_last(key, ttl)).await.ok().flatten()
+    }
+
+    async fn acquire_at_last(&self, key: &str, ttl: Duration) -> Option<Held> {
         match self {
             Self::Ours(manager) => {
                 let request = LockRequest::new(key).ttl(ttl).wait(Wait::Forever);

@@ -2,11 +2,9 @@
 
 use crate::contender::{Contender, TTL};
 use crate::counter::Counter;
-use crate::plan::LIMIT;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 /// Tasks under way.
 pub(crate) struct Crowd {
@@ -14,11 +12,11 @@ pub(crate) struct Crowd {
     counter: Arc<Counter>,
 }
 
-/// What they did within [`LIMIT`].
+/// What they did.
 pub(crate) struct Outcome {
     /// When each body began.
     pub(crate) begun: Vec<Instant>,
-    /// Whether all tasks had their turn.
+    /// Whether all tasks obtained the lock.
     pub(crate) is_complete: bool,
     /// See [`Counter::lost`].
     pub(crate) lost: u64,
@@ -34,21 +32,14 @@ impl Crowd {
         Self { tasks, counter }
     }
 
-    /// Waits for all tasks; those that need too long are cancelled.
-    pub(crate) async fn finish(mut self) -> Outcome {
-        let (size, mut begun) = (self.tasks.len(), Vec::new());
-        let all = async {
-            while let Some(task) = self.tasks.join_next().await {
-                begun.extend(task.expect("no panic"));
-            }
-        };
-        // What is missing then shows in the number of bodies.
-        let _ = timeout(LIMIT, all).await;
+    pub(crate) async fn finish(self) -> Outcome {
+        let size = self.tasks.len();
+        let begun: Vec<Instant> = self.tasks.join_all().await.into_iter().flatten().collect();
         Outcome { is_complete: begun.len() == size, begun, lost: self.counter.lost() }
     }
 }
 
-/// When the body began; `None` if the library gave up.
+/// When the body began; `None` if the lock was not obtained.
 async fn once(contender: Contender, key: String, counter: Arc<Counter>) -> Option<Instant> {
     let held = contender.acquire(&key, TTL).await?;
     let begun = Instant::now();

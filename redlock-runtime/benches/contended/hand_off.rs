@@ -2,26 +2,41 @@
 
 use crate::contender::{Contender, Held, Kind, TTL};
 use crate::moment;
-use crate::plan::{LIMIT, Plan, settle};
+use crate::plan::{Plan, settle};
 use crate::process::Process;
 use crate::traffic::Count;
 use redlock_tests::Nodes;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// What one contender did; nothing if one hand-off did not finish.
 #[derive(Default)]
 pub(crate) struct HandOffs {
     /// From the call that releases to the beginning of the waiter's body.
     pub(crate) delays: Vec<Duration>,
-    /// Commands in that time, of each hand-off that was counted.
-    commands: Vec<u64>,
+    /// Commands, of each hand-off that was counted.
+    commands: Vec<Commands>,
+}
+
+/// Commands of both ends.
+struct Commands {
+    /// While the waiter waited.
+    before: u64,
+    /// From the call that releases to the beginning of the waiter's body.
+    hand_off: u64,
 }
 
 impl HandOffs {
+    pub(crate) fn commands(&self) -> Option<f64> {
+        self.mean(|commands| commands.hand_off)
+    }
+
+    pub(crate) fn commands_with_wait(&self) -> Option<f64> {
+        self.mean(|commands| commands.before + commands.hand_off)
+    }
+
     #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-    pub(crate) fn mean_commands(&self) -> Option<f64> {
-        let sum: u64 = self.commands.iter().sum();
+    fn mean(&self, figure: impl Fn(&Commands) -> u64) -> Option<f64> {
+        let sum: u64 = self.commands.iter().map(figure).sum();
         (!self.commands.is_empty()).then(|| sum as f64 / self.commands.len() as f64)
     }
 }
@@ -64,30 +79,36 @@ impl<'a> Pair<'a> {
     }
 
     async fn timed(&mut self) {
-        let Some(held) = self.begin().await else { return };
+        let Some(held) = self.hold().await else { return };
+        self.wait().await;
         let delay = self.hand_over(held).await;
         self.done.delays.extend(delay);
-        self.end(delay.is_some()).await;
+        self.end(delay).await;
     }
 
     async fn counted(&mut self) {
-        let Some(held) = self.begin().await else { return };
+        let Some(held) = self.hold().await else { return };
+        let count = Count::begin(self.nodes).await;
+        self.wait().await;
+        let before = count.end().await;
         let count = Count::begin(self.nodes).await;
         let delay = self.hand_over(held).await;
-        self.done.commands.push(count.end().await);
-        self.end(delay.is_some()).await;
+        self.done.commands.push(Commands { before, hand_off: count.end().await });
+        self.end(delay).await;
     }
 
-    /// The holder holds, and the waiter waits.
-    async fn begin(&mut self) -> Option<Held> {
+    async fn hold(&mut self) -> Option<Held> {
         if self.is_stuck {
             return None;
         }
-        let held = timeout(LIMIT, self.holder.acquire(self.key, TTL)).await.ok().flatten();
+        let held = self.holder.acquire(self.key, TTL).await;
         self.is_stuck = held.is_none();
+        held
+    }
+
+    async fn wait(&mut self) {
         self.waiter.ask().await;
         settle().await;
-        held
     }
 
     async fn hand_over(&mut self, held: Held) -> Option<Duration> {
@@ -96,10 +117,10 @@ impl<'a> Pair<'a> {
         Some(self.waiter.held().await?.saturating_sub(released))
     }
 
-    async fn end(&mut self, is_over: bool) {
-        self.is_stuck = !is_over;
-        if is_over {
-            self.waiter.release().await;
+    async fn end(&mut self, delay: Option<Duration>) {
+        match delay {
+            Some(_) => self.waiter.release().await,
+            None => self.is_stuck = true,
         }
     }
 }

@@ -15,12 +15,11 @@ pub(crate) const MANAGERS: usize = 32;
 pub(crate) const BODY: Duration = Duration::from_millis(2);
 
 /// What one contender did in the measured time.
-#[derive(Default)]
 pub(crate) struct Contest {
     /// Waits that ended in the measured time; empty if none did.
     pub(crate) waits: Vec<Duration>,
-    /// The longest of these and of the waits that had not ended.
-    pub(crate) worst: Duration,
+    /// How long those had waited who still waited at its end.
+    pub(crate) open: Vec<Duration>,
     /// Of each manager.
     pub(crate) acquisitions: Vec<usize>,
     /// Per hand-off, at all nodes together.
@@ -41,10 +40,14 @@ pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Contest> {
 }
 
 impl Contest {
+    /// Those that had not ended with their length so far.
+    pub(crate) fn all_waits(&self) -> Vec<Duration> {
+        self.waits.iter().chain(&self.open).copied().collect()
+    }
+
     #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
     fn new(timed: &Window, counted: &Window) -> Self {
         let waits: Vec<Duration> = timed.granted().map(|(_, wait)| wait).collect();
-        let worst = waits.iter().copied().chain(timed.open()).max().unwrap_or_default();
         let mut acquisitions = vec![0; MANAGERS];
         for (turn, _) in timed.granted() {
             acquisitions[turn.manager] += 1;
@@ -52,7 +55,14 @@ impl Contest {
         let per_second = waits.len() as f64 / timed.to.duration_since(timed.from).as_secs_f64();
         let hand_offs = counted.granted().count();
         let commands = (hand_offs > 0).then(|| counted.commands as f64 / hand_offs as f64);
-        Self { waits, worst, acquisitions, commands, per_second, lost: timed.lost + counted.lost }
+        Self {
+            waits,
+            open: timed.open().collect(),
+            acquisitions,
+            commands,
+            per_second,
+            lost: timed.lost + counted.lost,
+        }
     }
 }
 
@@ -105,8 +115,8 @@ impl Window {
 
     /// How long those have waited who wait at the end.
     fn open(&self) -> impl Iterator<Item = Duration> {
-        let is_open = |turn: &&Turn| turn.granted.is_none_or(|granted| granted >= self.to);
-        self.turns.iter().filter(is_open).map(|turn| self.to.saturating_duration_since(turn.asked))
+        let is_open = |turn: &&Turn| turn.asked < self.to && turn.granted.is_none_or(|granted| granted >= self.to);
+        self.turns.iter().filter(is_open).map(|turn| self.to.duration_since(turn.asked))
     }
 }
 

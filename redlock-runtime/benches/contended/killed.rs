@@ -2,12 +2,11 @@
 
 use crate::contender::{Contender, Kind, TTL};
 use crate::moment;
-use crate::plan::{LIMIT, Plan, settle};
+use crate::plan::{Plan, settle};
 use crate::process::Process;
 use futures_util::future::join_all;
 use redlock_tests::Nodes;
 use std::time::Duration;
-use tokio::time::timeout;
 
 pub(crate) const HOLDERS_TTL: Duration = Duration::from_secs(2);
 
@@ -32,7 +31,7 @@ async fn once(kind: Kind, waiter: &Contender, key: &str, nodes: &Nodes) -> Optio
     holder.held().await?;
     let (waiter, waiters_key) = (waiter.clone(), key.to_owned());
     let waiting = tokio::spawn(async move {
-        let held = timeout(LIMIT, waiter.acquire(&waiters_key, TTL)).await.ok().flatten()?;
+        let held = waiter.acquire(&waiters_key, TTL).await?;
         let begun = moment::now();
         held.release().await;
         Some(begun)

@@ -11,7 +11,7 @@ pub(crate) const WAITERS: usize = 16;
 /// What one contender did.
 #[derive(Default)]
 pub(crate) struct Drained {
-    /// From the release to the end of the last body, per turn; empty if one did not finish.
+    /// From the release to the beginning of the last body, per turn; empty if one did not finish.
     pub(crate) times: Vec<Duration>,
     /// From the release to the beginning of each body.
     pub(crate) waits: Vec<Duration>,
@@ -59,8 +59,9 @@ impl Queue {
         held.release().await;
         let outcome = crowd.finish().await;
         self.is_stuck = !outcome.is_complete;
-        self.done.times.push(released.elapsed());
-        self.done.waits.extend(outcome.begun.iter().map(|begun| begun.saturating_duration_since(released)));
+        let waits = outcome.begun.iter().map(|begun| begun.saturating_duration_since(released));
+        self.done.times.extend(waits.clone().max());
+        self.done.waits.extend(waits);
         self.done.lost += outcome.lost;
     }
 

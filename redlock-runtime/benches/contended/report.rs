@@ -7,7 +7,7 @@ use crate::hot_key::{BODY, Contest, MANAGERS, NODES};
 use crate::killed::HOLDERS_TTL;
 use crate::local::{self, Counted};
 use crate::percentile::percentile;
-use crate::picture::{Panel, Picture};
+use crate::picture::{Panel, Picture, Weight};
 use crate::queue::{self, Drained};
 use crate::result_file;
 use crate::table::{Goal, Row, Unit, heading};
@@ -40,24 +40,26 @@ impl Report {
 
     fn picture(&self) -> Picture {
         let hand_off = Panel::new(
-            "Hand-off to one waiter in another process, 1 node",
-            self.hand_off.iter().map(|done| (&*done.delays, None)),
+            "Hand-off to one waiter in another process, 1 node".to_owned(),
+            Weight::One,
+            self.hand_off.iter().map(|done| done.delays.clone()),
         );
         let queue = Panel::new(
-            &format!("{} waiters in as many managers, drained after one release, 5 nodes", queue::WAITERS),
-            self.queue_at_five.iter().map(|done| (&*done.waits, None)),
+            format!("{} waiters in as many managers, drained after one release, {NODES} nodes", queue::WAITERS),
+            Weight::One,
+            self.queue_at_five.iter().map(|done| done.waits.clone()),
         );
         let hot_key = Panel::new(
-            &format!("{MANAGERS} managers that take one lock again and again, {NODES} nodes, {BODY:?} body"),
-            self.hot_key.iter().map(|done| (&*done.waits, Some(done.worst))),
+            format!("{MANAGERS} managers that take one lock again and again, {NODES} nodes, {BODY:?} body"),
+            Weight::Length,
+            self.hot_key.iter().map(Contest::all_waits),
         );
         Picture::new(vec![hand_off, queue, hot_key])
     }
 
     fn rows(&self) -> Vec<Row> {
-        let rows =
-            [self.hand_off_rows(), self.queue_rows(), self.local_rows(), self.hot_key_rows(), self.killed_rows()];
-        rows.into_iter().flatten().collect()
+        let parts = [Self::hand_off_rows, Self::queue_rows, Self::local_rows, Self::hot_key_rows, Self::killed_rows];
+        parts.into_iter().flat_map(|rows| rows(self)).collect()
     }
 
     fn hand_off_rows(&self) -> Vec<Row> {
@@ -65,7 +67,8 @@ impl Report {
         vec![
             row(all, format!("{what}, p50"), Unit::Seconds, Goal::Under(0.0005), |done| at(50, &done.delays)),
             row(all, format!("{what}, p99"), Unit::Seconds, Goal::None, |done| at(99, &done.delays)),
-            row(all, format!("{what}: round trips"), Unit::Count, Goal::AtMost(3.0), HandOffs::mean_commands),
+            row(all, format!("{what}: round trips"), Unit::Count, Goal::AtMost(3.0), HandOffs::commands),
+            row(all, format!("{what}: commands, wait included"), Unit::Count, Goal::None, HandOffs::commands_with_wait),
         ]
     }
 
@@ -124,12 +127,13 @@ fn at(percent: usize, durations: &[Duration]) -> Option<f64> {
 }
 
 fn unevenness(contest: &Contest) -> Option<f64> {
-    Some(contest.worst.as_secs_f64() / mean(&contest.waits)?.as_secs_f64())
+    let worst = contest.all_waits().into_iter().max()?;
+    Some(worst.as_secs_f64() / mean(&contest.waits)?.as_secs_f64())
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Locks that several want. All in one run, in turns; only the ratios mean something elsewhere.\n")?;
+        writeln!(f, "Locks that several want. All in one run; only the ratios mean something elsewhere.\n")?;
         heading(f)?;
         for row in self.rows() {
             write!(f, "{row}")?;

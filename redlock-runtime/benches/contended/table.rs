@@ -1,6 +1,6 @@
 //! One row per figure: ours, the others, the ratio, and what was to be reached.
 
-use crate::contender::Kind;
+use crate::contender::{Kind, POLL};
 use crate::result_file::verdict;
 use std::fmt;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl Row {
 /// The heading that fits the rows.
 pub(crate) fn heading(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let [ours, rslock, poller] = Kind::ALL.map(Kind::name);
-    writeln!(f, "| | {ours} | {rslock} | {poller} | times rslock | to reach | |")?;
+    writeln!(f, "| | {ours} | {rslock} | {poller}, {POLL:?} ± 50 % | times rslock | to reach | |")?;
     writeln!(f, "|---|---:|---:|---:|---:|---|---|")
 }
 

@@ -21,9 +21,10 @@ use std::time::Duration;
 
 /// More than there are cores, so that calls for different keys rarely meet.
 const SHARDS: usize = 64;
-/// A lock that is taken now is looked at after this part of its ttl, and what is due within as much more is renewed with
-/// it: well before a third of it is over.
+/// A lock that is taken now is looked at after this part of its ttl: well before a third of it is over.
 pub(crate) const LOOKS_PER_TTL: u32 = 8;
+/// What is due within this part of its ttl is renewed together with what is due now.
+const TOGETHER: u32 = 32;
 
 /// All the lines of one manager, by the name of the key in Redis.
 pub(crate) struct LocalQueue {
@@ -152,7 +153,7 @@ impl Shard {
         for entry in self.entries.values() {
             let ttl = entry.ownership.ttl();
             let again = now.after(ttl / LOOKS_PER_TTL);
-            let next = match entry.ownership.look(now, again) {
+            let next = match entry.ownership.look(now, now.after(ttl / TOGETHER)) {
                 Look::Later(at) => at,
                 Look::Due => {
                     due.push(Arc::clone(&entry.ownership));

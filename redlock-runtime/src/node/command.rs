@@ -41,6 +41,9 @@ pub(crate) enum Verb {
     /// `SET L token NX PX ttl`: take a free lock. The plain command, so that every Redlock client is excluded.
     SetNx { ttl: Duration },
     /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
+    ///
+    /// Who releases the token must have dropped the answer to this: a server that has lost its scripts executes what is
+    /// sent again behind the release, and it is sent again only for those who wait for the answer.
     Acquire { ttl: Duration, claim: Duration },
     /// Start the lease anew if the token owns the lock; never creates it.
     Extend { ttl: Duration },

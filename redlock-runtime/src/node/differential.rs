@@ -27,6 +27,8 @@ const KEYS: [&str; 3] = ["order:7", "order:{8}", "a}\n9"];
 const MANAGERS: usize = 3;
 const TOKENS: usize = 5;
 const HOUR: Duration = Duration::from_secs(3600);
+/// The lease of a holder that dies, and leaves its queue behind.
+const MOMENT: Duration = Duration::from_secs(10);
 /// Two of them outlast a queue, one does not.
 const WHILE: Duration = Duration::from_secs(20);
 /// More than a sequence takes.
@@ -50,21 +52,26 @@ enum Step {
 }
 
 impl Step {
-    fn random(random: &mut Rng) -> Self {
+    /// `latest`: the key and the token of the step before, which often are those of the next one.
+    fn random(random: &mut Rng, latest: &mut (usize, usize)) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
-        let ttl = HOUR * random.u32(0..4) + HOUR / 2;
-        let claim = HOUR * random.u32(0..2) + HOUR / 4;
-        let verb = match random.u32(0..32) {
-            0..=1 => Verb::SetNx { ttl },
-            2..=13 => Verb::Acquire { ttl, claim },
+        let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
+        let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
+        let verb = match random.u32(0..33) {
+            0..=4 => Verb::SetNx { ttl },
+            5..=13 => Verb::Acquire { ttl, claim },
             14..=17 => Verb::Extend { ttl },
             18..=23 => Verb::Yield { claim },
             24..=27 => Verb::Release { claim },
-            28..=29 => return Self::Pass(WHILE),
-            30 => return Self::Pass(HOUR * random.u32(1..4)),
+            28..=30 => return Self::Pass(WHILE),
+            31 => return Self::Pass(HOUR * random.u32(1..4)),
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
-        Self::Ask { verb, key: random.usize(0..KEYS.len()), token: random.usize(0..TOKENS) }
+        if random.bool() {
+            *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
+        }
+        let (key, token) = *latest;
+        Self::Ask { verb, key, token }
     }
 }
 
@@ -204,8 +211,9 @@ impl Pair {
         let millis = (seed + 1) * 1000;
         let tokens = (0..).map(|i| OwnerToken::new(self.managers[i % MANAGERS], TokenTime::new(millis + i as u64, 0)));
         self.tokens = tokens.take(TOKENS).collect();
+        let mut latest = (0, 0);
         for step in 0..STEPS {
-            let next = Step::random(&mut random);
+            let next = Step::random(&mut random, &mut latest);
             println!("{SEED}={seed}, step {step}: {next:?}");
             match next {
                 Step::Pass(time) => self.pass(time).await,
@@ -220,6 +228,7 @@ impl Pair {
         for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
             self.ask(Verb::Release { claim: HOUR }, key, token).await;
         }
+        assert!(self.memory.state.is_empty(self.memory.clock.now()));
         assert_eq!(redis::cmd("DBSIZE").query::<u64>(&mut self.redis.server).unwrap(), 0);
     }
 }

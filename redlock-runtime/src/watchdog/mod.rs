@@ -41,10 +41,11 @@ impl Watchdog {
         Self { clock, runtime, next_look: AtomicU64::new(u64::MAX), wake: Notify::const_new(), task: Mutex::new(None) }
     }
 
-    /// Sees to it that the task looks at `at`, or before.
-    pub(crate) fn look_by(&self, core: &Arc<Core>, at: Instant) {
-        if at.millis() < self.next_look.load(Ordering::Acquire) {
-            self.next_look.fetch_min(at.millis(), Ordering::AcqRel);
+    /// Sees to it that the task looks `within` that time from `now`.
+    pub(crate) fn look_within(&self, core: &Arc<Core>, within: Duration, now: Instant) {
+        let at = now.after(within).millis();
+        if at < self.next_look.load(Ordering::Acquire) {
+            self.next_look.fetch_min(at, Ordering::AcqRel);
             self.ensure_running(core);
             self.wake.notify_one();
         }
@@ -56,23 +57,33 @@ impl Watchdog {
         if task.as_ref().is_none_or(AbortHandle::is_finished)
             && let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok())
         {
-            *task = Some(runtime.spawn(run(Arc::downgrade(core), self.clock)).abort_handle());
+            let rest = Rest(Arc::clone(&core.watchdog));
+            *task = Some(runtime.spawn(run(Arc::downgrade(core), rest)).abort_handle());
         }
     }
 }
 
 /// Runs as long as the manager or one of its guards lives.
-async fn run(core: Weak<Core>, clock: Clock) {
-    let (mut timer, mut round) = (Timer::new(clock), Round::default());
+async fn run(core: Weak<Core>, rest: Rest) {
+    let watchdog = &rest.0;
+    let (mut timer, mut round) = (Timer::new(watchdog.clock), Round::default());
     while let Some(core) = core.upgrade() {
         let next = round.look(&core);
-        // Dropped while it sleeps: the last guard must be able to end it.
-        let watchdog = Arc::clone(&core.watchdog);
+        // Not while it sleeps: the last guard must be able to end it.
         drop(core);
         match next {
             Some(next) => timer.sleep_until(next, &watchdog.wake).await,
             None => watchdog.wake.notified().await,
         }
+    }
+}
+
+/// Whatever ends the task, the next lock has to start another one.
+struct Rest(Arc<Watchdog>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.0.next_look.store(u64::MAX, Ordering::Release);
     }
 }
 
@@ -119,5 +130,79 @@ impl Round {
             self.answers_pause *= 2;
             self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LockGuard, LockManager, LockRequest};
+    use std::time::Duration;
+    use tokio::runtime::Builder;
+    use tokio::time::{Instant, sleep};
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    fn request(ttl: Duration) -> LockRequest {
+        LockRequest::new(format!("order:{ttl:?}")).ttl(ttl)
+    }
+
+    async fn hold(manager: &LockManager, ttl: Duration) -> LockGuard {
+        manager.acquire(request(ttl)).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn locks_of_every_ttl_are_held_for_as_long_as_their_guards_live() {
+        let manager = LockManager::in_memory();
+        let mut guards = Vec::new();
+        for millis in [50, 200, 1000, 30_000, 3_600_000] {
+            guards.push(hold(&manager, Duration::from_millis(millis)).await);
+            // A short lease that comes when the watchdog has planned a long sleep.
+            sleep(TTL).await;
+        }
+        sleep(10 * TTL).await;
+        for guard in guards {
+            assert!(guard.remaining() > guard.ttl() / 3, "{guard:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_wakes_up_after_a_rest() {
+        let manager = LockManager::in_memory();
+        for _ in 0..3 {
+            drop(hold(&manager, TTL).await);
+            sleep(10 * TTL).await;
+            let guard = hold(&manager, TTL).await;
+            sleep(10 * TTL).await;
+            assert!(guard.is_held());
+        }
+    }
+
+    #[test]
+    fn a_manager_in_memory_renews_on_every_runtime_that_it_is_used_on() {
+        let manager = LockManager::in_memory();
+        for _ in 0..2 {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let guard = hold(&manager, Duration::from_millis(60)).await;
+                let begun = Instant::now();
+                while begun.elapsed() < 3 * guard.ttl() {
+                    guard.ensure_held().unwrap();
+                    sleep(Duration::from_millis(5)).await;
+                }
+            });
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_with_the_manager_and_its_last_guard() {
+        let manager = LockManager::in_memory();
+        let guard = hold(&manager, TTL).await;
+        let core = std::sync::Arc::downgrade(&manager.core);
+        drop(manager);
+        sleep(3 * TTL).await;
+        assert!(guard.is_held(), "the guard lives on");
+        drop(guard);
+        sleep(3 * TTL).await;
+        assert_eq!(core.strong_count(), 0);
     }
 }

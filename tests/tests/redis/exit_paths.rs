@@ -2,7 +2,7 @@
 
 use crate::support::{GENEROUS, SIZES, assert_nothing_left, holders, majority, manager, wait_until_queued};
 use redlock_runtime::{LockError, LockGuard, LockManager};
-use redlock_tests::{Nodes, PATIENCE, eventually};
+use redlock_tests::Nodes;
 use std::convert::Infallible;
 use std::future::{Future, pending};
 use std::pin::Pin;

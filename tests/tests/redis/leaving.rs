@@ -4,7 +4,7 @@ use crate::support::{
     GENEROUS, assert_nothing_left, barrier, builder, manager, many_guards, wait_until_all_vote, wait_until_queued,
 };
 use redlock_runtime::{LockError, LockGuard, LockRequest, Wait};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use std::future::{Future, pending};
 use std::pin::pin;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ mod ended;
 mod exclusion;
 mod exit_paths;
 mod faults;
+mod holding;
 mod hostile;
 mod interop;
 mod lease;

@@ -4,6 +4,7 @@ mod curve;
 mod scale;
 
 use crate::contender::Kind;
+pub(crate) use curve::Weight;
 use curve::{Curve, class};
 use scale::{Decades, Frame};
 use std::fmt;
@@ -28,24 +29,30 @@ pub(crate) struct Picture {
 
 pub(crate) struct Panel {
     title: String,
+    /// What the share is of.
+    of: &'static str,
     /// The fastest first.
     curves: Vec<Curve>,
 }
 
 impl Panel {
-    /// Waits in the order of [`Kind::ALL`], and a worst one if it is not among them.
-    pub(crate) fn new<'a>(title: &str, waits: impl Iterator<Item = (&'a [Duration], Option<Duration>)>) -> Self {
-        let curve = |(kind, (waits, worst))| Curve::new(kind, waits, worst);
-        let mut curves: Vec<Curve> = Kind::ALL.into_iter().zip(waits).filter_map(curve).collect();
-        curves.sort_by_key(Curve::median);
-        Self { title: title.to_owned(), curves }
+    /// Waits in the order of [`Kind::ALL`].
+    pub(crate) fn new(title: String, weight: Weight, waits: impl Iterator<Item = Vec<Duration>>) -> Self {
+        let curves = Kind::ALL.into_iter().zip(waits).filter_map(|(kind, waits)| Curve::new(kind, waits, weight));
+        let mut curves: Vec<Curve> = curves.collect();
+        curves.sort_by_key(|curve| curve.at(0.8));
+        let of = match weight {
+            Weight::One => "share of waits",
+            Weight::Length => "share of waiting time",
+        };
+        Self { title, of, curves }
     }
 
     fn draw(&self, f: &mut fmt::Formatter<'_>, frame: Frame, decades: Decades) -> fmt::Result {
         let (left, above) = (frame.left, frame.top - 12.0);
         writeln!(f, "<text class=\"title\" x=\"{left}\" y=\"{above}\">{}</text>", self.title)?;
         draw_times(f, frame, decades)?;
-        draw_shares(f, frame)?;
+        draw_shares(f, frame, self.of)?;
         for curve in &self.curves {
             writeln!(f, "<path class=\"line {}\" d=\"{}\"/>", class(curve.kind), curve.path(frame, decades))?;
         }
@@ -63,7 +70,7 @@ impl Picture {
 
     /// The same for all panels, so that they can be compared.
     fn decades(&self) -> Decades {
-        Decades::around(self.panels.iter().flat_map(|panel| &panel.curves).flat_map(Curve::waits))
+        Decades::around(self.panels.iter().flat_map(|panel| &panel.curves).flat_map(Curve::ends))
     }
 }
 
@@ -103,17 +110,17 @@ fn draw_legend(f: &mut fmt::Formatter<'_>) -> fmt::Result {
 fn draw_times(f: &mut fmt::Formatter<'_>, frame: Frame, decades: Decades) -> fmt::Result {
     let (top, bottom) = (frame.top, frame.bottom());
     for exponent in decades.ticks() {
-        let (x, label) = (frame.x(decades, 10_f64.powi(exponent)), Decades::label(exponent));
+        let (x, label) = (frame.x(decades, Duration::from_secs_f64(10_f64.powi(exponent))), Decades::label(exponent));
         writeln!(f, "<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}\"/>")?;
         writeln!(f, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>", bottom + 18.0)?;
     }
     let (x, y) = (frame.left + frame.width / 2.0, bottom + 36.0);
-    writeln!(f, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">wait</text>")?;
+    writeln!(f, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">length of the wait</text>")?;
     writeln!(f, "<path class=\"axis\" d=\"M{} {bottom}H{}\"/>", frame.left, frame.right())
 }
 
 /// The axis of shares.
-fn draw_shares(f: &mut fmt::Formatter<'_>, frame: Frame) -> fmt::Result {
+fn draw_shares(f: &mut fmt::Formatter<'_>, frame: Frame, of: &str) -> fmt::Result {
     let (left, right) = (frame.left, frame.right());
     for percent in [0, 50, 100] {
         let y = frame.y(f64::from(percent) / 100.0);
@@ -121,8 +128,5 @@ fn draw_shares(f: &mut fmt::Formatter<'_>, frame: Frame) -> fmt::Result {
         writeln!(f, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{percent} %</text>", left - 8.0, y + 4.0)?;
     }
     let (x, y) = (16.0, frame.top + frame.height / 2.0);
-    writeln!(
-        f,
-        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">share of waits</text>"
-    )
+    writeln!(f, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{of}</text>")
 }

@@ -12,7 +12,7 @@ pub(crate) struct Frame {
     pub(crate) height: f64,
 }
 
-/// Whole powers of ten, in seconds, that hold all waits.
+/// Whole powers of ten, in seconds, that hold all waits and one second.
 #[derive(Clone, Copy)]
 pub(crate) struct Decades {
     first: i32,
@@ -23,13 +23,17 @@ impl Decades {
     /// Nothing below the first is told apart from it.
     const SHORTEST: f64 = 1e-5;
 
-    pub(crate) fn around<'a>(waits: impl Iterator<Item = &'a Duration>) -> Self {
-        let exponents = waits.map(|wait| wait.as_secs_f64().max(Self::SHORTEST).log10());
-        let (low, high) =
-            exponents.fold((0.0_f64, 0.0_f64), |(low, high), exponent| (low.min(exponent), high.max(exponent)));
+    pub(crate) fn around(waits: impl Iterator<Item = Duration>) -> Self {
+        let (low, high) = waits
+            .map(Self::exponent)
+            .fold((0.0_f64, 0.0_f64), |(low, high), exponent| (low.min(exponent), high.max(exponent)));
         #[allow(clippy::cast_possible_truncation, reason = "single digits")]
         let (first, last) = (low.floor() as i32, high.ceil() as i32);
         Self { first, last }
+    }
+
+    fn exponent(wait: Duration) -> f64 {
+        wait.as_secs_f64().max(Self::SHORTEST).log10()
     }
 
     /// Their boundaries.
@@ -57,9 +61,9 @@ impl Frame {
         self.left + self.width
     }
 
-    /// Where a wait of this many seconds is.
-    pub(crate) fn x(self, decades: Decades, seconds: f64) -> f64 {
-        let exponent = seconds.max(Decades::SHORTEST).log10();
+    /// Where a wait of this length is.
+    pub(crate) fn x(self, decades: Decades, wait: Duration) -> f64 {
+        let exponent = Decades::exponent(wait);
         let share = (exponent - f64::from(decades.first)) / f64::from(decades.last - decades.first);
         self.left + self.width * share
     }

@@ -56,6 +56,12 @@ impl State {
         (execution.run(command.verb), seen)
     }
 
+    /// Whether nobody owns a lock, and nobody waits for one.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self, now: Instant) -> bool {
+        self.locks.values().all(|holder| holder.expires <= now) && self.queues.values().all(|queue| queue.is_gone(now))
+    }
+
     /// Removes what has expired under `key`.
     fn expire(&mut self, key: &str, now: Instant) {
         if self.locks.get(key).is_some_and(|holder| holder.expires <= now) {

@@ -1,0 +1,41 @@
+//! What it costs to hold locks: renewal of many at once, the check before a side effect, and a call that is over before
+//! it is renewed.
+//!
+//! `cargo bench -p redlock-runtime --bench held` prints the table and writes it to `benches/held.md`.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+mod check;
+#[path = "../common/percentile.rs"]
+mod percentile;
+mod process;
+mod renewal;
+mod report;
+#[path = "../common/result_file.rs"]
+mod result_file;
+mod short_call;
+
+use redlock_runtime::LockManager;
+use redlock_tests::Nodes;
+use report::Report;
+
+/// `--quick` is for a look; only the whole plan rewrites the table.
+fn is_quick() -> bool {
+    std::env::args().any(|argument| argument == "--quick")
+}
+
+#[tokio::main]
+async fn main() {
+    let nodes = Nodes::start(1).await;
+    let manager = LockManager::builder().nodes(nodes.urls()).build().expect("the harness gives valid URLs");
+    manager.ready().await.expect("the server has been started");
+    let report = Report {
+        // First: later ones would find memory that was used and given back.
+        renewal: renewal::measure(&manager, &nodes[0], is_quick()).await,
+        check: check::measure(&manager).await,
+        short_call: short_call::measure(&manager, is_quick()).await,
+    };
+    print!("{report}");
+    if !is_quick() {
+        result_file::write("held", "Holding locks", &report);
+    }
+}

@@ -1,0 +1,242 @@
+//! The steps of the lock model: which are possible in a state, and what each does.
+
+use std::fmt;
+
+use super::message::{Command, Reply};
+use super::scenario::{Rule, Scenario, UNBOUNDED};
+use super::state::{Phase, State};
+use super::world::World;
+
+/// One step; `noticed` tells whether nodes know by then which connections are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the same few numbers everywhere")]
+pub enum Action {
+    /// A node executes the oldest command of a token.
+    Execute { token: usize, node: usize, command: u8, noticed: bool },
+    /// A node executes the oldest command from a connection that broke.
+    ExecuteStale { token: usize, node: usize, command: u8, noticed: bool },
+    /// Commands from a connection that broke are lost.
+    Lose { token: usize, node: usize },
+    /// A reply or push arrives.
+    Deliver { token: usize, node: usize, reply: u8 },
+    /// A waiter repeats `ACQUIRE`, by a timer.
+    Poll { token: usize, node: usize },
+    /// A holder renews a node that does not count.
+    Renew { token: usize, node: usize },
+    /// A client that may send anything sends this.
+    Send { token: usize, node: usize, command: u8 },
+    /// A holder releases, or a waiter gives up.
+    Leave { token: usize },
+    /// A client uses its released token again; only with that rule switched off.
+    Reuse { token: usize },
+    /// The key of a node expires.
+    ExpireKey { node: usize },
+    /// A queue that no live client is interested in expires.
+    ExpireQueue { node: usize },
+    /// A client ends.
+    Crash { token: usize },
+    /// A connection breaks.
+    Cut { token: usize, node: usize },
+    /// A new connection is made.
+    Reconnect { token: usize, node: usize },
+}
+
+impl Action {
+    /// Something on its way arrives, and nothing new goes wrong.
+    pub(crate) fn is_arrival(&self) -> bool {
+        matches!(self, Self::Execute { noticed: true, .. } | Self::Deliver { .. } | Self::Reconnect { .. })
+    }
+}
+
+/// Commands that a client without rules may send.
+const ANYTHING: [Command; 4] = [Command::Setnx, Command::Acquire, Command::Extend, Command::Yield];
+
+pub(crate) fn enabled(scenario: &Scenario, state: &State, actions: &mut Vec<Action>) {
+    let world = World::new(scenario, *state);
+    for node in 0..scenario.nodes {
+        (0..scenario.all_tokens()).for_each(|token| world.on_link(token, node, actions));
+        if state.expiries > 0 {
+            world.on_node(node, actions);
+        }
+    }
+    (0..scenario.all_tokens()).for_each(|token| world.on_token(token, actions));
+}
+
+pub(crate) fn apply(scenario: &Scenario, state: &State, action: Action) -> State {
+    let mut world = World::new(scenario, *state);
+    world.step(action);
+    world.state
+}
+
+impl World<'_> {
+    fn on_link(&self, token: usize, node: usize, actions: &mut Vec<Action>) {
+        self.on_network(token, node, actions);
+        let (link, phase) = (self.link(token, node), self.phase(token));
+        if link.down || !phase.is_alive() {
+            return;
+        }
+        if let Some(most) = self.scenario.free {
+            if link.unanswered() < most {
+                let send = |command: Command| Action::Send { token, node, command: command.code() };
+                actions.extend(ANYTHING.map(send));
+            }
+        } else if link.unanswered() == 0 {
+            match phase {
+                Phase::Wait if self.state.polls > 0 => actions.push(Action::Poll { token, node }),
+                Phase::Hold if link.vote && !link.lease => actions.push(Action::Renew { token, node }),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_network(&self, token: usize, node: usize, actions: &mut Vec<Action>) {
+        let (link, phase) = (self.link(token, node), self.phase(token));
+        let works = node < self.scenario.working_nodes();
+        if works && !link.down && !link.commands.is_empty() {
+            let command = link.commands.first();
+            actions.extend(self.notices().map(|noticed| Action::Execute { token, node, command, noticed }));
+        }
+        if works && !link.stale.is_empty() {
+            let command = link.stale.first();
+            actions.extend(self.notices().map(|noticed| Action::ExecuteStale { token, node, command, noticed }));
+        }
+        if !link.stale.is_empty() || phase == Phase::Crashed && !link.commands.is_empty() {
+            actions.push(Action::Lose { token, node });
+        }
+        if !link.replies.is_empty() {
+            actions.push(Action::Deliver { token, node, reply: link.replies.first() });
+        }
+        if link.down {
+            actions.push(Action::Reconnect { token, node });
+        } else if self.state.cuts > 0 && link.stale.is_empty() && self.may_cut(token, node) {
+            actions.push(Action::Cut { token, node });
+        }
+    }
+
+    /// A cut that nobody would notice is none.
+    fn may_cut(&self, token: usize, node: usize) -> bool {
+        let is_idle = !self.phase(token).is_alive() && self.link(token, node).commands.is_empty();
+        !is_idle && !matches!(self.phase(token), Phase::Crashed | Phase::Unborn)
+    }
+
+    /// Both ways where a `PUBLISH` may go to a connection that is gone.
+    fn notices(&self) -> impl Iterator<Item = bool> + use<> {
+        let is_gone = |token: usize| self.phase(token) == Phase::Crashed || self.links(token).any(|link| link.down);
+        let both = (0..self.scenario.all_tokens()).any(is_gone);
+        [true, false].into_iter().take(1 + usize::from(both))
+    }
+
+    fn on_node(&self, node: usize, actions: &mut Vec<Action>) {
+        let contents = self.state.columns[node].node;
+        if contents.owner.is_some() {
+            actions.push(Action::ExpireKey { node });
+        }
+        let is_interested = |token: &usize| contents.queue >> token & 1 == 1 && self.phase(*token).is_alive();
+        let is_abandoned = !(0..self.scenario.all_tokens()).any(|token| is_interested(&token));
+        if contents.queue != 0 && is_abandoned && self.keeps(Rule::QueueExpires) {
+            actions.push(Action::ExpireQueue { node });
+        }
+    }
+
+    fn on_token(&self, token: usize, actions: &mut Vec<Action>) {
+        let phase = self.phase(token);
+        if phase == Phase::Hold || phase.is_waiting() && self.scenario.give_up {
+            actions.push(Action::Leave { token });
+        }
+        if phase.is_alive() && self.state.crashes > 0 {
+            actions.push(Action::Crash { token });
+        }
+        let is_released = phase == Phase::Left && self.links(token).all(|link| link.commands.is_empty() && !link.down);
+        if is_released && !self.keeps(Rule::TokensNeverReused) {
+            actions.push(Action::Reuse { token });
+        }
+    }
+
+    fn step(&mut self, action: Action) {
+        match action {
+            Action::Execute { token, node, noticed, .. } => {
+                self.noticed = noticed;
+                self.execute_next(token, node);
+            }
+            Action::ExecuteStale { token, node, noticed, .. } => {
+                self.noticed = noticed;
+                self.execute_stale(token, node);
+            }
+            Action::Lose { token, node } => self.lose(token, node),
+            Action::Deliver { token, node, .. } => self.deliver(token, node),
+            Action::Poll { token, node } => {
+                spend(&mut self.state.polls);
+                self.send(token, node, Command::Acquire);
+            }
+            Action::Renew { token, node } => self.send(token, node, Command::Extend),
+            Action::Send { token, node, command } => self.send_anything(token, node, command),
+            Action::Leave { token } => self.leave(token),
+            Action::Reuse { token } => self.wait(token),
+            Action::ExpireKey { node } => self.expire_key(node),
+            Action::ExpireQueue { node } => self.node_mut(node).queue = 0,
+            Action::Crash { token } => {
+                spend(&mut self.state.crashes);
+                self.crash(token);
+            }
+            Action::Cut { token, node } => {
+                spend(&mut self.state.cuts);
+                self.cut(token, node);
+            }
+            Action::Reconnect { token, node } => self.reconnect(token, node),
+        }
+    }
+
+    fn send_anything(&mut self, token: usize, node: usize, command: u8) {
+        match Command::from_code(command) {
+            Some(Command::Yield) => self.send_yield(token, node),
+            Some(command) => self.send(token, node, command),
+            None => {}
+        }
+    }
+
+    /// A claim may expire whatever the client counts: it must not count it.
+    fn expire_key(&mut self, node: usize) {
+        spend(&mut self.state.expiries);
+        let contents = self.node(node);
+        self.expire_owner(node);
+        if let Some(owner) = contents.owner.filter(|_| !contents.claim) {
+            self.end_lease(usize::from(owner), node);
+        }
+    }
+}
+
+fn spend(budget: &mut u8) {
+    if *budget != UNBOUNDED {
+        *budget -= 1;
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let command = |code| Command::from_code(code).map_or("?", Command::name);
+        let reply = |code| Reply::from_code(code).map_or("?", Reply::name);
+        let late = |noticed| if noticed { "" } else { " (dead connections not yet noticed)" };
+        match *self {
+            Self::Execute { token, node, command: code, noticed } => {
+                write!(f, "node {node} executes {} of t{token}{}", command(code), late(noticed))
+            }
+            Self::ExecuteStale { token, node, command: code, noticed } => {
+                write!(f, "node {node} executes stale {} of t{token}{}", command(code), late(noticed))
+            }
+            Self::Lose { token, node } => write!(f, "what t{token} sent to node {node} before is lost"),
+            Self::Deliver { token, node, reply: code } => {
+                write!(f, "t{token} receives {} from node {node}", reply(code))
+            }
+            Self::Poll { token, node } => write!(f, "t{token} polls node {node}"),
+            Self::Renew { token, node } => write!(f, "t{token} renews at node {node}"),
+            Self::Send { token, node, command: code } => write!(f, "t{token} sends {} to node {node}", command(code)),
+            Self::Leave { token } => write!(f, "t{token} leaves"),
+            Self::Reuse { token } => write!(f, "t{token} is used again"),
+            Self::ExpireKey { node } => write!(f, "the key of node {node} expires"),
+            Self::ExpireQueue { node } => write!(f, "the queue of node {node} expires"),
+            Self::Crash { token } => write!(f, "the client of t{token} crashes"),
+            Self::Cut { token, node } => write!(f, "the connection of t{token} to node {node} breaks"),
+            Self::Reconnect { token, node } => write!(f, "t{token} connects to node {node} again"),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! One state for all that differ in nothing that matters.
+
+use super::scenario::Scenario;
+use super::state::{Column, Link, Phase, State};
+
+pub(crate) fn canonical(scenario: &Scenario, mut state: State) -> State {
+    // A rule that is off may give such a release an effect.
+    if scenario.without.is_none() {
+        let phases = state.phases;
+        state.columns[..scenario.working_nodes()].iter_mut().for_each(|column| drop_needless_releases(&phases, column));
+    }
+    // A frozen node is not like the others.
+    state.columns[..scenario.working_nodes()].sort_unstable();
+    state
+}
+
+/// A `RELEASE` of a token that is nowhere at its node any more, nor can come back, changes nothing whenever it arrives.
+fn drop_needless_releases(phases: &[Phase], column: &mut Column) {
+    let node = column.node;
+    for ((token, link), phase) in column.links.iter_mut().enumerate().zip(phases) {
+        let is_there = node.owner.is_some_and(|owner| usize::from(owner) == token) || node.queue >> token & 1 == 1;
+        let is_last = link.commands.len() <= 1 && link.stale.is_empty();
+        if *phase == Phase::Left && is_last && !is_there {
+            *link = Link::default();
+        }
+    }
+}

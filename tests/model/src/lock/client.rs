@@ -1,0 +1,168 @@
+//! The rules of a client, from its first command to its release.
+
+use super::message::{Command, Reply};
+use super::scenario::Rule;
+use super::state::{Link, Phase};
+use super::world::World;
+use crate::fifo::Fifo;
+
+/// Commands that may wait on one connection; a `RELEASE` always finds room behind them.
+const MOST_COMMANDS: u32 = 3;
+
+impl World<'_> {
+    /// The oldest reply or push reaches the client.
+    pub(crate) fn deliver(&mut self, token: usize, node: usize) {
+        let Some(reply) = Reply::from_code(self.link(token, node).replies.first()) else { return };
+        // Asked before the reply is taken away: it may be the answer to the `YIELD` itself.
+        let is_void = self.link(token, node).has_yield_out() && self.keeps(Rule::VoidOnYield);
+        self.link_mut(token, node).replies.pop();
+        self.note(token, node, reply, is_void);
+        if self.scenario.free.is_none() {
+            self.react(token, node, reply);
+        }
+    }
+
+    /// What the client remembers of a reply.
+    fn note(&mut self, token: usize, node: usize, reply: Reply, is_void: bool) {
+        let claim_is_lease = !self.keeps(Rule::ClaimIsNoLease);
+        let is_free = self.scenario.free.is_some();
+        let link = self.link_mut(token, node);
+        match reply {
+            Reply::Lease | Reply::LeaseSmaller if !is_void => {
+                link.vote = !is_free;
+                link.lease |= !link.tainted;
+            }
+            Reply::LeaseOver | Reply::LeaseSmallerOver if !is_void => link.vote = !is_free,
+            Reply::Kept => link.vote = !is_free,
+            Reply::Granted => {
+                link.vote = true;
+                link.lease |= claim_is_lease;
+            }
+            Reply::No | Reply::Yielded => (link.vote, link.lease) = (false, false),
+            Reply::Lease | Reply::LeaseSmaller | Reply::LeaseOver | Reply::LeaseSmallerOver | Reply::Contended => {}
+        }
+    }
+
+    fn react(&mut self, token: usize, node: usize, reply: Reply) {
+        match self.phase(token) {
+            Phase::Fast => self.after_fast(token),
+            Phase::Wait => self.after_event(token, node, reply),
+            Phase::Hold if !self.is_valid(token) => self.leave(token),
+            // A claim that arrives late.
+            Phase::Hold if reply == Reply::Granted => self.confirm(token, node),
+            _ => {}
+        }
+    }
+
+    fn after_fast(&mut self, token: usize) {
+        if self.is_valid(token) {
+            self.state.phases[token] = Phase::Hold;
+            return;
+        }
+        let is_open = |link: &Link| link.unanswered() > 0;
+        let open = self.links(token).filter(is_open).count();
+        let votes = self.links(token).filter(|link| link.vote && !is_open(link)).count();
+        if open == 0 || votes + open < self.scenario.quorum() {
+            self.wait(token);
+        }
+    }
+
+    /// Queues everywhere.
+    pub(crate) fn wait(&mut self, token: usize) {
+        self.state.phases[token] = Phase::Wait;
+        (0..self.scenario.nodes).for_each(|node| self.send(token, node, Command::Acquire));
+    }
+
+    fn after_event(&mut self, token: usize, node: usize, reply: Reply) {
+        let is_smaller_waiting = matches!(reply, Reply::LeaseSmaller | Reply::LeaseSmallerOver | Reply::Contended);
+        if self.is_valid(token) {
+            self.state.phases[token] = Phase::Hold;
+        } else if self.votes(token) >= self.scenario.quorum() {
+            (0..self.scenario.nodes).for_each(|node| self.confirm(token, node));
+        } else if is_smaller_waiting && self.may_yield(token, node) {
+            self.send_yield(token, node);
+        }
+    }
+
+    /// Makes a lease of a vote, unless an answer that may do so is still to come.
+    fn confirm(&mut self, token: usize, node: usize) {
+        let link = self.link(token, node);
+        let is_claim = link.vote && !link.lease && !link.tainted && !link.has_yield_out();
+        if is_claim && link.unanswered() == 0 {
+            self.send(token, node, Command::Extend);
+        }
+    }
+
+    fn may_yield(&self, token: usize, node: usize) -> bool {
+        let link = self.link(token, node);
+        let waits_for_others = !self.keeps(Rule::YieldAtOnce) && self.links(token).any(|other| other.unanswered() > 0);
+        link.vote && link.unanswered() < MOST_COMMANDS && !waits_for_others
+    }
+
+    pub(crate) fn send_yield(&mut self, token: usize, node: usize) {
+        let voids = self.keeps(Rule::VoidOnYield);
+        let link = self.link_mut(token, node);
+        link.vote = false;
+        link.lease &= !voids;
+        self.send(token, node, Command::Yield);
+    }
+
+    /// Everything the client does about a cut at once; the rest waits for the new connection.
+    pub(crate) fn after_cut(&mut self, token: usize) {
+        if self.scenario.free.is_some() {
+            return;
+        }
+        let untainted = self.links(token).filter(|link| !link.tainted).count();
+        match self.phase(token) {
+            Phase::Fast | Phase::Wait | Phase::Hold if untainted < self.scenario.quorum() => {
+                self.leave(token);
+                self.go_on_with_successor(token);
+            }
+            Phase::Hold if !self.is_valid(token) => self.leave(token),
+            Phase::Fast => self.after_fast(token),
+            _ => {}
+        }
+    }
+
+    fn go_on_with_successor(&mut self, token: usize) {
+        let successor = token + 1;
+        if self.scenario.successor && successor == self.scenario.tokens && self.phase(successor) == Phase::Unborn {
+            self.wait(successor);
+        }
+    }
+
+    /// Leaves for whatever reason: `RELEASE` behind everything sent before, on every connection.
+    pub(crate) fn leave(&mut self, token: usize) {
+        self.state.phases[token] = Phase::Left;
+        self.forget(token);
+        for node in 0..self.scenario.nodes {
+            let keeps = self.keeps(Rule::ReleasesKept);
+            let link = self.link_mut(token, node);
+            if !link.down || keeps {
+                link.commands.push(Command::Release.code());
+            }
+        }
+    }
+
+    /// What is on its way to the client will change nothing any more.
+    pub(crate) fn forget(&mut self, token: usize) {
+        for column in &mut self.state.columns {
+            let link = &mut column.links[token];
+            (link.vote, link.lease, link.tainted) = (false, false, false);
+            link.replies = Fifo::default();
+        }
+    }
+
+    /// The key of `token` at `node` expires, and with it every lease counted from it: those end before.
+    pub(crate) fn end_lease(&mut self, token: usize, node: usize) {
+        let keeps = self.keeps(Rule::LeaseFromSending);
+        let link = self.link_mut(token, node);
+        link.lease = false;
+        if keeps {
+            link.replies = link.replies.map(|code| Reply::from_code(code).map_or(code, |reply| reply.expired().code()));
+        }
+        if self.phase(token) == Phase::Hold && !self.is_valid(token) {
+            self.leave(token);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The lock protocol over several nodes.
+mod action;
+mod canonical;
+mod client;
+mod message;
+mod network;
+mod node;
+mod progress;
+mod scenario;
+mod show;
+mod state;
+mod world;
+
+pub use action::Action;
+pub use scenario::{Rule, Scenario, UNBOUNDED};
+pub use state::State;
+
+use crate::search::Model;
+use message::Command;
+use state::Phase;
+use world::World;
+
+impl Model for Scenario {
+    type State = State;
+    type Action = Action;
+
+    fn initial(&self) -> Vec<State> {
+        let fast_sets = if self.fast { 1 << self.tokens } else { 1 };
+        (0..fast_sets).map(|fast| self.started(fast)).collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        action::enabled(self, state, actions);
+    }
+
+    fn apply(&self, state: &State, action: Action) -> State {
+        action::apply(self, state, action)
+    }
+
+    fn canonical(&self, state: State) -> State {
+        canonical::canonical(self, state)
+    }
+
+    fn encode(&self, state: &State, bytes: &mut Vec<u8>) {
+        state.encode(self.nodes, self.all_tokens(), bytes);
+    }
+
+    fn decode(&self, bytes: &mut &[u8]) -> State {
+        State::decode(self.nodes, self.all_tokens(), bytes)
+    }
+
+    fn violation(&self, state: &State, stuck: bool) -> Option<String> {
+        progress::violation(self, state, stuck)
+    }
+
+    fn show(&self, state: &State) -> String {
+        show::show(self, state)
+    }
+}
+
+impl Scenario {
+    /// All tokens have sent their first commands; a later start is one with slower commands.
+    fn started(&self, fast: usize) -> State {
+        let bounds = State {
+            crashes: self.crashes,
+            cuts: self.cuts,
+            expiries: self.expiries,
+            polls: self.polls,
+            ..State::default()
+        };
+        let mut world = World::new(self, bounds);
+        for token in 0..self.tokens {
+            if self.free.is_some() {
+                world.state.phases[token] = Phase::Wait;
+            } else if fast >> token & 1 == 1 {
+                world.state.phases[token] = Phase::Fast;
+                (0..self.nodes).for_each(|node| world.send(token, node, Command::Setnx));
+            } else {
+                world.wait(token);
+            }
+        }
+        world.state
+    }
+}

@@ -1,0 +1,152 @@
+//! What lies between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
+
+use super::message::{Command, Reply};
+use super::scenario::Rule;
+use super::state::{Link, Phase};
+use super::world::World;
+use crate::fifo::Fifo;
+
+/// Behind so many replies and pushes, a notice is dropped: the next `ACQUIRE` brings another one.
+const MOST_REPLIES: u32 = 4;
+
+impl World<'_> {
+    /// Puts `command` on the wire order, if there is a wire.
+    pub(crate) fn send(&mut self, token: usize, node: usize, command: Command) {
+        let link = self.link_mut(token, node);
+        if !link.down {
+            link.commands.push(command.code());
+        }
+    }
+
+    /// The node executes the oldest command of `token`.
+    pub(crate) fn execute_next(&mut self, token: usize, node: usize) {
+        let Some(command) = Command::from_code(self.link(token, node).commands.first()) else { return };
+        self.link_mut(token, node).commands.pop();
+        if let Some(reply) = self.execute(node, token, command) {
+            self.answer(token, node, reply);
+        }
+    }
+
+    /// The node executes the oldest command from the connection that broke.
+    pub(crate) fn execute_stale(&mut self, token: usize, node: usize) {
+        let Some(command) = Command::from_code(self.link(token, node).stale.first()) else { return };
+        self.link_mut(token, node).stale.pop();
+        self.execute(node, token, command);
+    }
+
+    /// What was not executed by now never will be.
+    pub(crate) fn lose(&mut self, token: usize, node: usize) {
+        let is_crashed = self.phase(token) == Phase::Crashed;
+        let link = self.link_mut(token, node);
+        link.stale = Fifo::default();
+        if is_crashed {
+            link.commands = Fifo::default();
+        }
+    }
+
+    fn answer(&mut self, token: usize, node: usize, reply: Reply) {
+        let reply = self.without_difference(token, reply);
+        if self.phase(token).is_alive() && !self.changes_nothing(token, node, reply) {
+            self.link_mut(token, node).replies.push(reply.code());
+        }
+    }
+
+    /// One reply for all that the client takes alike: who never yields does not care about smaller tokens, and a
+    /// client without rules not about the outcome of a `YIELD`, as its lease is void either way.
+    fn without_difference(&self, token: usize, reply: Reply) -> Reply {
+        let is_free = self.scenario.free.is_some();
+        match reply {
+            Reply::LeaseSmaller if is_free || self.phase(token) == Phase::Hold => Reply::Lease,
+            Reply::Kept if is_free => Reply::Yielded,
+            other => other,
+        }
+    }
+
+    /// Whether the client does the same with and without `reply`, whenever it arrives. Such replies are not sent.
+    fn changes_nothing(&self, token: usize, node: usize, reply: Reply) -> bool {
+        let (link, phase) = (self.link(token, node), self.phase(token));
+        let is_next = link.replies.is_empty();
+        let will_be_void = link.commands.contains(Command::Yield.code()) && self.keeps(Rule::VoidOnYield);
+        match reply {
+            Reply::No => is_next && !link.vote && !link.lease && phase != Phase::Fast,
+            Reply::Lease if self.scenario.free.is_some() => is_next && link.lease || will_be_void,
+            Reply::Lease => is_next && link.vote && link.lease && phase != Phase::Fast || will_be_void,
+            Reply::LeaseSmaller => will_be_void,
+            _ => false,
+        }
+    }
+
+    /// `PUBLISH "granted"`; whether the node counts a receiver.
+    pub(crate) fn publish_granted(&mut self, node: usize, token: usize) -> bool {
+        if !self.is_heard(node, token) {
+            return !self.noticed;
+        }
+        self.push(node, token, Reply::Granted);
+        true
+    }
+
+    /// `PUBLISH "contended"` to the owner. Only waiters yield, and only to smaller tokens; a holder has no use for it.
+    pub(crate) fn publish_contended(&mut self, node: usize, owner: usize, by: usize) {
+        if self.is_heard(node, owner) && (self.phase(owner) == Phase::Left || by < owner) {
+            self.push(node, owner, Reply::Contended);
+        }
+    }
+
+    fn is_heard(&self, node: usize, token: usize) -> bool {
+        self.phase(token) != Phase::Crashed && !self.link(token, node).down
+    }
+
+    fn push(&mut self, node: usize, token: usize, push: Reply) {
+        if self.phase(token) == Phase::Left {
+            self.release_unknown(token, node);
+        } else if self.scenario.free.is_none() && !self.is_needless(node, token, push) {
+            self.link_mut(token, node).replies.push(push.code());
+        }
+    }
+
+    /// Notices that nobody would act upon, or that follow one another.
+    fn is_needless(&self, node: usize, token: usize, push: Reply) -> bool {
+        let replies = self.link(token, node).replies;
+        let is_again = replies.last() == push.code() || replies.len() >= MOST_REPLIES;
+        push == Reply::Contended && (self.phase(token) == Phase::Hold || is_again)
+    }
+
+    /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make
+    /// one delay, as nothing else depends on the moment in between.
+    fn release_unknown(&mut self, token: usize, node: usize) {
+        if self.keeps(Rule::UnknownPushReleased) && !self.link(token, node).is_releasing() {
+            self.send(token, node, Command::Release);
+        }
+    }
+
+    /// The connection breaks. What was on the wire may still be executed, and replies are lost.
+    pub(crate) fn cut(&mut self, token: usize, node: usize) {
+        let phase = self.phase(token);
+        let link = self.link(token, node);
+        let mut broken = Link { stale: link.stale, down: true, ..link };
+        link.commands.iter().for_each(|command| broken.stale.push(command));
+        (broken.commands, broken.replies) = (Fifo::default(), Fifo::default());
+        broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::TaintOnCutYield);
+        broken.vote &= phase == Phase::Hold;
+        if link.is_releasing() && self.keeps(Rule::ReleasesKept) {
+            broken.commands.push(Command::Release.code());
+        }
+        *self.link_mut(token, node) = broken;
+        self.after_cut(token);
+    }
+
+    pub(crate) fn reconnect(&mut self, token: usize, node: usize) {
+        self.link_mut(token, node).down = false;
+        match self.phase(token) {
+            Phase::Wait => self.send(token, node, Command::Acquire),
+            Phase::Hold => self.send(token, node, Command::Extend),
+            _ => {}
+        }
+    }
+
+    /// The client is gone; its connections close, or are found dead, sooner or later.
+    pub(crate) fn crash(&mut self, token: usize) {
+        self.state.phases[token] = Phase::Crashed;
+        self.forget(token);
+    }
+}

@@ -1,0 +1,143 @@
+//! What one search covers: how many nodes and tokens, which faults, and which rule is left out.
+
+use super::state::{NODES, TOKENS};
+
+/// Bounds and faults of one search. Start from [`Scenario::new`] and change what differs.
+#[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches")]
+pub struct Scenario {
+    /// Nodes, at most 3; a majority is the quorum.
+    pub nodes: usize,
+    /// Tokens that compete from the beginning, at most 4. A smaller token was made earlier.
+    pub tokens: usize,
+    /// Every choice of tokens that begin with `SETNX` instead of `ACQUIRE`.
+    pub fast: bool,
+    /// How often a key may expire; [`UNBOUNDED`] for no bound.
+    pub expiries: u8,
+    /// How often a waiter may repeat `ACQUIRE` on a node (safety poll, recheck); [`UNBOUNDED`] for no bound.
+    pub polls: u8,
+    /// Waiters may give up.
+    pub give_up: bool,
+    /// Clients that may crash. Without expiries, others would wait for ever for what they held.
+    pub crashes: u8,
+    /// Connections that may break.
+    pub cuts: u8,
+    /// The last node never executes anything.
+    pub frozen: bool,
+    /// Clients send whatever they like, up to so many commands unanswered on one connection, and the property is that
+    /// a lease that counts belongs to the node's owner: see [`Scenario::lone_node`].
+    pub free: Option<u32>,
+    /// The last token is not there from the beginning: the client of the one before goes on with it, with the time of
+    /// the old one, when too many nodes are tainted.
+    pub successor: bool,
+    /// The rule that is switched off.
+    pub without: Option<Rule>,
+}
+
+/// No bound on the number of events of a kind.
+pub const UNBOUNDED: u8 = u8::MAX;
+
+/// A rule of the protocol that can be switched off, to see that the model notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// A lease granted to a command sent before a `YIELD` does not count.
+    VoidOnYield,
+    /// A pushed claim is a vote and not a lease.
+    ClaimIsNoLease,
+    /// A node whose `YIELD` was cut off never counts again for that token.
+    TaintOnCutYield,
+    /// `RELEASE` gives away only what the token owns.
+    OwnerCheckInRelease,
+    /// A `RELEASE` without an answer is sent again.
+    ReleasesKept,
+    /// A released token is never used again.
+    TokensNeverReused,
+    /// `YIELD` is sent without waiting for the other nodes.
+    YieldAtOnce,
+    /// A push that names an unknown token is answered by its `RELEASE`.
+    UnknownPushReleased,
+    /// A hand-over to the caller itself sets the caller's ttl and not that of a claim.
+    CallersTtlInHand,
+    /// Every queued `ACQUIRE` tells the owner, not only the first.
+    ContendedEveryCall,
+    /// Queues expire.
+    QueueExpires,
+    /// `EXTEND` never creates the key.
+    ExtendNeverCreates,
+    /// A lease is counted from the sending of its command and ends before the key does.
+    LeaseFromSending,
+}
+
+impl Scenario {
+    /// `tokens` waiters on `nodes` nodes, without faults and timers.
+    ///
+    /// # Panics
+    ///
+    /// When the state has no room for that many.
+    #[must_use]
+    pub fn new(nodes: usize, tokens: usize) -> Self {
+        assert!((1..=NODES).contains(&nodes) && (1..=TOKENS).contains(&tokens), "the state has no room for that");
+        Self {
+            nodes,
+            tokens,
+            fast: false,
+            expiries: 0,
+            polls: 0,
+            give_up: false,
+            crashes: 0,
+            cuts: 0,
+            frozen: false,
+            free: None,
+            successor: false,
+            without: None,
+        }
+    }
+
+    /// One node of any number, with clients that may send anything at any time.
+    ///
+    /// What a client does at one node depends on the others only through its decisions. With every decision allowed,
+    /// this covers each node of every larger cluster: if here a lease that counts always belongs to the owner, then no
+    /// two tokens count a lease of the same node, and two majorities share a node.
+    #[must_use]
+    pub fn lone_node(tokens: usize, unanswered: u32) -> Self {
+        Self { expiries: UNBOUNDED, give_up: true, free: Some(unanswered), ..Self::new(1, tokens) }
+    }
+
+    /// The same with `rule` switched off.
+    #[must_use]
+    pub fn without(self, rule: Rule) -> Self {
+        Self { without: Some(rule), ..self }
+    }
+
+    pub(crate) fn keeps(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+
+    pub(crate) fn quorum(&self) -> usize {
+        self.nodes / 2 + 1
+    }
+
+    /// Tokens, the successor included.
+    pub(crate) fn all_tokens(&self) -> usize {
+        self.tokens + usize::from(self.successor)
+    }
+
+    /// Nodes that execute commands.
+    pub(crate) fn working_nodes(&self) -> usize {
+        self.nodes - usize::from(self.frozen)
+    }
+
+    /// Whether waiters have timers to rely on.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.polls > 0 || self.expiries > 0
+    }
+
+    pub(crate) fn has_faults(&self) -> bool {
+        self.crashes > 0 || self.cuts > 0 || self.expiries > 0
+    }
+
+    /// Whether claims must be told apart from leases at the node: only wrong clients and nodes mix them up.
+    pub(crate) fn marks_claims(&self) -> bool {
+        matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::CallersTtlInHand))
+    }
+}

@@ -1,0 +1,145 @@
+//! One state of the lock model, and its bytes.
+
+use crate::bytes::{push_packed, take, take_packed};
+use crate::fifo::Fifo;
+
+/// Most nodes of a scenario.
+pub(crate) const NODES: usize = 3;
+/// Most tokens of a scenario, successors included.
+pub(crate) const TOKENS: usize = 4;
+
+/// Everything that can differ between two moments.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct State {
+    pub(crate) columns: [Column; NODES],
+    pub(crate) phases: [Phase; TOKENS],
+    /// What is left of the scenario's bounds.
+    pub(crate) crashes: u8,
+    pub(crate) cuts: u8,
+    pub(crate) expiries: u8,
+    pub(crate) polls: u8,
+}
+
+/// A node with all connections to it. Nodes differ in nothing else, so that sorting the columns removes the symmetry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Column {
+    pub(crate) node: Node,
+    pub(crate) links: [Link; TOKENS],
+}
+
+/// The keys `L` and `{L}:q` of one node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Node {
+    pub(crate) owner: Option<u8>,
+    /// One bit per token.
+    pub(crate) queue: u8,
+    /// `L` lives only as long as a claim; told apart only where a rule about it is switched off.
+    pub(crate) claim: bool,
+}
+
+/// What a token's client knows about a node, and the connection between them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(clippy::struct_excessive_bools, reason = "independent bits of the protocol")]
+pub(crate) struct Link {
+    /// Sent and not yet executed; while the connection is down, what waits for the next one.
+    pub(crate) commands: Fifo,
+    /// Replies and pushes on their way to the client.
+    pub(crate) replies: Fifo,
+    /// Sent over the connection that broke, and maybe still executed. Nobody hears the replies.
+    pub(crate) stale: Fifo,
+    pub(crate) vote: bool,
+    /// `e` of the protocol is in the future.
+    pub(crate) lease: bool,
+    pub(crate) tainted: bool,
+    pub(crate) down: bool,
+}
+
+/// Where the client of a token stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// The scenario has no such token, or not yet.
+    #[default]
+    Unborn,
+    Fast,
+    /// `WAIT` and `CONFIRM`: in the latter the votes reach a quorum.
+    Wait,
+    Hold,
+    /// Released or given up; the client knows the token as long as a `RELEASE` is unanswered.
+    Left,
+    Crashed,
+}
+
+impl Phase {
+    const ALL: [Self; 6] = [Self::Unborn, Self::Fast, Self::Wait, Self::Hold, Self::Left, Self::Crashed];
+
+    pub(crate) fn is_waiting(self) -> bool {
+        matches!(self, Self::Fast | Self::Wait)
+    }
+
+    pub(crate) fn is_alive(self) -> bool {
+        matches!(self, Self::Fast | Self::Wait | Self::Hold)
+    }
+}
+
+impl Node {
+    fn byte(self) -> u8 {
+        self.owner.map_or(0, |owner| owner + 1) | self.queue << 3 | u8::from(self.claim) << 7
+    }
+
+    fn from_byte(byte: u8) -> Self {
+        Self { owner: (byte & 7).checked_sub(1), queue: byte >> 3 & 15, claim: byte >> 7 == 1 }
+    }
+}
+
+impl Link {
+    /// 16 bits of commands, 24 of replies, 20 of stale commands, 4 flags.
+    fn word(self) -> u64 {
+        debug_assert!(self.commands.len() <= 4 && self.replies.len() <= 6 && self.stale.len() <= 5, "{self:?}");
+        let flags = [self.vote, self.lease, self.tainted, self.down];
+        let queues =
+            u64::from(self.commands.bits()) | u64::from(self.replies.bits()) << 16 | u64::from(self.stale.bits()) << 40;
+        (60..).zip(flags).fold(queues, |word, (bit, flag)| word | u64::from(flag) << bit)
+    }
+
+    fn from_word(word: u64) -> Self {
+        let bits = |from: u32, len: u32| Fifo::from_bits((word >> from) as u32 & ((1 << len) - 1));
+        let flag = |bit: u32| word >> bit & 1 == 1;
+        Self {
+            commands: bits(0, 16),
+            replies: bits(16, 24),
+            stale: bits(40, 20),
+            vote: flag(60),
+            lease: flag(61),
+            tainted: flag(62),
+            down: flag(63),
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn encode(&self, nodes: usize, tokens: usize, bytes: &mut Vec<u8>) {
+        let phases = self.phases.iter().rev().fold(0_u16, |bits, phase| bits << 3 | *phase as u16);
+        bytes.extend(phases.to_le_bytes());
+        bytes.extend([self.crashes | self.cuts << 4, self.expiries, self.polls]);
+        for column in &self.columns[..nodes] {
+            bytes.push(column.node.byte());
+            column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
+        }
+    }
+
+    pub(crate) fn decode(nodes: usize, tokens: usize, bytes: &mut &[u8]) -> Self {
+        let mut state = Self::default();
+        let phases = u16::from_le_bytes([take(bytes), take(bytes)]);
+        for (token, phase) in state.phases.iter_mut().enumerate() {
+            *phase = Phase::ALL[usize::from(phases >> (3 * token) & 7)];
+        }
+        let faults = take(bytes);
+        (state.crashes, state.cuts) = (faults & 15, faults >> 4);
+        (state.expiries, state.polls) = (take(bytes), take(bytes));
+        for column in &mut state.columns[..nodes] {
+            column.node = Node::from_byte(take(bytes));
+            column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
+        }
+        state
+    }
+}

@@ -1,0 +1,85 @@
+//! A state that is being changed under the rules of a scenario.
+
+use super::message::{Command, Reply};
+use super::scenario::{Rule, Scenario};
+use super::state::{Link, Node, Phase, State};
+
+/// The rules of the node, the client and the network are written as methods of this, in a file each.
+#[derive(Debug)]
+pub(crate) struct World<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) state: State,
+    /// Whether the nodes have noticed which connections are gone, so that `PUBLISH` counts no receiver there.
+    pub(crate) noticed: bool,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, state: State) -> Self {
+        Self { scenario, state, noticed: true }
+    }
+
+    pub(crate) fn keeps(&self, rule: Rule) -> bool {
+        self.scenario.keeps(rule)
+    }
+
+    pub(crate) fn node(&self, node: usize) -> Node {
+        self.state.columns[node].node
+    }
+
+    pub(crate) fn node_mut(&mut self, node: usize) -> &mut Node {
+        &mut self.state.columns[node].node
+    }
+
+    pub(crate) fn phase(&self, token: usize) -> Phase {
+        self.state.phases[token]
+    }
+
+    pub(crate) fn link(&self, token: usize, node: usize) -> Link {
+        self.state.columns[node].links[token]
+    }
+
+    pub(crate) fn link_mut(&mut self, token: usize, node: usize) -> &mut Link {
+        &mut self.state.columns[node].links[token]
+    }
+
+    /// The connections of `token`, in order of the nodes.
+    pub(crate) fn links(&self, token: usize) -> impl Iterator<Item = Link> {
+        self.state.columns[..self.scenario.nodes].iter().map(move |column| column.links[token])
+    }
+
+    /// `V` is in the future: a quorum of leases that count.
+    pub(crate) fn is_valid(&self, token: usize) -> bool {
+        self.links(token).filter(|link| link.lease && !link.tainted).count() >= self.scenario.quorum()
+    }
+
+    /// Votes of nodes that can still turn them into leases of this token.
+    pub(crate) fn votes(&self, token: usize) -> usize {
+        self.links(token).filter(|link| link.vote && !link.tainted && !link.has_yield_out()).count()
+    }
+}
+
+impl Link {
+    /// A `YIELD` was sent and its answer has not arrived. As one connection keeps the order, everything that arrives
+    /// meanwhile answers an earlier command.
+    pub(crate) fn has_yield_out(self) -> bool {
+        self.commands.contains(Command::Yield.code()) || self.answers().any(Reply::answers_yield)
+    }
+
+    pub(crate) fn answers(self) -> impl Iterator<Item = Reply> {
+        self.replies.iter().filter_map(Reply::from_code).filter(|reply| !reply.is_push())
+    }
+
+    /// Commands without an answer yet.
+    pub(crate) fn unanswered(self) -> u32 {
+        self.commands.len() + self.answers().map(|_| 1).sum::<u32>()
+    }
+
+    pub(crate) fn is_releasing(self) -> bool {
+        self.commands.contains(Command::Release.code())
+    }
+
+    /// Nothing is on its way, in either direction or from an earlier connection.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.commands.is_empty() && self.replies.is_empty() && self.stale.is_empty() && !self.down
+    }
+}

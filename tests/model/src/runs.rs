@@ -1,0 +1,105 @@
+//! Which searches the tests and the long run make.
+
+use crate::fencing::{Fencing, Variant};
+use crate::lock::{Rule, Scenario, UNBOUNDED};
+use crate::search::{Limits, Model, Outcome, search};
+
+/// A scenario of the lock with its name.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What the scenario covers.
+    pub name: &'static str,
+    /// Its bounds and faults.
+    pub scenario: Scenario,
+}
+
+/// Far more states than any search of the test run has.
+const TEST_LIMITS: Limits = Limits { states: 20_000_000, progress: false };
+
+/// Takes about 6 GB.
+const LONG_LIMITS: Limits = Limits { states: 200_000_000, progress: true };
+
+/// What `cargo test` searches: two tokens on three nodes with every kind of fault, and any node by itself.
+#[must_use]
+pub fn of_the_tests() -> Vec<Run> {
+    let pair = || Scenario::new(3, 2);
+    let timers = || Scenario { expiries: 1, polls: 1, ..pair() };
+    vec![
+        run("no faults", Scenario { fast: true, give_up: true, ..pair() }),
+        run("no faults, three tokens", Scenario { give_up: true, ..Scenario::new(3, 3) }),
+        run("a node that never answers", Scenario { frozen: true, give_up: true, ..pair() }),
+        run("any expiries", Scenario { expiries: UNBOUNDED, give_up: true, ..pair() }),
+        run("a crash", Scenario { fast: true, crashes: 1, ..timers() }),
+        run("a cut, without timers", Scenario { fast: true, cuts: 1, ..pair() }),
+        run("a cut", Scenario { cuts: 1, ..timers() }),
+        run("two cuts, and a fresh token after them", Scenario { cuts: 2, successor: true, ..pair() }),
+        run(
+            "one node, any expiries, a cut",
+            Scenario { expiries: UNBOUNDED, polls: UNBOUNDED, cuts: 1, ..Scenario::new(1, 3) },
+        ),
+        run("any node, a cut", Scenario { cuts: 1, ..Scenario::lone_node(2, 2) }),
+    ]
+}
+
+/// What `tests/run.sh --long` searches as well: three tokens with `YIELD` and `EXTEND`.
+#[must_use]
+pub fn of_the_long_run() -> Vec<Run> {
+    let three = || Scenario::new(3, 3);
+    vec![
+        run("any node, three tokens", Scenario::lone_node(3, 2)),
+        run("any node, a crash and a cut", Scenario { crashes: 1, cuts: 1, ..Scenario::lone_node(2, 2) }),
+        run("three tokens, an expiry and a poll", Scenario { expiries: 1, polls: 1, ..three() }),
+        run("three tokens, two expiries", Scenario { expiries: 2, ..three() }),
+        run("three tokens, an expiry and a crash", Scenario { expiries: 1, crashes: 1, ..three() }),
+        run("three tokens, a cut", Scenario { cuts: 1, ..three() }),
+    ]
+}
+
+/// Each rule that can be switched off with the scenario that shows why it is there, and a word of what goes wrong.
+#[must_use]
+pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
+    let pair = || Scenario::new(3, 2);
+    let one_node = || Scenario { cuts: 1, ..Scenario::new(1, 2) };
+    let timers = |scenario| Scenario { expiries: UNBOUNDED, polls: 1, ..scenario };
+    let crash = |scenario| Scenario { crashes: 1, ..scenario };
+    vec![
+        (Rule::VoidOnYield, pair(), "hold the lock at once"),
+        (Rule::ClaimIsNoLease, timers(pair()), "hold the lock at once"),
+        (Rule::TaintOnCutYield, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::OwnerCheckInRelease, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
+        (Rule::TokensNeverReused, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::LeaseFromSending, timers(pair()), "hold the lock at once"),
+        (Rule::CallersTtlInHand, crash(Scenario::lone_node(2, 1)), "does not own"),
+        (Rule::ReleasesKept, one_node(), "nothing is on its way"),
+        (Rule::UnknownPushReleased, one_node(), "nothing is on its way"),
+        (Rule::YieldAtOnce, Scenario { frozen: true, ..pair() }, "nothing is on its way"),
+        (Rule::ContendedEveryCall, timers(one_node()), "polling does not help"),
+        (Rule::QueueExpires, crash(timers(pair())), "still has a key or a queue"),
+    ]
+}
+
+/// The fencing numbers of the test run.
+#[must_use]
+pub fn fencing(variant: Variant) -> Fencing {
+    Fencing { tokens: 2, repeats: true, variant }
+}
+
+/// The fencing numbers of the long run.
+#[must_use]
+pub fn fencing_of_three() -> Fencing {
+    Fencing { tokens: 3, repeats: false, variant: Variant::Protocol }
+}
+
+/// Searches as far as a test may.
+pub fn search_in_test<M: Model>(model: &M) -> Outcome {
+    search(model, TEST_LIMITS)
+}
+
+/// Searches as far as the long run may.
+pub fn search_long<M: Model>(model: &M) -> Outcome {
+    search(model, LONG_LIMITS)
+}
+
+fn run(name: &'static str, scenario: Scenario) -> Run {
+    Run { name, scenario }
+}

@@ -1,0 +1,284 @@
+//! Locks that are held for longer than their ttl: renewal, and the end of the body when it fails (defects 9 to 14 of
+//! peers).
+
+use crate::support::{BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use std::future::pending;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(1);
+
+/// Short leases on servers that answer soon.
+async fn brief(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
+}
+
+fn cause(error: LockError) -> LossCause {
+    match error {
+        LockError::Lost { cause, .. } => cause,
+        other => panic!("a lost lock expected: {other:?}"),
+    }
+}
+
+/// The outcome of a body that never ends by itself.
+async fn stopped(manager: &LockManager, request: LockRequest, begin: impl AsyncFnOnce()) -> LockError {
+    let body = async |_: &LockGuard| -> Result<(), LockError> {
+        begin().await;
+        pending().await
+    };
+    tokio::time::timeout(PATIENCE, manager.with_lock(request, body)).await.expect("the body is stopped").unwrap_err()
+}
+
+#[tokio::test]
+async fn a_body_may_take_many_ttls_although_one_node_of_three_is_frozen() {
+    // Defect 11: a hung node delays the renewal of the others.
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let body = async |guard: &LockGuard| {
+        nodes[0].freeze();
+        sleep(4 * TTL).await;
+        guard.ensure_held()?;
+        assert_eq!(holders_of(&nodes[1..], guard).await, 2);
+        Ok::<_, LockError>(7)
+    };
+    assert_eq!(manager.with_lock(KEY, body).await.unwrap(), 7);
+    nodes[0].thaw();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+async fn holders_of(nodes: &[RedisServer], guard: &LockGuard) -> usize {
+    let mut holders = 0;
+    for node in nodes {
+        holders += usize::from(node.inspect().get(KEY).await.as_deref() == Some(guard.token().as_str()));
+    }
+    holders
+}
+
+#[tokio::test]
+async fn a_body_is_stopped_before_the_keys_expire_when_a_majority_is_frozen() {
+    for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
+        let nodes = Nodes::start(size).await;
+        let manager = brief(&nodes).await;
+        let begun = Instant::now();
+        let error = stopped(&manager, KEY.into(), async || nodes[..frozen].iter().for_each(RedisServer::freeze)).await;
+        assert!(begun.elapsed() > TTL / 2, "not for a single silent round: {error}");
+        let LossCause::NotRenewed { causes, .. } = cause(error) else { panic!("{size} nodes") };
+        assert!(causes.len() >= frozen, "{causes:?}");
+        nodes[..frozen].iter().for_each(RedisServer::thaw);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_stopped_when_all_nodes_are_killed() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let error = stopped(&manager, KEY.into(), async || nodes.iter().for_each(RedisServer::kill)).await;
+    assert!(matches!(cause(error), LossCause::NotRenewed { .. }));
+}
+
+/// What somebody else does to the key of a held lock.
+#[derive(Clone, Copy, Debug)]
+enum Foreign {
+    Deletes,
+    Overwrites,
+    Replaces,
+}
+
+impl Foreign {
+    async fn strike(self, node: &RedisServer) {
+        match self {
+            Self::Deletes => node.inspect().command::<()>(&["DEL", KEY]).await,
+            Self::Overwrites => node.inspect().command::<()>(&["SET", KEY, "another", "PX", "60000"]).await,
+            Self::Replaces => {
+                node.inspect().command::<()>(&["DEL", KEY]).await;
+                node.inspect().command::<()>(&["RPUSH", KEY, "a list"]).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_stopped_by_the_next_renewal_when_its_key_is_gone_from_a_majority() {
+    for foreign in [Foreign::Deletes, Foreign::Overwrites, Foreign::Replaces] {
+        for size in [1, 3] {
+            let nodes = Nodes::start(size).await;
+            let manager = brief(&nodes).await;
+            let ttl = Duration::from_secs(3);
+            let strike = async || {
+                for node in &nodes[..majority(size)] {
+                    foreign.strike(node).await;
+                }
+            };
+            let begun = Instant::now();
+            let error = stopped(&manager, LockRequest::new(KEY).ttl(ttl), strike).await;
+            assert_eq!(cause(error), LossCause::Taken, "{foreign:?}, {size} nodes");
+            assert!(begun.elapsed() < ttl, "at once, and not at the end of the lease: {:?}", begun.elapsed());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_gone_from_a_minority_is_no_loss() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let body = async |guard: &LockGuard| {
+        Foreign::Overwrites.strike(&nodes[0]).await;
+        sleep(2 * TTL).await;
+        guard.ensure_held()
+    };
+    manager.with_lock(KEY, body).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_short_ttl_is_renewed_for_as_long_as_the_body_takes_and_not_in_a_hot_loop() {
+    // Defect 12: 800 renewals per second at a ttl of 500 ms.
+    let nodes = Nodes::start(1).await;
+    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    let before = nodes[0].inspect().calls("pexpire").await;
+    let request = LockRequest::new(KEY).ttl(Duration::from_millis(500));
+    let body = async |_: &LockGuard| {
+        sleep(Duration::from_secs(5)).await;
+        Ok::<_, LockError>(())
+    };
+    manager.with_lock(request, body).await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+    let renewals = nodes[0].inspect().calls("pexpire").await - before;
+    assert!((10..=100).contains(&renewals), "{renewals} renewals in 5 s");
+}
+
+#[tokio::test]
+async fn a_short_body_sends_no_renewal_and_none_outlives_the_guard() {
+    // Defect 12: a renewal that outlives the release.
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["CONFIG", "RESETSTAT"]).await;
+    }
+    for _ in 0..100 {
+        manager.acquire(KEY).await.unwrap().release().await.unwrap();
+    }
+    let unrenewed = manager.acquire(LockRequest::new("order:8").renew(false)).await.unwrap();
+    assert!(matches!(cause(unrenewed.lost().await), LossCause::Expired));
+    let kept = manager.acquire(KEY).await.unwrap();
+    sleep(TTL).await;
+    assert!(kept.is_held(), "renewed");
+    kept.release().await.unwrap();
+    let renewals = nodes[0].inspect().calls("pexpire").await;
+    assert!(renewals > 0);
+    sleep(TTL).await;
+    assert_eq!(nodes[0].inspect().calls("pexpire").await, renewals);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_wedged_body_ends_with_max_hold() {
+    // Defect 12: renewal that goes on for ever.
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let begun = Instant::now();
+    let error = stopped(&manager, LockRequest::new(KEY).max_hold(2 * TTL), async || {}).await;
+    assert!(begun.elapsed() >= 2 * TTL, "{:?}", begun.elapsed());
+    assert_eq!(cause(error), LossCause::MaxHold);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_goes_on_without_its_holder_ends_by_itself() {
+    // `max_hold` for a task that is stuck where nobody can drop it.
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
+    let stuck = ours.acquire(LockRequest::new(KEY).max_hold(TTL / 2)).await.unwrap();
+    for manager in [&theirs, &ours] {
+        let next = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap();
+        assert!(!stuck.is_held());
+        next.release().await.unwrap();
+    }
+    drop(stuck);
+    assert_nothing_left(&ours, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_window_stays_taken_until_min_hold_is_over() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let window = Duration::from_secs(2);
+        let begun = Instant::now();
+        ours.acquire(LockRequest::new(KEY).min_hold(window)).await.unwrap().release().await.unwrap();
+        for manager in [&ours, &theirs] {
+            let error = manager.try_acquire(KEY).await.unwrap_err();
+            assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        }
+        // Those who wait neither cut it short nor miss its end.
+        let after = async |manager: &LockManager| {
+            let request = LockRequest::new(KEY).wait(PATIENCE);
+            manager.acquire(request).await.unwrap().release().await.unwrap();
+            begun.elapsed()
+        };
+        let (first, second) = tokio::join!(after(&ours), after(&theirs));
+        assert!(first.min(second) + Duration::from_millis(50) > window, "{first:?}, {second:?}");
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_has_given_the_lock_back_goes_on_without_it() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
+    let body = async |guard: &LockGuard| {
+        guard.release().await?;
+        assert!(!guard.is_held() && guard.remaining().is_zero());
+        assert_eq!(cause(guard.ensure_held().unwrap_err()), LossCause::Released);
+        assert_eq!(cause(guard.lost().await), LossCause::Released);
+        let next = theirs.acquire(KEY).await?;
+        sleep(2 * TTL).await;
+        next.ensure_held()?;
+        Ok::<_, LockError>(7)
+    };
+    assert_eq!(ours.with_lock(KEY, body).await.unwrap(), 7);
+    assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_guard_tells_that_its_lock_is_at_risk_before_it_is_lost() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let guard = acquired_everywhere(&manager, &nodes, KEY).await;
+    nodes.iter().for_each(RedisServer::freeze);
+    guard.at_risk().await;
+    guard.ensure_held().unwrap();
+    assert!(guard.remaining() <= TTL / 5, "{guard:?}");
+    assert!(matches!(cause(guard.lost().await), LossCause::NotRenewed { .. }));
+    guard.ensure_held().unwrap_err();
+    nodes.iter().for_each(RedisServer::thaw);
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn another_worker_goes_on_with_a_detached_lock() {
+    for size in [1, 3, 5] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let guard = acquired_everywhere(&ours, &nodes, KEY).await;
+        let token = *guard.token();
+        let message = guard.detach().to_string();
+        // A call that waits makes the nodes tell the first worker about a token that it does not have any more.
+        let error = ours.acquire(LockRequest::new(KEY).wait(BRIEF)).await.unwrap_err();
+        assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+        let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+        assert_eq!(*taken_up.token(), token);
+        eventually_eq(PATIENCE, "held everywhere", size, async || holders(&nodes, &taken_up).await).await;
+        taken_up.release().await.unwrap();
+        let error = theirs.attach(message.parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, LockError::Lost { .. }), "once: {error:?}");
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
