@@ -8,7 +8,7 @@ usage() {
     cat <<'TEXT'
 Usage: tests/run.sh [--long] [--help]
 
-Installs redis-server, redis-cli and openssl when they are missing (Debian and its relatives), then runs, in this
+Installs redis-server, redis-cli, openssl and libfaketime when they are missing (Debian and its relatives), then runs, in this
 order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
 
   --long   then search the models with three tokens as well: up to an hour and 6 GB of memory
@@ -16,6 +16,7 @@ order: formatting, clippy, documentation, all tests, the examples, packaging. St
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
   REDIS_CLI      redis-cli binary (default: the one in PATH)
+  LIBFAKETIME    libfaketime.so.1 (default: where distributions put it)
 TEXT
 }
 
@@ -67,6 +68,8 @@ missing_packages() {
     [[ -n ${REDIS_SERVER:-} ]] || has redis-server || echo redis-server
     [[ -n ${REDIS_CLI:-} ]] || has redis-cli || echo redis-tools
     has openssl || echo openssl
+    # Steps the clocks of servers; the package has a program of that name as well.
+    [[ $(uname -s) != Linux || -n ${LIBFAKETIME:-} ]] || has faketime || echo faketime
     # rustc links with it.
     has cc || echo gcc libc6-dev
 }
@@ -84,11 +87,11 @@ as_root() {
 install_hint() {
     # shellcheck disable=SC2086 # one word per package
     echo "Missing (by Debian's names):" $1
-    echo 'Install redis-server, redis-cli and openssl, then run this again. For instance:'
+    echo 'Install redis-server, redis-cli, openssl and on Linux libfaketime, then run this again. For instance:'
     echo '  macOS    brew install redis openssl'
-    echo '  Fedora   dnf install redis openssl'
-    echo '  Arch     pacman -S redis openssl'
-    echo '  Alpine   apk add redis openssl'
+    echo '  Fedora   dnf install redis openssl libfaketime'
+    echo '  Arch     pacman -S redis openssl libfaketime'
+    echo '  Alpine   apk add redis openssl libfaketime'
 }
 
 install_missing() {

@@ -29,6 +29,11 @@ impl Instant {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
+    /// The point `duration` earlier; stays at the origin when that is out of range.
+    pub(crate) fn before(self, duration: Duration) -> Self {
+        Self(NonZeroU64::MIN.saturating_add((self.0.get() - 1).saturating_sub(nanos(duration))))
+    }
+
     /// The point `duration` later; stays at the end of time when that is out of range.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
@@ -108,6 +113,9 @@ mod tests {
     fn arithmetic_saturates() {
         let late = Instant::from_origin(Duration::MAX);
         assert_eq!(late.after(Duration::from_secs(1)), late);
+        let second = Instant::from_origin(Duration::from_secs(1));
+        assert_eq!(second.before(Duration::from_secs(2)), Instant::from_origin(Duration::ZERO));
+        assert_eq!(second.after(Duration::from_secs(2)).before(Duration::from_secs(2)), second);
         assert_eq!(Instant::from_origin(Duration::ZERO).since(late), Duration::ZERO);
     }
 

@@ -26,6 +26,7 @@ mod acquire;
 mod after_restart;
 mod changes;
 mod clock;
+mod clock_steps;
 mod detached;
 mod error;
 mod expiry;

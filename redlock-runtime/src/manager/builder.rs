@@ -214,7 +214,9 @@ impl LockManagerBuilder {
     ) -> LockManager {
         let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
         let core = Core::new(environment, clock, self.policy, namespace.into(), nodes, runtime, Rules::default());
-        LockManager { core: Arc::new(core) }
+        let core = Arc::new(core);
+        core.watch_clocks();
+        LockManager { core }
     }
 
     fn check(&self) -> Result<(), LockError> {

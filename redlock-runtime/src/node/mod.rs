@@ -6,11 +6,13 @@ mod differential;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
+mod server_clock;
 mod servers;
 mod wakeup;
 
 pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::Pending;
+pub(crate) use self::server_clock::ServerClock;
 pub(crate) use self::servers::{Identity, Servers};
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;

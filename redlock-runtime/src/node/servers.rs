@@ -5,22 +5,26 @@ use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::lease;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Servers count their uptime in whole seconds, from a start in whole seconds.
 const UPTIME_PRECISION: Duration = Duration::from_secs(1);
 
-#[derive(Debug)]
 pub(crate) struct Servers {
     pub(crate) clock: Clock,
+    pub(crate) drift_factor: f64,
     after_restart: AfterRestart,
-    drift_factor: f64,
+    on_step: OnceLock<OnStep>,
     /// In milliseconds: what a server may have granted before it was restarted.
     longest_lease: AtomicU64,
     known: Mutex<HashMap<Box<str>, Known>>,
 }
+
+/// Is told the address of a server whose clock was set forward, and by how much at the most.
+pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
 /// What a server says of itself when a connection to it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +50,20 @@ struct Known {
 
 impl Servers {
     pub(crate) fn new(clock: Clock, after_restart: AfterRestart, drift_factor: f64) -> Self {
-        Self { clock, after_restart, drift_factor, longest_lease: AtomicU64::new(0), known: Mutex::default() }
+        let (longest_lease, known) = (AtomicU64::new(0), Mutex::default());
+        Self { clock, drift_factor, after_restart, on_step: OnceLock::new(), longest_lease, known }
+    }
+
+    /// Only the first call has an effect.
+    pub(crate) fn on_step(&self, on_step: OnStep) {
+        let _ = self.on_step.set(on_step);
+    }
+
+    /// The clock of the server at `address` went ahead by at most `step`.
+    pub(crate) fn stepped(&self, address: &str, step: Duration) {
+        if let Some(on_step) = self.on_step.get() {
+            on_step(address, step);
+        }
     }
 
     /// A lease of length `ttl` may be given from now on.
@@ -106,6 +123,12 @@ impl Servers {
     fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, Known>> {
         // No code that can panic runs under this mutex.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers").field("known", &self.known()).finish_non_exhaustive()
     }
 }
 

@@ -6,6 +6,7 @@ mod leaving;
 mod node;
 mod standing;
 mod tenure;
+mod trace;
 mod waiting;
 mod watchers;
 

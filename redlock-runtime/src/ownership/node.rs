@@ -1,6 +1,7 @@
 //! What is known of one node about one token.
 
 use super::in_flight::{InFlight, Queue};
+use super::trace::Trace;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::node::{Answer, Reply, Verb};
@@ -54,26 +55,6 @@ pub(super) enum Vote {
     Failed,
 }
 
-/// What a node may know of the token, by what it has answered and by what it has not: a lost reply and a cut connection
-/// count as "maybe".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Trace {
-    None,
-    /// The token as holder.
-    Key,
-    /// The token in the queue, which only a release takes it out of.
-    Queue,
-}
-
-impl Trace {
-    const fn of(verb: Verb) -> Self {
-        match verb {
-            Verb::Acquire { .. } | Verb::Yield { .. } => Self::Queue,
-            Verb::SetNx { .. } | Verb::Extend { .. } | Verb::Release { .. } => Self::Key,
-        }
-    }
-}
-
 /// What an answer said beyond its own node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
@@ -125,6 +106,20 @@ impl NodeStanding {
             news.is_any = true;
             news.is_contended |= self.take_in(&sent, answer, clock.now(), rules);
         }
+        news
+    }
+
+    /// The clock of the server went ahead by at most `step`: the leases that it gave before end so much earlier.
+    ///
+    /// Those are the ones whose answers are here. Those that are still to come were given after the step, because the
+    /// answers of a connection come in the order of its commands.
+    pub(super) fn shorten(&mut self, step: Duration, now: Instant, rules: Rules) -> News {
+        let mut news = News::default();
+        while let Some((sent, answer)) = self.in_flight.try_answer() {
+            news.is_any = true;
+            news.is_contended |= self.take_in(&sent, answer, now, rules);
+        }
+        self.end = self.end.map(|end| end.before(step));
         news
     }
 

@@ -163,6 +163,19 @@ impl Standing {
         }
     }
 
+    /// The clock of node number `index` went ahead by at most `step`. Returns who has to know that the lock is held for a
+    /// shorter time.
+    pub(super) fn shorten(&mut self, index: usize, step: Duration, now: Instant) -> Vec<(u64, Waker)> {
+        let before = self.held_until();
+        if let Some(node) = self.nodes.get_mut(index) {
+            let news = node.shorten(step, now, self.terms.rules);
+            if news.is_contended {
+                self.contended_since.get_or_insert(now);
+            }
+        }
+        if self.held_until() < before { self.watchers.take() } else { Vec::new() }
+    }
+
     /// Takes note of the connections: one that is new has lost what its node told in the meantime.
     pub(super) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {
         for (node, epoch) in self.nodes.iter_mut().zip(epochs) {

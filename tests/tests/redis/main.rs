@@ -9,6 +9,8 @@
 
 mod again;
 mod cancel;
+#[cfg(target_os = "linux")]
+mod clock_steps;
 mod ended;
 mod exclusion;
 mod exit_paths;

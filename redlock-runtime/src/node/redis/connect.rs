@@ -5,6 +5,7 @@ use super::courier::Courier;
 use super::endpoint::Endpoint;
 use super::link::Link;
 use super::prepare::prepare;
+use super::server::Server;
 use super::socket;
 use crate::error::NodeError;
 use crate::node::{Deliver, Environment};
@@ -19,7 +20,11 @@ use std::sync::Arc;
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub(super) async fn connect(endpoint: &Endpoint, environment: &Environment) -> Result<(Arc<Link>, Courier), NodeError> {
+pub(super) async fn connect(
+    endpoint: &Endpoint,
+    server: &Arc<Server>,
+    environment: &Environment,
+) -> Result<(Arc<Link>, Courier), NodeError> {
     let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
         // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
@@ -28,7 +33,7 @@ pub(super) async fn connect(endpoint: &Endpoint, environment: &Environment) -> R
         }
         connection => (connection?, ProtocolVersion::RESP3),
     };
-    prepare(connection, protocol == ProtocolVersion::RESP3, endpoint.label(), environment).await
+    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
 }
 
 pub(super) enum Failure {

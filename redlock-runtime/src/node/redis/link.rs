@@ -1,13 +1,15 @@
 //! One live connection: commands to wire format, answers to whoever asked.
 
-use super::answer::{answer, is_script_lost, refused};
+use super::answer::{answer, is_script_lost, refused, server_time};
 use super::outbox::{Asked, Outbox, Question};
 use super::script::{Scripts, millis};
+use super::server::Server;
 use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::wakeup::channel;
 use crate::node::{Answer, Command, Environment, Pending, Reply, Verb};
 use redis::{Cmd, RedisError, Value};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ pub(super) struct Link {
     /// What the server grants when asked before that proves nothing: it may have granted it to another before it was
     /// restarted.
     abstains_until: Option<Instant>,
+    server: Arc<Server>,
     environment: Environment,
 }
 
@@ -28,15 +31,16 @@ impl Link {
         scripts: Scripts,
         has_pushes: bool,
         abstains_until: Option<Instant>,
+        server: Arc<Server>,
         environment: Environment,
     ) -> Self {
         let (outbox, is_listening) = (Outbox::default(), AtomicBool::new(false));
-        Self { outbox, scripts, has_pushes, is_listening, abstains_until, environment }
+        Self { outbox, scripts, has_pushes, is_listening, abstains_until, server, environment }
     }
 
     /// For how much longer the server does not count, if so.
     pub(super) fn abstains_for(&self) -> Option<Duration> {
-        let left = self.abstains_until?.since(self.environment.servers.clock.now());
+        let left = self.abstains_until?.since(self.server.now());
         (!left.is_zero()).then_some(left)
     }
 
@@ -52,7 +56,9 @@ impl Link {
     pub(super) fn send(&self, command: Command) -> Pending {
         let script = self.scripts.of(command.verb);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
-        self.outbox.put(command, wire, self.abstains_until.map(|_| self.environment.servers.clock.now()))
+        // Where nobody wants it, it is not worth a look at the clock.
+        let is_timed = self.abstains_until.is_some() || matches!(command.verb, Verb::Extend { .. });
+        self.outbox.put(command, wire, is_timed.then(|| self.server.now()))
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -76,6 +82,10 @@ impl Link {
                 let (answer, seen) = answer(question.command.verb, &value);
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
+                }
+                // Before the answer: it proves something about the time after a step.
+                if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
+                    self.server.told(time, sent);
                 }
                 let answer = self.worth(answer, question.sent);
                 question.answer(answer);

@@ -11,6 +11,7 @@ mod outbox;
 mod prepare;
 mod queue_name;
 mod script;
+mod server;
 mod socket;
 mod subscriber;
 mod supervisor;
@@ -21,6 +22,7 @@ mod tls;
 
 use self::endpoint::Endpoint;
 use self::link::Link;
+use self::server::Server;
 use self::supervisor::Supervised;
 use crate::changes;
 use crate::error::NodeError;
@@ -41,6 +43,7 @@ pub(crate) struct RedisNode {
 /// What the tasks of the connections write and the callers read.
 struct Shared {
     environment: Environment,
+    server: Arc<Server>,
     state: RwLock<State>,
     /// How many connections there have been.
     epoch: AtomicU64,
@@ -59,7 +62,7 @@ enum State {
 impl RedisNode {
     /// Starts to connect to `endpoint` on `runtime`.
     pub(crate) fn start(endpoint: Endpoint, environment: Environment, runtime: &Handle) -> Arc<Self> {
-        let (shared, endpoint) = (Arc::new(Shared::new(environment)), Arc::new(endpoint));
+        let (shared, endpoint) = (Arc::new(Shared::new(endpoint.label(), environment)), Arc::new(endpoint));
         let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&shared)));
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&shared));
         let tasks = [runtime.spawn(supervisor).abort_handle(), runtime.spawn(subscriber).abort_handle()];
@@ -127,8 +130,9 @@ impl fmt::Debug for RedisNode {
 }
 
 impl Shared {
-    fn new(environment: Environment) -> Self {
+    fn new(address: &str, environment: Environment) -> Self {
         Self {
+            server: Arc::new(Server::new(address, Arc::clone(&environment.servers))),
             environment,
             state: RwLock::new(State::Starting),
             epoch: AtomicU64::new(0),

@@ -1,11 +1,12 @@
 //! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
 
-use super::answer::refused;
+use super::answer::{refused, time_of};
 use super::connect::Driver;
 use super::courier::Courier;
 use super::info::Info;
 use super::link::Link;
 use super::script::Scripts;
+use super::server::Server;
 use crate::error::NodeError;
 use crate::node::Environment;
 use redis::aio::MultiplexedConnection;
@@ -18,16 +19,15 @@ use std::task::Poll;
 
 const FSYNC: &str = "appendfsync";
 
-/// `address` is that of the server.
-///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::SameServer`] when it counts already.
 pub(super) async fn prepare(
     (mut connection, mut driver): (MultiplexedConnection, Driver),
     has_pushes: bool,
-    address: &str,
+    server: &Arc<Server>,
     environment: &Environment,
 ) -> Result<(Arc<Link>, Courier), NodeError> {
+    let sent = server.now();
     let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
     let mut digest = || digest(answers.next());
     let scripts = Scripts::loaded([digest()?, digest()?, digest()?, digest()?]);
@@ -37,8 +37,11 @@ pub(super) async fn prepare(
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
-    let abstains_until = environment.servers.connected(address, identity)?;
-    let link = Arc::new(Link::new(scripts, has_pushes, abstains_until, environment.clone()));
+    if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
+        server.told(time, sent);
+    }
+    let abstains_until = server.connected(identity)?;
+    let link = Arc::new(Link::new(scripts, has_pushes, abstains_until, Arc::clone(server), environment.clone()));
     Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
 }
 
@@ -50,6 +53,7 @@ fn questions(environment: &Environment) -> Pipeline {
     pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
     pipeline.cmd("INFO");
     pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
+    pipeline.cmd("TIME");
     pipeline
 }
 

@@ -12,7 +12,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
     let shared = &supervised.0;
     let mut backoff = Backoff::new();
     loop {
-        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &shared.environment)).await {
+        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &shared.server, &shared.environment)).await {
             Ok(Ok((link, courier))) => {
                 tracing::debug!(node = endpoint.label(), has_pushes = link.has_pushes(), "connected");
                 if let Some(left) = link.abstains_for() {
@@ -28,7 +28,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                 courier.await;
                 // Before anything else: callers must not go on sending into the void.
                 shared.down(NodeError::Unreachable("the connection broke".into()));
-                shared.environment.servers.disconnected(endpoint.label());
+                shared.server.disconnected();
                 tracing::warn!(node = endpoint.label(), "the connection broke");
             }
             Ok(Err(error @ NodeError::SameServer(_))) => {
