@@ -184,6 +184,8 @@ pub enum NodeError {
     /// The node was restarted without its data, and does not count for this much longer; see
     /// [`AfterRestart`](crate::AfterRestart).
     Abstains(Duration),
+    /// The node is a replica of another server: it takes no locks, or loses them.
+    Replica,
     /// The node is the same server as another one, whose address this is: its vote must not count twice.
     SameServer(Box<str>),
 }
@@ -203,6 +205,7 @@ impl fmt::Display for NodeError {
             Self::Abstains(left) => {
                 write!(f, "was restarted, may have forgotten locks and does not count for another {left:.1?}")
             }
+            Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
             Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),
         }
     }

@@ -25,6 +25,7 @@
 mod acquire;
 mod after_restart;
 mod changes;
+mod check;
 mod clock;
 mod clock_steps;
 mod detached;
@@ -54,6 +55,7 @@ mod wake_ups;
 mod watchdog;
 
 pub use self::after_restart::AfterRestart;
+pub use self::check::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence};
 pub use self::detached::DetachedLock;
 pub use self::error::{LockError, NodeError, NodeFailure};
 pub use self::from_lock_error::FromLockError;

@@ -138,6 +138,13 @@ impl Core {
         }
     }
 
+    /// Waits until every first connection has ended one way or the other, for two seconds at most.
+    pub(crate) async fn heard_of_all(&self) {
+        let all = changes::until(&self.changed, || self.count(|status| *status == Status::Starting) == 0);
+        // Who is late has no connection.
+        let _ = tokio::time::timeout(FIRST_CONNECTIONS, all).await;
+    }
+
     /// Waits until enough nodes are connected.
     pub(crate) async fn up(&self) {
         changes::until(&self.changed, || self.is_up()).await;

@@ -14,6 +14,7 @@ pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Notice, Reply, S
 pub(crate) use self::pending::Pending;
 pub(crate) use self::server_clock::ServerClock;
 pub(crate) use self::servers::{Identity, Servers};
+use crate::check::NodeReport;
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
@@ -21,6 +22,7 @@ use crate::token::ManagerId;
 use crate::token_clock::TokenClock;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A node, whatever it is made of.
@@ -97,6 +99,14 @@ impl Node {
     pub(crate) fn listen(&self) {
         if let Self::Redis(node) = self {
             node.listen();
+        }
+    }
+
+    /// What the node is like, found out in `patience` at the most.
+    pub(crate) async fn report(&self, patience: Duration) -> NodeReport {
+        match self {
+            Self::Redis(node) => node.report(patience).await,
+            Self::Memory(_) => NodeReport::in_memory(self.label()),
         }
     }
 

@@ -75,6 +75,10 @@ impl Reclaim {
         &self.ledger
     }
 
+    pub(crate) const fn node(&self) -> &Node {
+        &self.node
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.node.status()
     }

@@ -9,6 +9,7 @@
 
 mod again;
 mod cancel;
+mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
 mod ended;

@@ -21,7 +21,7 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
 /// Times stand at the end of an array, if at all: that of the server, then that of a token.
 fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
     match parts {
-        [parts @ .., Value::BulkString(time)] if time.starts_with(b"@") => (parts, None),
+        [parts @ .., Value::BulkString(time)] if time.starts_with(b"@") => (parted(parts).0, None),
         [parts @ .., Value::BulkString(seen)] => (parted(parts).0, str::from_utf8(seen).ok().and_then(token::time)),
         parts => (parts, None),
     }
@@ -30,12 +30,11 @@ fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
 /// The time of the server in an answer, since 1970.
 pub(super) fn server_time(value: &Value) -> Option<Duration> {
     let Value::Array(parts) = value else { return None };
-    let time = parts.iter().rev().find_map(|part| match part {
-        Value::BulkString(part) => part.strip_prefix(b"@"),
-        _ => None,
-    });
-    let (seconds, micros) = str::from_utf8(time?).ok()?.split_once('.')?;
-    time_of([seconds, micros])
+    parts.iter().find_map(|part| {
+        let Value::BulkString(part) = part else { return None };
+        let (seconds, micros) = str::from_utf8(part).ok()?.strip_prefix('@')?.split_once('.')?;
+        time_of([seconds, micros])
+    })
 }
 
 /// The two parts of the answer to `TIME`.
@@ -153,6 +152,8 @@ mod tests {
             (vec![server("@7.42"), token()], seen, time),
             (vec![server("@"), token()], seen, None),
             (vec![server("@7.x")], None, None),
+            // A holder that another program has made up.
+            (vec![server("@7.42"), server("@@@@@@@@@@@@@@@@@@")], None, time),
             (vec![], None, None),
         ];
         for (times, seen, time) in table {

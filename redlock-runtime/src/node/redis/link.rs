@@ -19,6 +19,8 @@ pub(super) struct Link {
     /// Whether wake-ups can come on this connection: it speaks RESP3.
     has_pushes: bool,
     is_listening: AtomicBool,
+    /// Whether this user may not subscribe.
+    is_refused: AtomicBool,
     /// What the server grants when asked before that proves nothing: it may have granted it to another before it was
     /// restarted.
     abstains_until: Option<Instant>,
@@ -34,8 +36,9 @@ impl Link {
         server: Arc<Server>,
         environment: Environment,
     ) -> Self {
-        let (outbox, is_listening) = (Outbox::default(), AtomicBool::new(false));
-        Self { outbox, scripts, has_pushes, is_listening, abstains_until, server, environment }
+        let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
+        let outbox = Outbox::default();
+        Self { outbox, scripts, has_pushes, is_listening, is_refused, abstains_until, server, environment }
     }
 
     /// For how much longer the server does not count, if so.
@@ -50,6 +53,18 @@ impl Link {
 
     pub(super) fn is_listening(&self) -> bool {
         self.is_listening.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Acquire)
+    }
+
+    /// Asks something about the server.
+    pub(super) fn probe(&self, words: &[&str]) -> impl Future<Output = Result<Value, NodeError>> + use<> {
+        let mut wire = Cmd::new();
+        wire.arg(words);
+        let answer = self.outbox.probe(wire);
+        async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
     }
 
     /// Puts `command` into the order of the connection before it returns.
@@ -73,6 +88,10 @@ impl Link {
         match asked {
             Asked::Question(question) => self.replied(question, value.extract_error()),
             Asked::Subscription => self.subscribed(value.extract_error()),
+            Asked::Probe(answer) => {
+                // Whoever asked may be gone.
+                let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
+            }
         }
     }
 
@@ -129,6 +148,8 @@ impl Link {
             Err(error) => {
                 let error = refused(&error);
                 tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+                self.is_refused.store(true, Ordering::Release);
+                self.environment.changed.notify_waiters();
             }
         }
     }

@@ -10,6 +10,7 @@ mod link;
 mod outbox;
 mod prepare;
 mod queue_name;
+mod report;
 mod script;
 mod server;
 mod socket;

@@ -6,7 +6,7 @@
 use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::{Answer, Command, Pending, Verb};
-use redis::Cmd;
+use redis::{Cmd, Value};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -32,6 +32,8 @@ pub(super) struct Outgoing {
 pub(super) enum Asked {
     Question(Question),
     Subscription,
+    /// About the server, and not about a lock.
+    Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
 
 /// A command, and where its answer goes.
@@ -89,6 +91,17 @@ impl Outbox {
         let mut gathered = self.gathered();
         gathered.courier = Some(cx.waker().clone());
         mem::take(&mut gathered.commands)
+    }
+
+    /// Puts any command into the order of the connection.
+    pub(super) fn probe(&self, wire: Cmd) -> oneshot::Receiver<Result<Value, NodeError>> {
+        let (answer, pending) = oneshot::channel();
+        let gathered = self.gathered();
+        // When it is closed, nobody will answer, and the receiver learns of it.
+        if !gathered.is_closed {
+            Self::put_into(gathered, Outgoing { wire, asked: Asked::Probe(answer) });
+        }
+        pending
     }
 
     /// Ends it: commands that were not sent are answered, and there will be no others.
@@ -151,7 +164,7 @@ mod tests {
         let taken = outbox.take(&Context::from_waker(Waker::noop()));
         let questions = taken.into_iter().filter_map(|outgoing| match outgoing.asked {
             Asked::Question(question) => Some(question),
-            Asked::Subscription => None,
+            Asked::Subscription | Asked::Probe(_) => None,
         });
         questions.collect()
     }
