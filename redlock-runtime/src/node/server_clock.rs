@@ -97,7 +97,7 @@ mod tests {
             (
                 "a step behind a slow answer",
                 &[(0, 0, 1), (3000, 1000, 9000), (14_000, 9000, 9001)],
-                &[None, None, Some(5172)],
+                &[None, None, Some(5095)],
             ),
             ("too small", &[(0, 0, 1), (1011, 1000, 1001)], &[None; 2]),
         ];

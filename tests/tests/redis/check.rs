@@ -129,11 +129,11 @@ async fn silent_dead_and_restarted_nodes_hold_it_up_for_a_moment_only() {
 #[tokio::test]
 async fn a_wrong_clock_is_measured() {
     let server = RedisServer::builder().own_clock().start().await;
-    for (seconds, expected) in [(90, "1.5 minutes ahead"), (-90, "behind")] {
+    for seconds in [90, -90] {
         server.set_clock(seconds);
         let report = builder([server.url()]).build().unwrap().check().await;
         let clock = report.nodes[0].clock.unwrap();
-        assert_eq!(clock.is_ahead, seconds > 0, "{expected}");
+        assert_eq!(clock.is_ahead, seconds > 0, "{clock}");
         assert!(
             clock.offset.abs_diff(Duration::from_secs(90)) <= clock.uncertainty + Duration::from_millis(100),
             "{clock}"
