@@ -15,6 +15,8 @@ use tokio::time::timeout;
 
 /// The least time between two looks at a lease that is about to run out.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+/// The most: whoever has the lock by then may have taken it for less time than the one before.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 /// # Cancel safety
 /// Dropped at any await, it leaves nothing behind: the [`Seat`] and the [`Ticket`] see to that.
@@ -23,7 +25,11 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Se
     call.may_start().await?;
     let seat = match LocalQueue::enter(core, &call.key, call.ttl, call.wait != Wait::None, call.begun) {
         Entered::First(seat) => seat,
-        Entered::Behind(ticket) => call.stand_in_line(ticket).await?,
+        Entered::Behind(ticket) => {
+            // Who has the lock passes it on here until it hears of others: so it must be able to hear.
+            core.listen();
+            call.stand_in_line(ticket).await?
+        }
         Entered::Taken => return Err(call.contended()),
     };
     let seat = call.obtain(seat).await?;
@@ -87,7 +93,7 @@ impl<'c> Call<'c> {
     async fn stand_in_line(&self, mut ticket: Ticket) -> Result<Seat, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
-            let lease = self.core.local.lease_left(&self.key).unwrap_or(self.ttl).max(SHORTEST_LOOK);
+            let lease = self.core.local.lease_left(&self.key).unwrap_or(self.ttl).clamp(SHORTEST_LOOK, LONGEST_LOOK);
             if let Ok(seat) = timeout(lease.min(left), &mut ticket).await {
                 return seat.map_err(|Ended| LockError::Closed);
             }

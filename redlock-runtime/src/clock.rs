@@ -34,6 +34,13 @@ impl Instant {
         Self(NonZeroU64::MIN.saturating_add((self.0.get() - 1).saturating_sub(nanos(duration))))
     }
 
+    /// What a clock shows that has run too fast by `ppm` parts in a million since the origin.
+    #[cfg(test)]
+    pub(crate) fn drifted(self, ppm: i32) -> Self {
+        let error = self.since_origin() / 1_000_000 * ppm.unsigned_abs();
+        Self::from_origin(if ppm < 0 { self.since_origin().saturating_sub(error) } else { self.since_origin() + error })
+    }
+
     /// The point `duration` later; stays at the end of time when that is out of range.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
@@ -53,6 +60,9 @@ pub(crate) enum Clock {
     /// The tokio clock, which stands still under `tokio::time::pause` and jumps with `advance`:
     /// the clock of the embedded memory node, so that tests run in virtual time.
     Tokio { origin: tokio::time::Instant },
+    /// The tokio clock with an error: too fast by `ppm` parts in a million.
+    #[cfg(test)]
+    Drifting { origin: tokio::time::Instant, ppm: i32 },
 }
 
 impl Clock {
@@ -67,6 +77,8 @@ impl Clock {
             Self::Tokio { origin } => {
                 Instant::from_origin(tokio::time::Instant::now().saturating_duration_since(origin))
             }
+            #[cfg(test)]
+            Self::Drifting { origin, ppm } => Self::Tokio { origin }.now().drifted(ppm),
         }
     }
 }

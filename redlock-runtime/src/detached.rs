@@ -105,7 +105,7 @@ mod tests {
     fn the_text_keeps_everything() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         for key in ["order:7", "two words", " ", "{order}\n9", ""] {
-            let detached = DetachedLock::new(key.into(), token, Duration::from_millis(30_000));
+            let detached = DetachedLock::new(key.into(), token, Duration::from_secs(30));
             assert_eq!(detached.to_string().parse::<DetachedLock>().unwrap(), detached);
         }
     }

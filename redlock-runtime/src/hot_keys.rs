@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::key::LockKey;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -15,12 +15,16 @@ const SLOTS: usize = 1024;
 pub(crate) struct HotKeys {
     /// Until when the keys of a slot are hot, in milliseconds of the clock.
     slots: Box<[AtomicU64]>,
-    hasher: RandomState,
+    /// Without a random seed: whoever can choose keys that meet in a slot gains nothing, and a run can be repeated.
+    hasher: BuildHasherDefault<DefaultHasher>,
 }
 
 impl HotKeys {
     pub(crate) fn new() -> Self {
-        Self { slots: std::iter::repeat_with(AtomicU64::default).take(SLOTS).collect(), hasher: RandomState::new() }
+        Self {
+            slots: std::iter::repeat_with(AtomicU64::default).take(SLOTS).collect(),
+            hasher: BuildHasherDefault::default(),
+        }
     }
 
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {

@@ -49,6 +49,8 @@ mod quorum;
 mod reclaim;
 mod rules;
 mod shared;
+#[cfg(test)]
+mod simulation;
 mod token;
 mod token_clock;
 mod wake_ups;

@@ -3,7 +3,6 @@
 //! All of them apply, always. Only a simulation can switch one off, to prove that it would be missed.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "those of the nodes are for the simulated ones"))]
 pub(crate) enum Rule {
     /// New tokens are later than every token that a node has told of: otherwise a slow clock is always served first.
     TokensFollowTheLatest,
@@ -47,6 +46,11 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    pub(crate) const ALL: Self = Self {
+        #[cfg(test)]
+        without: None,
+    };
+
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "in a simulation it says which one is off")]
     pub(crate) const fn apply(self, _: Rule) -> bool {

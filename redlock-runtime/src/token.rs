@@ -14,6 +14,12 @@ impl ManagerId {
     pub(crate) fn random() -> Self {
         Self(Uuid::now_v7())
     }
+
+    /// The same one at every run.
+    #[cfg(test)]
+    pub(crate) const fn numbered(number: u128) -> Self {
+        Self(Uuid::from_u128(number))
+    }
 }
 
 impl fmt::Display for ManagerId {

@@ -6,6 +6,7 @@
 //! Source: Kulkarni et al., "Logical Physical Clocks", 2014. Here the logical part counts on into the physical one.
 
 use crate::clock::Clock;
+use crate::rules::{Rule, Rules};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -38,6 +39,7 @@ impl TokenTime {
 pub(crate) struct TokenClock {
     clock: Clock,
     latest: AtomicU64,
+    rules: Rules,
     #[cfg(test)]
     skew_ms: i64,
 }
@@ -48,6 +50,7 @@ impl TokenClock {
         Self {
             clock,
             latest: AtomicU64::new(0),
+            rules: Rules::ALL,
             #[cfg(test)]
             skew_ms: 0,
         }
@@ -57,6 +60,11 @@ impl TokenClock {
     #[cfg(test)]
     pub(crate) const fn skewed(clock: Clock, skew_ms: i64) -> Self {
         Self { skew_ms, ..Self::new(clock) }
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn following(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// The next time: that of the wall clock, or just after the latest time known when that is not behind it.
@@ -70,7 +78,9 @@ impl TokenClock {
 
     /// No time that is given out from now on is before `seen`.
     pub(crate) fn observe(&self, seen: TokenTime) {
-        self.latest.fetch_max(seen.0, Ordering::Relaxed);
+        if self.rules.apply(Rule::TokensFollowTheLatest) {
+            self.latest.fetch_max(seen.0, Ordering::Relaxed);
+        }
     }
 
     #[cfg(not(test))]
@@ -89,6 +99,8 @@ fn wall_ms(clock: Clock) -> u64 {
     static VIRTUAL_ORIGIN: OnceLock<u64> = OnceLock::new();
     match clock {
         Clock::Boot => since_1970_ms(),
+        #[cfg(test)]
+        Clock::Drifting { .. } => VIRTUAL_ORIGIN.get_or_init(since_1970_ms) + millis(clock.now().since_origin()),
         Clock::Tokio { .. } => VIRTUAL_ORIGIN.get_or_init(since_1970_ms) + millis(clock.now().since_origin()),
     }
 }

@@ -133,14 +133,10 @@ pub(super) fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<
     Ok(())
 }
 
-/// `false` is what happens: nothing renews a lease, and the body is stopped at its end.
 pub(super) fn read_renew(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(value) = input.parse::<LitBool>() else {
         return Err(input.error("`renew` is `true` or `false`"));
     };
-    if value.value {
-        return refuse(&value, "`renew = true` is not available yet: choose a `ttl` that is long enough for the body");
-    }
     args.renew = Some(value.value);
     Ok(())
 }
@@ -150,8 +146,9 @@ pub(super) fn read_max_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Res
     Ok(())
 }
 
-pub(super) fn read_min_hold(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    some_time("min_hold", input).map(drop)
+pub(super) fn read_min_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+    args.min_hold = Some(some_time("min_hold", input)?);
+    Ok(())
 }
 
 fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {

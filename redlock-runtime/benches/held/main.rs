@@ -2,7 +2,12 @@
 //! it is renewed.
 //!
 //! `cargo bench -p redlock-runtime --bench held` prints the table and writes it to `benches/held.md`.
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a benchmark that cannot run should say so and stop"
+)]
 
 mod check;
 #[path = "../common/percentile.rs"]

@@ -56,7 +56,7 @@ async fn cpu_during(server: &RedisServer, window: Duration) -> (f64, u64) {
     let renewals = server.inspect().calls("pexpire").await;
     let (begun, used) = (Instant::now(), cpu_time());
     sleep(window).await;
-    let of_a_core = (cpu_time() - used).as_secs_f64() / begun.elapsed().as_secs_f64();
+    let of_a_core = cpu_time().saturating_sub(used).as_secs_f64() / begun.elapsed().as_secs_f64();
     (of_a_core, server.inspect().calls("pexpire").await - renewals)
 }
 

@@ -67,6 +67,7 @@ pub struct ClockOffset {
 
 /// What a node can do, and its user may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission or a feature of its own")]
 #[non_exhaustive]
 pub struct Capabilities {
     /// It has taken the scripts. Nothing works without.

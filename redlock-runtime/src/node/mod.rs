@@ -8,7 +8,7 @@ mod pending;
 pub(crate) mod redis;
 mod server_clock;
 mod servers;
-mod wakeup;
+pub(crate) mod wakeup;
 
 pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::Pending;
@@ -18,6 +18,8 @@ use crate::check::NodeReport;
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
+#[cfg(test)]
+use crate::simulation::SimulatedNode;
 use crate::token::ManagerId;
 use crate::token_clock::TokenClock;
 use std::fmt;
@@ -30,6 +32,8 @@ use tokio::sync::Notify;
 pub(crate) enum Node {
     Redis(Arc<RedisNode>),
     Memory(Arc<MemoryNode>),
+    #[cfg(test)]
+    Simulated(Arc<SimulatedNode>),
 }
 
 /// Whether a node can be asked.
@@ -59,6 +63,8 @@ impl Node {
         match self {
             Self::Redis(node) => node.send(command),
             Self::Memory(node) => Pending::answered(Ok(node.execute(&command))),
+            #[cfg(test)]
+            Self::Simulated(node) => node.send(command),
         }
     }
 
@@ -66,13 +72,18 @@ impl Node {
         match self {
             Self::Redis(node) => node.status(),
             Self::Memory(_) => Status::Up,
+            #[cfg(test)]
+            Self::Simulated(node) => node.status(),
         }
     }
 
     /// Waits until the node can be asked.
     pub(crate) async fn up(&self) {
-        if let Self::Redis(node) = self {
-            node.up().await;
+        match self {
+            Self::Redis(node) => node.up().await,
+            Self::Memory(_) => {}
+            #[cfg(test)]
+            Self::Simulated(node) => node.up().await,
         }
     }
 
@@ -81,6 +92,8 @@ impl Node {
         match self {
             Self::Redis(node) => node.label(),
             Self::Memory(_) => "memory",
+            #[cfg(test)]
+            Self::Simulated(node) => node.label(),
         }
     }
 
@@ -92,13 +105,18 @@ impl Node {
         match self {
             Self::Redis(node) => node.epoch(),
             Self::Memory(_) => 0,
+            #[cfg(test)]
+            Self::Simulated(node) => node.epoch(),
         }
     }
 
     /// Opens the channel for wake-ups, once and for all connections to come: before any command that is sent later.
     pub(crate) fn listen(&self) {
-        if let Self::Redis(node) = self {
-            node.listen();
+        match self {
+            Self::Redis(node) => node.listen(),
+            Self::Memory(_) => {}
+            #[cfg(test)]
+            Self::Simulated(node) => node.listen(),
         }
     }
 
@@ -107,6 +125,8 @@ impl Node {
         match self {
             Self::Redis(node) => node.report(patience).await,
             Self::Memory(_) => NodeReport::in_memory(self.label()),
+            #[cfg(test)]
+            Self::Simulated(_) => NodeReport::unknown(self.label()),
         }
     }
 
@@ -116,6 +136,8 @@ impl Node {
             Self::Redis(node) => node.is_listening(),
             // It has none: all who wait for it wait in the line of this process.
             Self::Memory(_) => true,
+            #[cfg(test)]
+            Self::Simulated(node) => node.is_listening(),
         }
     }
 }

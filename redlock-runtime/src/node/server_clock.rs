@@ -32,7 +32,7 @@ impl ServerClock {
     /// When its clock has gone ahead by more than drift can explain, the result is by how much at the most.
     pub(crate) fn observe(&mut self, time: Duration, sent: Instant, received: Instant) -> Option<Duration> {
         let now = Offset::between(time, sent, received);
-        let Some(last) = self.last.replace(now) else { return None };
+        let last = self.last.replace(now)?;
         let last = last.widened(micros(lease::drift(sent.since(last.seen), self.drift_factor)));
         if last.most < now.least {
             return u64::try_from(now.most.saturating_sub(last.least)).ok().map(Duration::from_micros);

@@ -6,6 +6,8 @@ mod leaving;
 mod node;
 mod standing;
 mod tenure;
+#[cfg(test)]
+mod tests;
 mod trace;
 mod waiting;
 mod watchers;

@@ -153,7 +153,8 @@ impl NodeStanding {
             }
             Reply::Held | Reply::NotOwner => {
                 self.trace = if self.trace == Trace::Queue { Trace::Queue } else { Trace::None };
-                self.not_ours((reply == Reply::NotOwner).then_some(now));
+                // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
+                self.not_ours(if reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
             Reply::Released => {}
         }
@@ -254,8 +255,9 @@ impl NodeStanding {
     }
 
     /// Until when the node provably holds the lock for us.
-    pub(super) fn end(&self) -> Option<Instant> {
-        self.end.filter(|_| !self.is_tainted && !self.is_yielding())
+    pub(super) fn end(&self, rules: Rules) -> Option<Instant> {
+        let is_void = self.is_yielding() && rules.apply(Rule::YieldVoids);
+        self.end.filter(|_| !self.is_tainted && !is_void)
     }
 
     /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`.
@@ -288,9 +290,10 @@ impl NodeStanding {
         !self.is_tainted && !self.is_yielding() && self.in_flight.len() < MOST_IN_FLIGHT
     }
 
-    /// When there is something to do at this node, if no answer and no wake-up comes before.
-    pub(super) fn next_event(&self, now: Instant, patience: Duration) -> Option<Instant> {
-        let recheck = self.recheck_at.filter(|_| self.is_open() && !self.is_asking());
+    /// When there is something to do at this node, if no answer and no wake-up comes before. `asks`: it would be asked
+    /// for the lock when that is due.
+    pub(super) fn next_event(&self, now: Instant, patience: Duration, asks: bool) -> Option<Instant> {
+        let recheck = self.recheck_at.filter(|_| asks && self.is_open() && !self.is_asking());
         let late = self.late_at(patience).filter(|late| now < *late);
         let again = self.extended_at.map(|at| at.after(patience)).filter(|at| now < *at);
         [recheck, late, again].into_iter().flatten().min()

@@ -235,7 +235,9 @@ impl Standing {
         let wants_extension = || node.wants_extension(now, self.terms.useful_from(now), self.terms.node_timeout);
         match self.phase {
             // A claim that came late: the others have made a majority without it.
-            Phase::Holding => (node.end().is_none() && wants_extension()).then_some(Verb::Extend { ttl }),
+            Phase::Holding => {
+                (node.end(self.terms.rules).is_none() && wants_extension()).then_some(Verb::Extend { ttl })
+            }
             Phase::Waiting if self.votes(now) >= self.terms.quorum.needed => {
                 wants_extension().then_some(Verb::Extend { ttl })
             }
@@ -269,13 +271,15 @@ impl Standing {
 
     /// When there is something to do, if no answer and no wake-up comes before.
     pub(super) fn next_event(&self, now: Instant) -> Instant {
-        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout));
+        // Votes that are being confirmed leave nothing to ask for.
+        let asks = self.votes(now) < self.terms.quorum.needed;
+        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout, asks));
         nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
     }
 
     /// The moment until which enough nodes provably hold the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
-        lease::valid_until(&self.nodes.iter().filter_map(NodeStanding::end), self.terms.quorum)
+        lease::valid_until(&self.nodes.iter().filter_map(|node| node.end(self.terms.rules)), self.terms.quorum)
     }
 
     /// The moment until which the present call has the lock.

@@ -61,10 +61,22 @@ impl Settings {
         self
     }
 
+    /// `max_hold = literal`, in milliseconds.
+    #[must_use]
+    pub const fn max_hold_millis(self, longest: u64) -> Self {
+        self.max_hold(Duration::from_millis(longest))
+    }
+
     /// `min_hold = expression`
     #[must_use]
     pub const fn min_hold(mut self, least: Duration) -> Self {
         self.hold.min_hold = Some(least);
         self
+    }
+
+    /// `min_hold = literal`, in milliseconds.
+    #[must_use]
+    pub const fn min_hold_millis(self, least: u64) -> Self {
+        self.min_hold(Duration::from_millis(least))
     }
 }

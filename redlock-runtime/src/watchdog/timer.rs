@@ -18,10 +18,7 @@ impl Timer {
         Self {
             clock,
             #[cfg(any(target_os = "linux", target_os = "android"))]
-            boot: match clock {
-                Clock::Boot => boot::BootTimer::new().ok(),
-                Clock::Tokio { .. } => None,
-            },
+            boot: matches!(clock, Clock::Boot).then(boot::BootTimer::new).and_then(Result::ok),
         }
     }
 

@@ -23,6 +23,7 @@ pub struct Builder {
 }
 
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct Settings {
     pub(super) password: Option<String>,
     user: Option<(String, String)>,

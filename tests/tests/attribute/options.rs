@@ -1,7 +1,8 @@
 //! What each option does.
+#![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use crate::is_free;
-use redlock_runtime::{FromLockError, LockError, LockManager, Wait, distributed_lock};
+use redlock_runtime::{FromLockError, LockError, LockManager, LossCause, Wait, distributed_lock};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -35,14 +36,18 @@ impl Times {
     }
 
     never_ends! { (self, seconds, lease):
-        ttl_seconds(ttl = 30);
-        ttl_quoted(ttl = "1m30s");
-        ttl_with_unit(ttl = 500ms);
-        ttl_constant(ttl = LEASE);
-        ttl_associated(ttl = Self::LEASE);
-        ttl_expression(ttl = Duration::from_secs(seconds));
-        ttl_argument(ttl = lease);
-        ttl_method(ttl = self.lease());
+        ttl_seconds(ttl = 30, renew = false);
+        ttl_quoted(ttl = "1m30s", renew = false);
+        ttl_with_unit(ttl = 500ms, renew = false);
+        ttl_constant(ttl = LEASE, renew = false);
+        ttl_associated(ttl = Self::LEASE, renew = false);
+        ttl_expression(ttl = Duration::from_secs(seconds), renew = false);
+        ttl_argument(ttl = lease, renew = false);
+        ttl_method(ttl = self.lease(), renew = false);
+        max_hold_seconds(max_hold = 40);
+        max_hold_with_unit(ttl = 500ms, max_hold = 250ms, renew = true);
+        max_hold_constant(max_hold = LEASE);
+        max_hold_expression(max_hold = Duration::from_secs(seconds));
         wait_seconds(wait = 4);
         wait_quoted(wait = "1m");
         wait_constant(wait = LEASE);
@@ -73,6 +78,50 @@ async fn the_ttl_is_the_lease() {
         ttl_seconds: 30_000, ttl_quoted: 90_000, ttl_with_unit: 500, ttl_constant: 2000, ttl_associated: 3000,
         ttl_expression: 7000, ttl_argument: 4000, ttl_method: 6000
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_hold_bounds_the_body() {
+    let manager = LockManager::in_memory();
+    let t = Times { lease: LEASE };
+    macro_rules! lasts {
+        ($($name:ident: $expected:expr),*) => {$(
+            let started = Instant::now();
+            let error = manager.scope(t.$name(7, LEASE)).await.unwrap_err();
+            let (elapsed, expected) = (started.elapsed(), Duration::from_millis($expected));
+            let is_limit = matches!(error, LockError::Lost { cause: LossCause::MaxHold, .. });
+            assert!(is_limit, "{}: {error}", stringify!($name));
+            assert!(elapsed.abs_diff(expected) <= Duration::from_millis(1), "{}: {elapsed:?}", stringify!($name));
+        )*};
+    }
+    lasts!(max_hold_seconds: 40_000, max_hold_with_unit: 250, max_hold_constant: 2000, max_hold_expression: 7000);
+}
+
+#[distributed_lock(key = "window", min_hold = 1h, ttl = 1, wait = none)]
+async fn once_per_hour() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn min_hold_keeps_the_key_taken() {
+    let manager = LockManager::in_memory();
+    for _ in 0..2 {
+        manager.scope(once_per_hour()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(3590)).await;
+        assert!(manager.scope(once_per_hour()).await.unwrap_err().is_contended());
+        tokio::time::sleep(Duration::from_secs(11)).await;
+    }
+}
+
+#[distributed_lock(key = "renewed", ttl = 100ms)]
+async fn takes_an_hour() -> Result<(), LockError> {
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_may_take_longer_than_the_ttl() {
+    LockManager::in_memory().scope(takes_an_hour()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,7 +228,7 @@ async fn path() -> Option<LockError> {
     None
 }
 
-#[distributed_lock(key = "handled", ttl = 100ms, on_error = |error| matches!(error, LockError::Lost { .. }))]
+#[distributed_lock(key = "handled", ttl = 100ms, renew = false, on_error = |error| matches!(error, LockError::Lost { .. }))]
 async fn lost() -> bool {
     std::future::pending().await
 }

@@ -67,10 +67,10 @@ async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
         };
         let shown = manager.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
         nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
-        assert!(guards.iter().all(|guard| guard.is_held()), "nobody knows yet");
+        assert!(guards.iter().all(LockGuard::is_held), "nobody knows yet");
         let _ = shown.extend().await;
         tokio::time::timeout(TTL, bodies).await.expect("they are woken long before the end of their ttl");
-        assert!(!guards.iter().any(|guard| guard.is_held()), "{size} nodes");
+        assert!(!guards.iter().any(LockGuard::is_held), "{size} nodes");
     }
 }
 

@@ -149,7 +149,7 @@ async fn a_raised_quorum_replaces_abstaining() {
         let described = || builder(nodes.urls()).tolerate_amnesia(forgetful);
         let (ours, theirs) = (connected(described(), &nodes).await, connected(described(), &nodes).await);
         // On no more nodes than it must be.
-        let needed = (size + forgetful) / 2 + 1;
+        let needed = (size + forgetful + 2) / 2;
         let down = &nodes[needed..];
         down.iter().for_each(RedisServer::kill);
         let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();

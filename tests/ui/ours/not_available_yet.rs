@@ -1,6 +1,6 @@
 use redlock_runtime::{LockError, distributed_lock};
 
-#[distributed_lock(key = "nightly", renew = true, max_hold = "5m", min_hold = 5, permits = 4, reentrant, fencing)]
+#[distributed_lock(key = "nightly", permits = 4, reentrant, fencing)]
 pub async fn later() -> Result<(), LockError> {
     Ok(())
 }

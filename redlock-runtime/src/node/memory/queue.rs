@@ -23,9 +23,15 @@ impl Queue {
         self.expires <= now || self.tokens.is_empty()
     }
 
-    pub(super) fn add(&mut self, token: OwnerToken, now: Instant) {
-        self.tokens.insert(token);
+    /// Whether `token` was not in it before.
+    pub(super) fn add(&mut self, token: OwnerToken, now: Instant) -> bool {
         self.expires = now.after(EXPIRY);
+        self.tokens.insert(token)
+    }
+
+    #[cfg(test)]
+    pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
+        self.tokens.iter().copied()
     }
 
     pub(super) fn remove(&mut self, token: OwnerToken) {

@@ -5,6 +5,7 @@ use crate::clock::Instant;
 use crate::key::LockKey;
 use crate::node::wakeup::channel;
 use crate::node::{Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::rules::{Rule, Rules};
 use crate::token::OwnerToken;
 use crate::token_clock::TokenTime;
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ pub(crate) struct State {
     queues: HashMap<Arc<str>, Queue>,
     /// The number of entries at which expired ones are removed: twice what was left the last time.
     sweep_at: usize,
+    rules: Rules,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +69,8 @@ impl State {
         if self.locks.get(key).is_some_and(|holder| holder.expires <= now) {
             self.locks.remove(key);
         }
-        if self.queues.get(key).is_some_and(|queue| queue.is_gone(now)) {
+        let expire = self.rules.apply(Rule::QueuesExpire);
+        if self.queues.get(key).is_some_and(|queue| expire && queue.is_gone(now)) {
             self.queues.remove(key);
         }
     }
@@ -110,8 +113,10 @@ impl Execution<'_> {
                 Reply::Granted { smaller: first.is_some_and(|first| first < self.token) }
             }
             Some(owner) => {
-                self.join_queue();
-                self.notify(owner, Notice::Contended { by: self.token });
+                let is_new = self.join_queue();
+                if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
+                    self.notify(owner, Notice::Contended { by: self.token });
+                }
                 self.queued()
             }
             None if first.is_none_or(|first| self.token <= first) => {
@@ -130,7 +135,8 @@ impl Execution<'_> {
     }
 
     fn extend(&mut self, ttl: Duration) -> Reply {
-        if !self.is_owner() {
+        let may_create = !self.applies(Rule::ExtensionNeverCreates) && self.owner().is_none();
+        if !self.is_owner() && !may_create {
             return Reply::NotOwner;
         }
         self.own(self.token, ttl);
@@ -154,7 +160,7 @@ impl Execution<'_> {
 
     fn release(&mut self, claim: Duration) -> Reply {
         self.leave_queue();
-        if !self.is_owner() {
+        if !self.is_owner() && self.applies(Rule::ReleaseChecksTheOwner) {
             return Reply::NotOwner;
         }
         self.hand_over(claim, None);
@@ -167,7 +173,7 @@ impl Execution<'_> {
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
         while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
             if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
-                self.own(next, ttl);
+                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim });
                 return Some(next);
             }
             self.own(next, claim);
@@ -210,9 +216,14 @@ impl Execution<'_> {
         self.state.queues.get_mut(self.key.name())
     }
 
-    fn join_queue(&mut self) {
+    /// Whether the token was not in the queue before.
+    fn join_queue(&mut self) -> bool {
         let (token, now) = (self.token, self.now);
-        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).add(token, now);
+        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).add(token, now)
+    }
+
+    fn applies(&self, rule: Rule) -> bool {
+        self.state.rules.apply(rule)
     }
 
     fn leave_queue(&mut self) {
@@ -233,6 +244,39 @@ impl Execution<'_> {
         }
         let largest = self.owner().max(self.queue().and_then(Queue::last));
         largest.filter(|largest| *largest > self.token).map(|largest| largest.time())
+    }
+}
+
+/// What only an observer can see.
+#[cfg(test)]
+impl State {
+    pub(crate) fn following(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    pub(crate) fn owner(&self, key: &str, now: Instant) -> Option<OwnerToken> {
+        self.locks.get(key).filter(|holder| now < holder.expires).map(|holder| holder.token)
+    }
+
+    pub(crate) fn queue(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
+        queue.into_iter().flat_map(Queue::tokens).collect()
+    }
+
+    /// Every token that stands under `key`, as owner or in the queue.
+    pub(crate) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.owner(key, now).into_iter().chain(self.queue(key, now)).collect()
+    }
+
+    fn is_there(&self, queue: &Queue, now: Instant) -> bool {
+        !(self.rules.apply(Rule::QueuesExpire) && queue.is_gone(now))
+    }
+
+    /// What another program does that knows nothing of queues: deletes its key without handing it to anybody.
+    pub(crate) fn delete(&mut self, key: &str, token: OwnerToken, now: Instant) {
+        if self.owner(key, now) == Some(token) {
+            self.locks.remove(key);
+        }
     }
 }
 

@@ -1,0 +1,148 @@
+//! Runs what the programs do, through the interface that programs have.
+
+use super::network::Network;
+use super::observer::Observer;
+use super::telling::client_name;
+use super::workload::{Call, End, Foreign, Work};
+use crate::clock::Instant;
+use crate::hold::hold;
+use crate::key::LockKey;
+use crate::token::{ManagerId, OwnerToken};
+use crate::token_clock::TokenTime;
+use crate::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Sleep, sleep, timeout};
+
+/// The payload of a panic that belongs to the workload.
+pub(super) struct Planned;
+
+/// The name of a key in every run.
+pub(super) fn key(index: usize) -> LockKey {
+    ["a", "b"][index].into()
+}
+
+/// A task of one manager.
+#[derive(Clone)]
+pub(super) struct Actor {
+    pub(super) network: Arc<Network>,
+    pub(super) observer: Arc<Observer>,
+    pub(super) manager: LockManager,
+    pub(super) client: usize,
+}
+
+impl Actor {
+    pub(super) fn run(self, work: Work) -> impl Future<Output = ()> + Send {
+        let (network, client) = (Arc::clone(&self.network), self.client);
+        let all = async move {
+            let calls = async {
+                for call in &work.calls {
+                    self.call(call).await;
+                }
+            };
+            match work.aborted_after {
+                None => calls.await,
+                // Late or not, the calls are dropped where they are.
+                Some(limit) => timeout(limit, calls).await.unwrap_or_default(),
+            }
+        };
+        Process { network, client, task: Box::pin(all), nap: Box::pin(sleep(Duration::ZERO)) }
+    }
+
+    async fn call(&self, call: &Call) {
+        sleep(call.pause).await;
+        let Some(guard) = self.acquire(call).await else { return };
+        let guard = Arc::new(guard);
+        let entered = self.observer.entered(self.client, call, &guard);
+        if call.is_held {
+            // Whether it was stopped is for the observer to judge.
+            let _ = hold(&guard, body(&guard, call)).await;
+        } else {
+            body(&guard, call).await;
+        }
+        drop(entered);
+        let Some(guard) = Arc::into_inner(guard) else { return };
+        match call.end {
+            End::Drop => drop(guard),
+            // A lease that ran out is no error of the run.
+            End::Release => guard.release().await.unwrap_or_default(),
+            End::Panic => resume_unwind(Box::new(Planned)),
+        }
+    }
+
+    async fn acquire(&self, call: &Call) -> Option<LockGuard> {
+        let waits = self.observer.waits(self.client, call);
+        let request = LockRequest::new(key(call.key)).ttl(call.ttl);
+        let acquire = async {
+            match call.wait {
+                Wait::None => self.manager.try_acquire(request).await,
+                wait => self.manager.acquire(request.wait(wait)).await,
+            }
+        };
+        let outcome = match call.patience {
+            None => Some(acquire.await),
+            Some(patience) => timeout(patience, acquire).await.ok(),
+        };
+        self.observer.answered(waits, outcome.as_ref());
+        outcome?.ok()
+    }
+}
+
+async fn body(guard: &LockGuard, call: &Call) {
+    if call.extends {
+        sleep(call.body / 2).await;
+        // What was proven before stays proven.
+        let _: Result<(), LockError> = guard.extend().await;
+    }
+    sleep(if call.extends { call.body / 2 } else { call.body }).await;
+}
+
+/// Another program, which asks all servers at the same moment.
+pub(super) async fn act(network: Arc<Network>, observer: Arc<Observer>, foreign: Foreign) {
+    sleep(foreign.at).await;
+    let name = key(foreign.key);
+    let token = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(0, 0));
+    let until = network.now().after(foreign.ttl - foreign.ttl / 50 - Duration::from_millis(2));
+    let has_won = network.take(&name, token, foreign.ttl);
+    let held = has_won.then(|| observer.entered_by_foreigner(foreign.key, token, until));
+    if has_won {
+        sleep(foreign.body).await;
+    }
+    drop(held);
+    if !has_won || foreign.deletes {
+        network.delete(&name, token);
+    }
+}
+
+/// A task of a process: when the process is paused, it is not polled.
+struct Process<F> {
+    network: Arc<Network>,
+    client: usize,
+    task: Pin<Box<F>>,
+    nap: Pin<Box<Sleep>>,
+}
+
+impl<F: Future> Future for Process<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        loop {
+            let left = self.network.paused_for(self.client);
+            if left.is_zero() {
+                return self.task.as_mut().poll(cx);
+            }
+            self.nap.as_mut().reset(tokio::time::Instant::now() + left);
+            ready!(self.nap.as_mut().poll(cx));
+        }
+    }
+}
+
+/// How a call is called in a trace.
+pub(super) fn words(client: usize, call: &Call, now: Instant) -> String {
+    let Call { key: index, ttl, wait, .. } = call;
+    format!("{} wants {} for {ttl:?}, waits {wait:?} ({} ms)", client_name(client), key(*index), now.millis())
+}

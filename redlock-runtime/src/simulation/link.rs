@@ -1,0 +1,72 @@
+//! What one client has of one server: the present connection, and the answers that it waits for.
+
+use crate::clock::Instant;
+use crate::error::NodeError;
+use crate::node::wakeup::channel;
+use crate::node::{Answer, Environment, Status};
+use std::collections::VecDeque;
+use tokio::sync::oneshot;
+
+pub(super) struct Link {
+    pub(super) client: usize,
+    pub(super) server: usize,
+    pub(super) environment: Environment,
+    pub(super) state: Connection,
+    pub(super) epoch: u64,
+    /// Wake-ups are wanted on every connection.
+    pub(super) is_wanted: bool,
+    /// The present connection carries wake-ups.
+    pub(super) is_listening: bool,
+    /// Wake-ups come on the connection of the answers, and so never later than an answer that was given after them.
+    pub(super) has_pushes: bool,
+    /// The shortest time that a message takes, in milliseconds.
+    pub(super) latency: u64,
+    /// In the order of the sends.
+    pub(super) unanswered: VecDeque<oneshot::Sender<Answer>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connection {
+    Starting,
+    /// The number of the wire. It may be cut already, which the client does not know yet.
+    Up(usize),
+    Down,
+}
+
+impl Link {
+    pub(super) fn status(&self) -> Status {
+        match self.state {
+            Connection::Starting => Status::Starting,
+            Connection::Up(_) => Status::Up,
+            Connection::Down => Status::Down(NodeError::Unreachable("the connection broke".into())),
+        }
+    }
+
+    /// Nothing more comes from the present connection.
+    pub(super) fn broken(&mut self) {
+        self.state = Connection::Down;
+        self.is_listening = false;
+        for answer in self.unanswered.drain(..) {
+            // Whoever asked may be gone.
+            let _ = answer.send(Err(NodeError::Disconnected));
+        }
+    }
+}
+
+/// A manager, as the network sees it.
+pub(super) struct Client {
+    pub(super) channel: String,
+    /// Its process does nothing until then.
+    pub(super) paused_until: Instant,
+    pub(super) is_crashed: bool,
+}
+
+impl Client {
+    pub(super) fn new(environment: &Environment, origin: Instant) -> Self {
+        Self { channel: channel(&environment.manager.to_string()), paused_until: origin, is_crashed: false }
+    }
+
+    pub(super) fn is_well(&self, now: Instant) -> bool {
+        !self.is_crashed && self.paused_until <= now
+    }
+}

@@ -1,0 +1,108 @@
+//! The lock managers as they are, over simulated servers in virtual time.
+//!
+//! A seed decides everything: who wants which lock, how long messages take, what breaks. An observer, who sees all at
+//! once, checks the promises at every step. A failing seed is printed with the command that replays it.
+
+mod actor;
+mod agenda;
+mod faults;
+mod link;
+mod mutations;
+mod network;
+mod observer;
+mod profile;
+mod run;
+mod server;
+mod simulated_node;
+mod telling;
+mod trace;
+mod view;
+mod wire;
+mod workload;
+
+use self::observer::Violation;
+use self::profile::Profile;
+use self::run::{Outcome, run};
+pub(crate) use self::simulated_node::SimulatedNode;
+use fastrand::Rng;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Replays one seed, with a trace.
+const SEED: &str = "REDLOCK_SIMULATION_SEED";
+/// How many seeds to run.
+const SCHEDULES: &str = "REDLOCK_SIMULATION_SCHEDULES";
+const DEFAULT_SCHEDULES: u64 = 100_000;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|value| value.parse().unwrap())
+}
+
+/// What a seed is about: a calm run now and then, else anything.
+fn profile(seed: u64) -> Profile {
+    let mut random = Rng::with_seed(!seed);
+    if random.u8(0..5) == 0 { Profile::calm() } else { Profile::any(&mut random) }
+}
+
+/// A run that broke a promise.
+#[derive(Debug)]
+struct Failure {
+    seed: u64,
+    /// How many runs there were until then.
+    tried: u64,
+    violation: Violation,
+}
+
+/// Runs the seeds in order, on two threads; returns the first of the failing ones that were met.
+fn search(seeds: u64, run: impl Fn(u64) -> Outcome + Sync) -> Option<Failure> {
+    let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let work = || {
+        while !is_over.load(Ordering::Relaxed) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return None;
+            }
+            if let Some(violation) = run(seed).violation {
+                is_over.store(true, Ordering::Relaxed);
+                return Some(Failure { seed, tried: seed + 1, violation });
+            }
+        }
+        None
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(&work)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).min_by_key(|failure| failure.seed)
+    })
+}
+
+#[test]
+fn the_promises_hold_in_every_schedule() {
+    if let Some(seed) = number(SEED) {
+        let outcome = run(&profile(seed), seed, true);
+        println!("{}", outcome.trace);
+        assert_eq!(outcome.violation, None);
+        return;
+    }
+    let idle = [const { AtomicU64::new(0) }; 2];
+    let failed = search(number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES), |seed| {
+        let profile = profile(seed);
+        let outcome = run(&profile, seed, false);
+        let millis = u64::try_from(outcome.longest_idle.as_millis()).unwrap();
+        idle[usize::from(profile.is_calm())].fetch_max(millis, Ordering::Relaxed);
+        outcome
+    });
+    println!("the longest times in ms that a free lock was waited for, with faults and without: {idle:?}");
+    if let Some(Failure { seed, violation, .. }) = failed {
+        let Violation { promise, text } = violation;
+        let replay =
+            format!("{SEED}={seed} cargo test -p redlock-runtime --lib simulation::the_promises -- --nocapture");
+        panic!("{promise:?}: {text}; replay: {replay}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..200 {
+        let traces = [(); 2].map(|()| run(&profile(seed), seed, true).trace);
+        assert!(traces[0] == traces[1], "seed {seed} does not decide everything");
+    }
+}

@@ -1,0 +1,347 @@
+//! Carries commands, answers and wake-ups between managers and servers, with delays and in the order of each
+//! connection.
+
+use super::agenda::{Agenda, Entry, Event, Replied, Request};
+use super::faults::Fault;
+use super::link::{Client, Connection, Link};
+use super::profile::Profile;
+use super::server::Server;
+use super::trace::Trace;
+use super::wire::Wire;
+use crate::clock::{Clock, Instant};
+use crate::error::NodeError;
+use crate::node::{Command, Deliver, Environment, Pending, Verb, Wakeup};
+use fastrand::Rng;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long messages take, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delays {
+    /// The most that the shortest time of a connection is.
+    pub(super) latency: u64,
+    /// The most that comes on top of it for each message.
+    pub(super) jitter: u64,
+    /// The most that comes on top of it for one message in thirty.
+    pub(super) spike: u64,
+}
+
+impl Delays {
+    /// The longest time that a message takes, there and back.
+    pub(super) const fn round_trip(self) -> Duration {
+        Duration::from_millis(2 * (self.latency + self.jitter + self.spike))
+    }
+}
+
+pub(super) struct Network {
+    /// The true time.
+    pub(super) clock: Clock,
+    pub(super) trace: Arc<Trace>,
+    world: Mutex<World>,
+}
+
+pub(super) struct World {
+    pub(super) agenda: Agenda,
+    pub(super) random: Rng,
+    pub(super) delays: Delays,
+    pub(super) targets: Option<fn(Verb) -> bool>,
+    pub(super) servers: Vec<Server>,
+    pub(super) clients: Vec<Client>,
+    pub(super) links: Vec<Link>,
+    pub(super) wires: Vec<Wire>,
+    pub(super) trace: Arc<Trace>,
+}
+
+/// What is to be done outside of the network, because it may come back to it.
+pub(super) enum Step {
+    Deliver(Deliver, Wakeup),
+    Crash {
+        client: usize,
+    },
+    Look,
+    /// Nothing more is due.
+    Wait(Instant),
+}
+
+impl Network {
+    pub(super) fn new(clock: Clock, random: Rng, profile: &Profile, servers: Vec<Server>, trace: Arc<Trace>) -> Self {
+        let world = World {
+            agenda: Agenda::default(),
+            random,
+            delays: profile.delays,
+            targets: profile.faults.targets,
+            servers,
+            clients: Vec::new(),
+            links: Vec::new(),
+            wires: Vec::new(),
+            trace: Arc::clone(&trace),
+        };
+        Self { clock, trace, world: Mutex::new(world) }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    pub(super) fn add_client(&self, environment: &Environment) -> usize {
+        let mut world = self.world();
+        world.clients.push(Client::new(environment, self.now()));
+        world.clients.len() - 1
+    }
+
+    /// Begins to connect `client` to `server`.
+    pub(super) fn add_link(&self, client: usize, server: usize, environment: Environment) -> usize {
+        let mut world = self.world();
+        let most = world.delays.latency;
+        let latency = world.random.u64(0..=most);
+        let has_pushes = world.random.u8(0..3) > 0;
+        let link = world.links.len();
+        world.links.push(Link {
+            client,
+            server,
+            environment,
+            state: Connection::Starting,
+            epoch: 0,
+            is_wanted: false,
+            is_listening: false,
+            has_pushes,
+            latency,
+            unanswered: VecDeque::new(),
+        });
+        let at = world.later(self.now(), link);
+        world.agenda.add(at, Event::Connected { link });
+        link
+    }
+
+    pub(super) fn plan(&self, at: Instant, fault: Fault) {
+        self.world().agenda.add(at, Event::Fault(fault));
+    }
+
+    pub(super) fn look_at(&self, at: Instant) {
+        self.world().agenda.add(at, Event::Look);
+    }
+
+    pub(super) fn send(&self, link: usize, command: Command) -> Pending {
+        self.world().send(link, command, self.now())
+    }
+
+    pub(super) fn listen(&self, link: usize) {
+        self.world().listen(link, self.now());
+    }
+
+    /// Lets happen what is due, up to the first thing that has to happen outside.
+    pub(super) fn step(&self, sleeper: &Waker) -> Step {
+        let (mut world, now) = (self.world(), self.now());
+        while let Some(entry) = world.agenda.due(now) {
+            if let Some(step) = world.happen(entry, now) {
+                return step;
+            }
+        }
+        Step::Wait(world.agenda.sleep(sleeper, now))
+    }
+}
+
+impl World {
+    /// When a message sent at `now` on `link` arrives, were it the only one.
+    pub(super) fn later(&mut self, now: Instant, link: usize) -> Instant {
+        let Delays { jitter, spike, .. } = self.delays;
+        let extra = if self.random.u8(0..30) == 0 { spike } else { jitter };
+        // Timers have whole milliseconds, and so has the network.
+        now.after(Duration::from_millis(self.links[link].latency + self.random.u64(0..=extra)))
+    }
+
+    fn send(&mut self, link: usize, command: Command, now: Instant) -> Pending {
+        let Connection::Up(wire) = self.links[link].state else {
+            return Pending::answered(Err(NodeError::Unreachable("there is no connection".into())));
+        };
+        let (answer, pending) = oneshot::channel();
+        self.links[link].unanswered.push_back(answer);
+        self.trace_send(link, &command);
+        self.aim(link, command.verb, now);
+        self.request(wire, Request::Command(command), now);
+        Pending::Redis(pending)
+    }
+
+    fn listen(&mut self, link: usize, now: Instant) {
+        let was_wanted = std::mem::replace(&mut self.links[link].is_wanted, true);
+        if let Connection::Up(wire) = self.links[link].state
+            && !was_wanted
+        {
+            self.request(wire, Request::Subscribe, now);
+        }
+    }
+
+    fn request(&mut self, wire: usize, request: Request, now: Instant) {
+        let link = self.wires[wire].link;
+        let client = &self.clients[self.links[link].client];
+        if self.wires[wire].cut.is_some() || client.is_crashed {
+            return;
+        }
+        // A process that is paused sends when it goes on.
+        let left_at = now.max(client.paused_until);
+        let at = self.later(left_at, link);
+        let at = self.wires[wire].requests.after_the_others(at);
+        let order = self.agenda.add(at, Event::Request { wire, request });
+        self.wires[wire].under_way.push_back(order);
+    }
+
+    fn happen(&mut self, entry: Entry, now: Instant) -> Option<Step> {
+        match entry.event {
+            Event::Request { wire, .. } => self.arrive(entry, wire, now),
+            Event::Reply { wire, .. } | Event::Push { wire, .. } => return self.come_back(entry, wire, now),
+            Event::Broken { wire } => self.broken(entry, wire, now),
+            Event::Forgotten { wire } => self.servers[self.links[self.wires[wire].link].server].forget(wire),
+            Event::Connected { link } => self.connect(entry, link, now),
+            Event::Fault(fault) => return self.strike(fault, now),
+            Event::Look => return Some(Step::Look),
+        }
+        None
+    }
+
+    fn arrive(&mut self, entry: Entry, wire: usize, now: Instant) {
+        let server = &self.servers[self.links[self.wires[wire].link].server];
+        let held_back = match self.wires[wire].cut {
+            Some(cut) if entry.order >= cut.lost_from => return,
+            Some(cut) => cut.arrive_at.max(server.frozen_until),
+            None => server.frozen_until,
+        };
+        if now < held_back {
+            return self.agenda.postpone(entry, held_back);
+        }
+        let is_reachable = server.down_until <= now;
+        self.wires[wire].arrived(entry.order);
+        if let Event::Request { request, .. } = entry.event
+            && is_reachable
+        {
+            self.serve(wire, request, now);
+        }
+    }
+
+    fn serve(&mut self, wire: usize, request: Request, now: Instant) {
+        let link = &self.links[self.wires[wire].link];
+        let reply = match request {
+            Request::Subscribe => {
+                self.servers[link.server].subscribe(&self.clients[link.client].channel, wire);
+                Replied::Subscribed
+            }
+            Request::Command(command) => {
+                let creates = !matches!(command.verb, Verb::Extend { .. } | Verb::Release { .. });
+                if creates && self.wires[wire].cut.is_some() {
+                    self.servers[link.server].haunt(command.subject.token);
+                }
+                let executed = self.servers[link.server].execute(now, &command);
+                self.trace_execution(wire, &command, &executed);
+                executed.published.into_iter().for_each(|(wire, wakeup)| self.push(wire, wakeup, now));
+                Replied::Command { reply: executed.reply, seen: executed.seen }
+            }
+        };
+        self.reply(wire, reply, now);
+    }
+
+    fn push(&mut self, wire: usize, wakeup: Wakeup, now: Instant) {
+        let at = self.later(now, self.wires[wire].link);
+        let at = self.wires[wire].pushes.after_the_others(at);
+        self.agenda.add(at, Event::Push { wire, wakeup });
+    }
+
+    fn reply(&mut self, wire: usize, reply: Replied, now: Instant) {
+        let link = self.wires[wire].link;
+        let mut at = self.later(now, link);
+        if self.links[link].has_pushes {
+            at = at.max(self.wires[wire].pushes.0);
+        }
+        let at = self.wires[wire].replies.after_the_others(at);
+        self.agenda.add(at, Event::Reply { wire, reply });
+    }
+
+    /// Something arrives at a client.
+    fn come_back(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
+        let index = self.wires[wire].link;
+        let client = &self.clients[self.links[index].client];
+        if self.wires[wire].cut.is_some() || client.is_crashed {
+            return None;
+        }
+        if now < client.paused_until {
+            let at = client.paused_until;
+            self.agenda.postpone(entry, at);
+            return None;
+        }
+        match entry.event {
+            Event::Push { wakeup, .. } => {
+                self.trace_push(index, &wakeup);
+                Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
+            }
+            Event::Reply { reply, .. } => {
+                self.replied(index, reply);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn replied(&mut self, index: usize, reply: Replied) {
+        self.trace_reply(index, &reply);
+        let link = &mut self.links[index];
+        match reply {
+            Replied::Subscribed => {
+                link.is_listening = true;
+                link.environment.changed.notify_waiters();
+            }
+            Replied::Command { reply, seen } => {
+                if let Some(seen) = seen {
+                    link.environment.token_clock.observe(seen);
+                }
+                if let Some(answer) = link.unanswered.pop_front() {
+                    // Whoever asked may be gone.
+                    let _ = answer.send(Ok(reply));
+                }
+            }
+        }
+    }
+
+    fn broken(&mut self, entry: Entry, wire: usize, now: Instant) {
+        let index = self.wires[wire].link;
+        let client = &self.clients[self.links[index].client];
+        if client.is_crashed || self.links[index].state != Connection::Up(wire) {
+            return;
+        }
+        if now < client.paused_until {
+            let at = client.paused_until;
+            return self.agenda.postpone(entry, at);
+        }
+        self.trace.line(|_| format!("{} notices the broken connection", self.name(index)));
+        self.links[index].broken();
+        self.links[index].environment.changed.notify_waiters();
+        let pause = Duration::from_millis(self.random.u64(1..100));
+        self.agenda.add(now.after(pause), Event::Connected { link: index });
+    }
+
+    fn connect(&mut self, entry: Entry, index: usize, now: Instant) {
+        let (link, client) = (&self.links[index], &self.clients[self.links[index].client]);
+        let server = &self.servers[link.server];
+        if client.is_crashed {
+            return;
+        }
+        let possible = client.paused_until.max(server.frozen_until).max(server.down_until);
+        if now < possible {
+            let pause = Duration::from_millis(self.random.u64(0..50));
+            return self.agenda.postpone(entry, possible.after(pause));
+        }
+        let wire = self.wires.len();
+        self.wires.push(Wire::new(index, now));
+        let link = &mut self.links[index];
+        (link.state, link.epoch) = (Connection::Up(wire), link.epoch + 1);
+        link.environment.changed.notify_waiters();
+        if link.is_wanted {
+            self.request(wire, Request::Subscribe, now);
+        }
+        self.trace.line(|_| format!("{} connected", self.name(index)));
+    }
+}

@@ -1,0 +1,119 @@
+//! What a run may be made of.
+
+use super::faults::Faults;
+use super::network::Delays;
+use crate::options::Wait;
+use crate::rules::Rules;
+use fastrand::Rng;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// All times are in milliseconds, all chances in percent.
+#[derive(Clone, Debug)]
+pub(super) struct Profile {
+    pub(super) nodes: Vec<usize>,
+    pub(super) clients: RangeInclusive<usize>,
+    pub(super) tasks: RangeInclusive<usize>,
+    pub(super) keys: RangeInclusive<usize>,
+    pub(super) calls: RangeInclusive<u32>,
+    pub(super) delays: Delays,
+    pub(super) ttls: Vec<u64>,
+    pub(super) waits: Vec<Wait>,
+    pub(super) pauses: RangeInclusive<u64>,
+    pub(super) bodies: RangeInclusive<u64>,
+    pub(super) cancels: u8,
+    pub(super) aborts: u8,
+    pub(super) panics: u8,
+    pub(super) extends: u8,
+    pub(super) foreign: u8,
+    pub(super) faults: Faults,
+    /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
+    /// allows for is one part in a hundred.
+    pub(super) drift_ppm: i32,
+    /// How wrong a wall clock may be.
+    pub(super) skew: i64,
+    /// No live waiter waits for longer than this while the lock is free.
+    pub(super) bound: u64,
+    /// No live waiter waits for longer than this, free or not, where the lock goes round quickly.
+    pub(super) fair_within: Option<u64>,
+    pub(super) rules: Rules,
+}
+
+impl Profile {
+    /// Whether nothing goes wrong and nobody gives up.
+    pub(super) const fn is_calm(&self) -> bool {
+        self.faults.are_none() && self.foreign == 0 && self.cancels == 0 && self.aborts == 0
+    }
+
+    /// Healthy servers, short ways, everybody waits for a second at least.
+    pub(super) fn calm() -> Self {
+        let second = Duration::from_secs(1);
+        Self {
+            nodes: vec![1, 3, 3, 5],
+            clients: 2..=4,
+            tasks: 1..=2,
+            keys: 1..=1,
+            calls: 1..=2,
+            delays: Delays { latency: 3, jitter: 2, spike: 8 },
+            ttls: vec![2000, 10_000],
+            waits: vec![Wait::For(second * 5), Wait::For(second), Wait::Forever],
+            pauses: 0..=60,
+            bodies: 0..=40,
+            cancels: 0,
+            aborts: 0,
+            panics: 0,
+            extends: 0,
+            foreign: 0,
+            faults: Faults::NONE,
+            drift_ppm: 0,
+            skew: 0,
+            bound: 300,
+            fair_within: None,
+            rules: Rules::ALL,
+        }
+    }
+
+    /// Anything, but not everything at once: a run in which only a few things go wrong gets further with them.
+    pub(super) fn any(random: &mut Rng) -> Self {
+        let mut maybe = |most: u32| if random.u8(0..3) == 0 { random.u32(1..=most) } else { 0 };
+        let faults = Faults {
+            cuts: maybe(6),
+            freezes: maybe(2),
+            restarts: maybe(1),
+            wipes: u32::from(maybe(8) == 1),
+            pauses: maybe(2),
+            crashes: maybe(2),
+            targets: None,
+            until: 1500,
+            longest: 1500,
+        };
+        let [cancels, aborts, panics, extends, foreign] = [40, 30, 10, 30, 50].map(|most| maybe(most) as u8);
+        let is_slow = random.u8(0..4) == 0;
+        let (calm, millis) = (Self::calm(), Duration::from_millis);
+        Self {
+            clients: 2..=5,
+            tasks: 1..=3,
+            keys: 1..=2,
+            delays: if is_slow { Delays { latency: 15, jitter: 20, spike: 80 } } else { calm.delays },
+            ttls: vec![300, 1000, 3000, 20_000],
+            waits: vec![
+                Wait::None,
+                Wait::For(millis(50)),
+                Wait::For(millis(800)),
+                Wait::For(millis(5000)),
+                Wait::Forever,
+            ],
+            bodies: 0..=150,
+            cancels,
+            aborts,
+            panics,
+            extends,
+            foreign,
+            faults,
+            drift_ppm: 4500,
+            skew: 10_000,
+            bound: 4000,
+            ..calm
+        }
+    }
+}

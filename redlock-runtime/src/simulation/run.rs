@@ -1,0 +1,230 @@
+//! One run: everything that a seed decides, from the first connection to the last release.
+
+use super::actor::{Actor, Planned, act, key};
+use super::network::{Network, Step};
+use super::observer::{Observer, Promise, Violation};
+use super::profile::Profile;
+use super::server::Server;
+use super::simulated_node::SimulatedNode;
+use super::trace::Trace;
+use super::workload::{Foreign, Work};
+use crate::after_restart::AfterRestart;
+use crate::clock::{Clock, Instant};
+use crate::lease;
+use crate::node::{Environment, Node, Servers};
+use crate::options::Policy;
+use crate::reclaim::Reclaim;
+use crate::shared::Core;
+use crate::token::ManagerId;
+use crate::token_clock::TokenClock;
+use crate::wake_ups::WakeUps;
+use crate::{LockManager, LockRequest};
+use fastrand::Rng;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{sleep, sleep_until, timeout};
+
+/// After this time without faults everything has been given back: a safety poll, a pause between two releases, and then
+/// some.
+const AFTERMATH: Duration = Duration::from_secs(4);
+/// No run takes longer than this: waiting for the longest lease of a crashed process after the last fault.
+const LIMIT: Duration = Duration::from_secs(300);
+/// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
+const EXORCISM: Duration = Duration::from_secs(3);
+/// How often the observer looks when nothing happens.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The manager of programs that have none.
+const NOBODY: usize = usize::MAX;
+
+/// How a run went.
+pub(super) struct Outcome {
+    pub(super) violation: Option<Violation>,
+    pub(super) trace: String,
+    pub(super) longest_idle: Duration,
+    pub(super) longest_wait: Duration,
+    pub(super) served: Vec<u32>,
+}
+
+pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
+    // The jitter and the tails of the tokens.
+    fastrand::seed(seed);
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async { Run::prepare(profile, seed, keeps_trace).finished().await })
+}
+
+struct Run {
+    network: Arc<Network>,
+    observer: Arc<Observer>,
+    managers: Vec<LockManager>,
+    /// With the number of the manager that each belongs to.
+    tasks: Vec<(usize, JoinHandle<()>)>,
+    faults_end: Instant,
+    has_crashes: bool,
+}
+
+impl Run {
+    fn prepare(profile: &Profile, seed: u64, keeps_trace: bool) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let clock = Clock::tokio();
+        let trace = Arc::new(Trace::new(clock, keeps_trace));
+        let nodes = profile.nodes[random.usize(0..profile.nodes.len())];
+        let servers =
+            (0..nodes).map(|_| Server::new(drift(&mut random, profile), profile.rules, clock.now())).collect();
+        let network = Arc::new(Network::new(clock, random.fork(), profile, servers, trace));
+        let clients = random.usize(profile.clients.clone());
+        let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
+        let observer = Arc::new(Observer::new(&network, profile));
+        let longest_ttl = Duration::from_millis(profile.ttls.iter().copied().max().unwrap_or_default());
+        let faults_end = profile.faults.plan(&mut random, &network, longest_ttl);
+        let has_crashes = profile.faults.crashes > 0;
+        let mut run = Self { network, observer, managers, tasks: Vec::new(), faults_end, has_crashes };
+        run.start(profile, &mut random);
+        run
+    }
+
+    /// Starts the tasks of all programs.
+    fn start(&mut self, profile: &Profile, random: &mut Rng) {
+        let keys = random.usize(profile.keys.clone());
+        for (client, manager) in self.managers.iter().enumerate() {
+            for _ in 0..random.usize(profile.tasks.clone()) {
+                let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
+                let actor = Actor { network, observer, manager: manager.clone(), client };
+                self.tasks.push((client, tokio::spawn(actor.run(Work::draw(random, profile, keys)))));
+            }
+        }
+        if random.u8(0..100) < profile.foreign {
+            let foreign = Foreign::draw(random, keys);
+            let task = tokio::spawn(act(Arc::clone(&self.network), Arc::clone(&self.observer), foreign));
+            self.tasks.push((NOBODY, task));
+        }
+    }
+
+    async fn finished(mut self) -> Outcome {
+        let aborts: Vec<_> = self.tasks.iter().map(|(client, task)| (*client, task.abort_handle())).collect();
+        let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
+        network.look_at(network.now());
+        {
+            let mut story = pin!(self.story());
+            let mut timer = pin!(sleep(Duration::ZERO));
+            poll_fn(|cx| {
+                loop {
+                    let next = events(&network, &observer, &aborts, cx.waker());
+                    if observer.records().violation.is_some() {
+                        return Poll::Ready(());
+                    }
+                    timer.as_mut().reset(tokio::time::Instant::now() + next.since(network.now()));
+                    if timer.as_mut().poll(cx).is_pending() {
+                        return story.as_mut().poll(cx);
+                    }
+                }
+            })
+            .await;
+        }
+        let mut records = observer.records();
+        Outcome {
+            violation: records.violation.take(),
+            trace: network.trace.text(),
+            longest_idle: records.longest_idle,
+            longest_wait: records.longest_wait,
+            served: std::mem::take(&mut records.served),
+        }
+    }
+
+    /// The end of a run: all calls, then all faults, then all releases.
+    async fn story(&mut self) {
+        let start = tokio::time::Instant::now();
+        if timeout(LIMIT, self.all_calls()).await.is_err() {
+            return self.observer.broken(Promise::Deadline, format!("no end in sight: {}", self.observer.waiting()));
+        }
+        sleep_until(start + self.faults_end.since_origin()).await;
+        sleep(AFTERMATH).await;
+        for key in self.observer.leftovers() {
+            self.exorcise(key).await;
+        }
+        self.managers.clear();
+        sleep(lease::QUEUE_EXPIRY).await;
+        self.observer.remains();
+        let alive = Handle::current().metrics().num_alive_tasks();
+        if alive > 0 && !self.has_crashes {
+            self.observer.broken(Promise::Clean, format!("{alive} tasks are left when all managers are gone"));
+        }
+    }
+
+    /// What nobody has heard of must not keep the next one from the lock.
+    async fn exorcise(&self, index: usize) {
+        let is_alive = |(client, _): &(usize, &LockManager)| !self.network.is_crashed(*client);
+        let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
+        let request = LockRequest::new(key(index)).wait(EXORCISM);
+        if let Err(error) = manager.acquire(request).await {
+            self.observer.broken(Promise::Progress, format!("a ghost has {}: {error}", key(index)));
+        }
+    }
+
+    async fn all_calls(&mut self) {
+        for (_, task) in self.tasks.drain(..) {
+            if let Err(error) = task.await
+                && let Ok(panic) = error.try_into_panic()
+                && !panic.is::<Planned>()
+            {
+                let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                self.observer.broken(Promise::NoPanic, format!("a task has panicked: {text}"));
+            }
+        }
+    }
+}
+
+/// Lets happen what is due; returns when the next thing is.
+fn events(network: &Network, observer: &Observer, aborts: &[(usize, AbortHandle)], waker: &Waker) -> Instant {
+    let mut has_happened = false;
+    loop {
+        match network.step(waker) {
+            Step::Deliver(deliver, wakeup) => deliver(wakeup),
+            Step::Crash { client } => {
+                aborts.iter().filter(|(other, _)| *other == client).for_each(|(_, task)| task.abort());
+            }
+            Step::Look => network.look_at(network.now().after(LOOK_EVERY)),
+            Step::Wait(next) => {
+                if has_happened {
+                    observer.look();
+                }
+                return next;
+            }
+        }
+        has_happened = true;
+    }
+}
+
+fn drift(random: &mut Rng, profile: &Profile) -> i32 {
+    random.i32(-profile.drift_ppm..=profile.drift_ppm)
+}
+
+/// A manager as the builder makes it, but for its nodes and clocks.
+fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
+    let clock = Clock::Drifting { origin: tokio::time::Instant::now(), ppm: drift(random, profile) };
+    let token_clock = TokenClock::skewed(clock, random.i64(-profile.skew..=profile.skew)).following(profile.rules);
+    let environment = Environment {
+        manager: ManagerId::numbered(random.u128(..)),
+        token_clock: Arc::new(token_clock),
+        changed: Arc::new(Notify::new()),
+        deliver: Arc::new(|_| {}),
+        servers: Arc::new(Servers::new(clock, AfterRestart::Trust, Policy::default().drift_factor)),
+    };
+    let wake_ups = WakeUps::default();
+    let client = network.add_client(&environment);
+    let nodes = (0..servers).map(|server| {
+        let environment = Environment { deliver: wake_ups.of_node(server), ..environment.clone() };
+        let node = Node::Simulated(SimulatedNode::connect(network, client, server, environment));
+        Reclaim::in_background(node, clock, &Handle::current())
+    });
+    let nodes = nodes.collect();
+    let core = Arc::new(Core::new(environment, clock, Policy::default(), "".into(), nodes, None, profile.rules));
+    wake_ups.connect(&core);
+    LockManager { core }
+}

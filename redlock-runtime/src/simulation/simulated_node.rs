@@ -1,0 +1,55 @@
+//! The third kind of node: one manager's connection to one simulated server.
+
+use super::network::Network;
+use crate::changes;
+use crate::node::{Command, Environment, Pending, Status};
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) struct SimulatedNode {
+    network: Arc<Network>,
+    link: usize,
+    label: String,
+    environment: Environment,
+}
+
+impl SimulatedNode {
+    pub(super) fn connect(network: &Arc<Network>, client: usize, server: usize, environment: Environment) -> Arc<Self> {
+        let link = network.add_link(client, server, environment.clone());
+        Arc::new(Self { network: Arc::clone(network), link, label: format!("node {}", server + 1), environment })
+    }
+
+    pub(crate) fn send(&self, command: Command) -> Pending {
+        self.network.send(self.link, command)
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.network.world().links[self.link].status()
+    }
+
+    pub(crate) async fn up(&self) {
+        changes::until(&self.environment.changed, || self.status() == Status::Up).await;
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.network.world().links[self.link].epoch
+    }
+
+    pub(crate) fn listen(&self) {
+        self.network.listen(self.link);
+    }
+
+    pub(crate) fn is_listening(&self) -> bool {
+        self.network.world().links[self.link].is_listening
+    }
+}
+
+impl fmt::Debug for SimulatedNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimulatedNode").field("label", &self.label).finish_non_exhaustive()
+    }
+}

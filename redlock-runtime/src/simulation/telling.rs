@@ -1,0 +1,68 @@
+//! The words for what the network does.
+
+use super::agenda::Replied;
+use super::network::World;
+use super::server::Executed;
+use super::trace::Trace;
+use crate::node::{Command, Notice, Reply, Verb, Wakeup};
+
+/// Managers are called A, B and so on.
+pub(super) fn client_name(client: usize) -> char {
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().nth(client).unwrap_or('?')
+}
+
+impl World {
+    pub(super) fn name(&self, link: usize) -> String {
+        let link = &self.links[link];
+        format!("{}/{}", client_name(link.client), link.server + 1)
+    }
+
+    pub(super) fn trace_send(&self, link: usize, command: &Command) {
+        self.trace.line(|trace| format!("{} -> {}", self.name(link), words(trace, command)));
+    }
+
+    pub(super) fn trace_execution(&self, wire: usize, command: &Command, executed: &Executed) {
+        let link = self.wires[wire].link;
+        self.trace.line(|trace| {
+            let published =
+                executed.published.iter().map(|(_, wakeup)| format!(", tells {}", wakeup_words(trace, wakeup)));
+            let published: String = published.collect();
+            let command = words(trace, command);
+            format!("{}  * {command} => {}{published}", self.name(link), reply_words(executed.reply))
+        });
+    }
+
+    pub(super) fn trace_reply(&self, link: usize, reply: &Replied) {
+        self.trace.line(|_| match reply {
+            Replied::Subscribed => format!("{} <- subscribed", self.name(link)),
+            Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(*reply)),
+        });
+    }
+
+    pub(super) fn trace_push(&self, link: usize, wakeup: &Wakeup) {
+        self.trace.line(|trace| format!("{} <= {}", self.name(link), wakeup_words(trace, wakeup)));
+    }
+}
+
+fn words(trace: &Trace, command: &Command) -> String {
+    let (key, token) = (command.key(), trace.name(command.subject.token));
+    match command.verb {
+        Verb::SetNx { ttl } => format!("set {key} {token} for {ttl:?}"),
+        Verb::Acquire { ttl, .. } => format!("acquire {key} {token} for {ttl:?}"),
+        Verb::Extend { ttl } => format!("extend {key} {token} for {ttl:?}"),
+        Verb::Yield { .. } => format!("yield {key} {token}"),
+        Verb::Release { .. } => format!("release {key} {token}"),
+    }
+}
+
+fn reply_words(reply: Reply) -> String {
+    format!("{reply:?}")
+}
+
+fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {
+    let token = trace.name(wakeup.subject.token);
+    match wakeup.notice {
+        Notice::Granted => format!("{token}: granted {}", wakeup.subject.key),
+        Notice::Contended { by } => format!("{token}: contended {} by {}", wakeup.subject.key, trace.name(by)),
+    }
+}

@@ -1,0 +1,114 @@
+//! What an observer sees of the servers, who is nowhere and sees everything at once.
+
+use super::link::Connection;
+use super::network::{Network, World};
+use super::server::Server;
+use crate::clock::Instant;
+use crate::key::LockKey;
+use crate::node::wakeup::channel;
+use crate::node::{Command, Reply, Subject, Verb};
+use crate::quorum::Quorum;
+use crate::token::OwnerToken;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Network {
+    pub(super) fn paused_for(&self, client: usize) -> Duration {
+        self.world().clients[client].paused_until.since(self.now())
+    }
+
+    pub(super) fn paused_until(&self, client: usize) -> Instant {
+        self.world().clients[client].paused_until
+    }
+
+    pub(super) fn is_crashed(&self, client: usize) -> bool {
+        self.world().clients[client].is_crashed
+    }
+
+    /// Whether so many servers could serve `clients`, who wait for `key`, that one of them should get it. `kept` are the
+    /// tokens that somebody still has in use.
+    pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken]) -> bool {
+        let (world, now) = (self.world(), self.now());
+        let serving = (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, kept, now)).count();
+        serving >= Quorum::of(world.servers.len(), 0).needed
+    }
+
+    pub(super) fn is_well(&self, client: usize) -> bool {
+        self.world().clients[client].is_well(self.now())
+    }
+
+    /// A token smaller than `token` that has stood in the queues of a majority for longer than `patient`.
+    pub(super) fn queued_before(&self, key: &LockKey, token: OwnerToken, patient: Duration) -> Option<OwnerToken> {
+        let (world, now) = (self.world(), self.now());
+        let queued = |server: &Server| server.queued_since(key.name(), now);
+        let all: Vec<_> =
+            world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
+        let is_everywhere = |earlier: OwnerToken| {
+            all.iter().filter(|(other, _)| *other == earlier).count() >= Quorum::of(world.servers.len(), 0).needed
+        };
+        all.iter().map(|(earlier, _)| *earlier).find(|earlier| *earlier < token && is_everywhere(*earlier))
+    }
+
+    /// The tokens of live managers that stand anywhere under `key`, with the number of the server, and whether they came
+    /// there by a connection that had ended.
+    pub(super) fn leftovers(&self, key: &LockKey) -> Vec<(usize, OwnerToken, bool)> {
+        let all = self.remains(key).into_iter();
+        let world = self.world();
+        let is_alive = |token| world.client_of(token).is_some_and(|client| !world.clients[client].is_crashed);
+        let alive = all.filter(|(_, token)| is_alive(*token));
+        alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
+    }
+
+    /// All tokens that stand anywhere under `key`, with the number of the server.
+    pub(super) fn remains(&self, key: &LockKey) -> Vec<(usize, OwnerToken)> {
+        let (world, now) = (self.world(), self.now());
+        let tokens = |(index, server): (usize, &Server)| {
+            server.tokens(key.name(), now).into_iter().map(move |token| (index, token))
+        };
+        world.servers.iter().enumerate().flat_map(tokens).collect()
+    }
+
+    /// Takes `key` as a program does that asks every server once, if a majority agrees.
+    pub(super) fn take(&self, key: &LockKey, token: OwnerToken, ttl: Duration) -> bool {
+        let (mut world, now) = (self.world(), self.now());
+        let subject = Arc::new(Subject { key: key.clone(), token });
+        let command = Command { verb: Verb::SetNx { ttl }, subject };
+        let well = world.servers.iter_mut().filter(|server| server.is_well(now));
+        let votes = well
+            .filter_map(|server| matches!(server.execute(now, &command).reply, Reply::Granted { .. }).then_some(()));
+        let votes = votes.count();
+        self.trace.line(|trace| format!("a foreigner asks for {key} as {} and gets {votes}", trace.name(token)));
+        votes >= Quorum::of(world.servers.len(), 0).needed
+    }
+
+    pub(super) fn delete(&self, key: &LockKey, token: OwnerToken) {
+        let (mut world, now) = (self.world(), self.now());
+        self.trace.line(|trace| format!("a foreigner deletes {key} of {}", trace.name(token)));
+        world.servers.iter_mut().filter(|server| server.is_well(now)).for_each(|server| {
+            server.delete(key.name(), token, now);
+        });
+    }
+}
+
+impl World {
+    fn client_of(&self, token: OwnerToken) -> Option<usize> {
+        let channel = channel(token.manager());
+        self.clients.iter().position(|client| client.channel == channel)
+    }
+
+    fn serves(&self, server: usize, key: &LockKey, clients: &[usize], kept: &[OwnerToken], now: Instant) -> bool {
+        let is_free_to_go = |owner: OwnerToken| {
+            // Another program, or a process that is gone: only time helps. Whoever still works with it will give it back.
+            let client = self.client_of(owner).filter(|client| self.clients[*client].is_well(now));
+            client.is_some_and(|client| !kept.contains(&owner) && self.is_connected(client, server))
+        };
+        self.servers[server].is_well(now)
+            && clients.iter().all(|client| self.is_connected(*client, server))
+            && self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
+    }
+
+    fn is_connected(&self, client: usize, server: usize) -> bool {
+        let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
+        links.all(|link| matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
+    }
+}

@@ -1,0 +1,109 @@
+//! What the programs do that use the locks.
+
+use super::profile::Profile;
+use crate::options::Wait;
+use fastrand::Rng;
+use std::time::Duration;
+
+/// One use of a lock.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) key: usize,
+    pub(super) ttl: Duration,
+    pub(super) wait: Wait,
+    /// What passes before it.
+    pub(super) pause: Duration,
+    /// The acquisition is dropped after this time.
+    pub(super) patience: Option<Duration>,
+    pub(super) body: Duration,
+    /// The body is stopped when the lease runs out.
+    pub(super) is_held: bool,
+    /// The body extends the lease halfway.
+    pub(super) extends: bool,
+    pub(super) end: End,
+}
+
+/// How the lock is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Drop,
+    Release,
+    Panic,
+}
+
+/// What one task of one manager does.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    pub(super) calls: Vec<Call>,
+    /// The task is dropped at this time, wherever it is.
+    pub(super) aborted_after: Option<Duration>,
+}
+
+/// Another program that knows nothing of queues holds a lock for a while.
+#[derive(Clone, Debug)]
+pub(super) struct Foreign {
+    pub(super) key: usize,
+    pub(super) at: Duration,
+    pub(super) ttl: Duration,
+    pub(super) body: Duration,
+    /// It deletes its key in the end, or else lets it expire.
+    pub(super) deletes: bool,
+}
+
+impl Call {
+    fn draw(random: &mut Rng, profile: &Profile, keys: usize) -> Self {
+        let (sometimes, millis) = (Sometimes::of(random, profile), Duration::from_millis);
+        let waits = &profile.waits;
+        Self {
+            key: random.usize(0..keys),
+            ttl: millis(profile.ttls[random.usize(0..profile.ttls.len())]),
+            wait: waits[random.usize(0..waits.len())],
+            pause: millis(random.u64(profile.pauses.clone())),
+            patience: sometimes.cancels.then(|| millis(random.u64(0..400))),
+            body: millis(random.u64(profile.bodies.clone())),
+            is_held: sometimes.holds,
+            extends: sometimes.extends,
+            end: sometimes.end,
+        }
+    }
+}
+
+struct Sometimes {
+    cancels: bool,
+    holds: bool,
+    extends: bool,
+    end: End,
+}
+
+impl Sometimes {
+    fn of(random: &mut Rng, profile: &Profile) -> Self {
+        let mut percent = |percent: u8| random.u8(0..100) < percent;
+        let end = match (percent(profile.panics), percent(30)) {
+            (true, _) => End::Panic,
+            (false, true) => End::Release,
+            (false, false) => End::Drop,
+        };
+        Self { cancels: percent(profile.cancels), holds: percent(70), extends: percent(profile.extends), end }
+    }
+}
+
+impl Work {
+    pub(super) fn draw(random: &mut Rng, profile: &Profile, keys: usize) -> Self {
+        let calls = (0..random.u32(profile.calls.clone())).map(|_| Call::draw(random, profile, keys)).collect();
+        let is_aborted = random.u8(0..100) < profile.aborts;
+        Self { calls, aborted_after: is_aborted.then(|| Duration::from_millis(random.u64(0..2000))) }
+    }
+}
+
+impl Foreign {
+    pub(super) fn draw(random: &mut Rng, keys: usize) -> Self {
+        let millis = |random: &mut Rng, most| Duration::from_millis(random.u64(0..most));
+        Self {
+            key: random.usize(0..keys),
+            at: millis(random, 500),
+            ttl: Duration::from_millis(200) + millis(random, 1000),
+            body: millis(random, 600),
+            deletes: random.bool(),
+        }
+    }
+}
