@@ -8,14 +8,15 @@ usage() {
     cat <<'TEXT'
 Usage: tests/run.sh [--long] [--help]
 
-Installs redis-server, redis-cli, openssl and sqlite3 when they are missing (Debian and its relatives), then runs, in this
-order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
+Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime when they are missing (Debian and its relatives), then
+runs, in this order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
 
   --long   then search the models with three tokens as well: up to an hour and 9 GB of memory
 
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
   REDIS_CLI      redis-cli binary (default: the one in PATH)
+  LIBFAKETIME    libfaketime.so.1 (default: where distributions put it)
 TEXT
 }
 
@@ -68,6 +69,8 @@ missing_packages() {
     [[ -n ${REDIS_CLI:-} ]] || has redis-cli || echo redis-tools
     has openssl || echo openssl
     has sqlite3 || echo sqlite3
+    # Steps the clocks of servers; the package has a program of that name as well.
+    [[ $(uname -s) != Linux || -n ${LIBFAKETIME:-} ]] || has faketime || echo faketime
     # rustc links with it.
     has cc || echo gcc libc6-dev
 }
@@ -85,11 +88,11 @@ as_root() {
 install_hint() {
     # shellcheck disable=SC2086 # one word per package
     echo "Missing (by Debian's names):" $1
-    echo 'Install redis-server, redis-cli, openssl and sqlite3, then run this again. For instance:'
+    echo 'Install redis-server, redis-cli, openssl, sqlite3 and on Linux libfaketime, then run this again. For instance:'
     echo '  macOS    brew install redis openssl sqlite'
-    echo '  Fedora   dnf install redis openssl sqlite'
-    echo '  Arch     pacman -S redis openssl sqlite'
-    echo '  Alpine   apk add redis openssl sqlite'
+    echo '  Fedora   dnf install redis openssl sqlite libfaketime'
+    echo '  Arch     pacman -S redis openssl sqlite libfaketime'
+    echo '  Alpine   apk add redis openssl sqlite libfaketime'
 }
 
 install_missing() {

@@ -89,6 +89,7 @@ impl<'c> Call<'c> {
             wait => wait,
         };
         request.hold.check(ttl)?;
+        core.servers.lease_of(request.hold.min_hold.map_or(ttl, |least| least.max(ttl)));
         Ok(Self { core, key, ttl, wait, hold: request.hold, is_fenced, begun: core.clock.now() })
     }
 

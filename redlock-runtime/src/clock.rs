@@ -29,6 +29,11 @@ impl Instant {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
+    /// The point `duration` earlier; stays at the origin when that is out of range.
+    pub(crate) fn before(self, duration: Duration) -> Self {
+        Self(NonZeroU64::MIN.saturating_add((self.0.get() - 1).saturating_sub(nanos(duration))))
+    }
+
     /// What a clock shows that has run too fast by `ppm` parts in a million since the origin.
     #[cfg(test)]
     pub(crate) fn drifted(self, ppm: i32) -> Self {
@@ -120,6 +125,9 @@ mod tests {
     fn arithmetic_saturates() {
         let late = Instant::from_origin(Duration::MAX);
         assert_eq!(late.after(Duration::from_secs(1)), late);
+        let second = Instant::from_origin(Duration::from_secs(1));
+        assert_eq!(second.before(Duration::from_secs(2)), Instant::from_origin(Duration::ZERO));
+        assert_eq!(second.after(Duration::from_secs(2)).before(Duration::from_secs(2)), second);
         assert_eq!(Instant::from_origin(Duration::ZERO).since(late), Duration::ZERO);
     }
 

@@ -181,6 +181,13 @@ pub enum NodeError {
     Held,
     /// The answer came when the lease that it confirms was as good as over.
     TooLate,
+    /// The node was restarted without its data, and does not count for this much longer; see
+    /// [`AfterRestart`](crate::AfterRestart).
+    Abstains(Duration),
+    /// The node is a replica of another server: it takes no locks, or loses them.
+    Replica,
+    /// The node is the same server as another one, whose address this is: its vote must not count twice.
+    SameServer(Box<str>),
 }
 
 impl fmt::Display for NodeError {
@@ -195,6 +202,11 @@ impl fmt::Display for NodeError {
             Self::Unintelligible(answer) => write!(f, "answered {answer}, which is no answer to the command"),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
+            Self::Abstains(left) => {
+                write!(f, "was restarted, may have forgotten locks and does not count for another {left:.1?}")
+            }
+            Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
+            Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),
         }
     }
 }

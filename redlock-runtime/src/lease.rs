@@ -6,7 +6,7 @@
 
 use crate::clock::Instant;
 use crate::node::CLAIM;
-use crate::quorum::quorum;
+use crate::quorum::Quorum;
 use std::time::Duration;
 
 /// Redis expires keys to the millisecond, on both sides of the measurement.
@@ -46,10 +46,10 @@ pub(crate) fn node_timeout(ttl: Duration) -> Duration {
     (ttl / 50).clamp(Duration::from_millis(10), Duration::from_millis(50))
 }
 
-/// The moment until which a majority provably holds the lock for us: the q-th largest of the lease `ends` that are
-/// known, of `nodes` nodes.
-pub(crate) fn valid_until(ends: &(impl Iterator<Item = Instant> + Clone), nodes: usize) -> Option<Instant> {
-    let reached = |end: Instant| ends.clone().filter(|other| *other >= end).count() >= quorum(nodes);
+/// The moment until which enough nodes provably hold the lock for us: the q-th largest of the lease `ends` that are
+/// known.
+pub(crate) fn valid_until(ends: &(impl Iterator<Item = Instant> + Clone), quorum: Quorum) -> Option<Instant> {
+    let reached = |end: Instant| ends.clone().filter(|other| *other >= end).count() >= quorum.needed;
     ends.clone().filter(|end| reached(*end)).max()
 }
 
@@ -76,8 +76,10 @@ mod tests {
         ];
         for (ends, expected) in table {
             let known = ends.iter().flatten().copied().map(at);
-            assert_eq!(valid_until(&known, ends.len()), expected.map(at), "{ends:?}");
+            assert_eq!(valid_until(&known, Quorum::of(ends.len(), 0)), expected.map(at), "{ends:?}");
         }
+        let ends = [1, 5, 3, 4, 2].map(at);
+        assert_eq!(valid_until(&ends.into_iter(), Quorum::of(5, 2)), Some(at(2)), "four of five");
     }
 
     #[test]

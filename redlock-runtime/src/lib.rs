@@ -23,8 +23,11 @@
 //! [`LockManager`], then [`LockError`] for what can go wrong.
 
 mod acquire;
+mod after_restart;
 mod changes;
+mod check;
 mod clock;
+mod clock_steps;
 mod detached;
 mod error;
 mod expiry;
@@ -56,6 +59,8 @@ mod token_clock;
 mod wake_ups;
 mod watchdog;
 
+pub use self::after_restart::AfterRestart;
+pub use self::check::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence};
 pub use self::detached::DetachedLock;
 pub use self::error::{LockError, NodeError, NodeFailure};
 pub use self::fenced_guard::FencedGuard;

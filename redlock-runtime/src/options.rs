@@ -1,8 +1,10 @@
 //! What a caller asks for: the key, how long the lease is, how long to wait.
 
+use crate::after_restart::AfterRestart;
 use crate::error::LockError;
 use crate::key::LockKey;
 use crate::lease::{self, MAX_TTL};
+use crate::quorum::Quorum;
 use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
@@ -175,6 +177,10 @@ pub(crate) struct Policy {
     pub(crate) node_timeout: Option<Duration>,
     pub(crate) drift_factor: f64,
     pub(crate) local_budget: LocalBudget,
+    /// How many nodes may forget their data without anybody noticing.
+    pub(crate) tolerated_amnesia: usize,
+    /// If the user has said.
+    pub(crate) after_restart: Option<AfterRestart>,
 }
 
 /// How much the calls of one process may go on among themselves while others wait.
@@ -198,11 +204,38 @@ impl Default for Policy {
             node_timeout: None,
             drift_factor: 0.01,
             local_budget: LocalBudget::default(),
+            tolerated_amnesia: 0,
+            after_restart: None,
         }
     }
 }
 
 impl Policy {
+    pub(crate) const fn quorum(&self, nodes: usize) -> Quorum {
+        Quorum::of(nodes, self.tolerated_amnesia)
+    }
+
+    pub(crate) fn after_restart(&self, nodes: usize) -> AfterRestart {
+        let default =
+            if nodes == 1 || self.tolerated_amnesia > 0 { AfterRestart::Trust } else { AfterRestart::Abstain };
+        self.after_restart.unwrap_or(default)
+    }
+
+    /// # Errors
+    /// [`LockError::Configuration`] when more nodes would have to agree than there are.
+    pub(crate) fn check_quorum(&self, nodes: usize) -> Result<(), LockError> {
+        let forgetful = self.tolerated_amnesia;
+        if self.quorum(nodes).is_possible() {
+            return Ok(());
+        }
+        // With that many more nodes, as many may be down besides.
+        let (least, useful) = (forgetful.saturating_add(1), forgetful.saturating_mul(3).saturating_add(1));
+        Err(LockError::configuration(format!(
+            "tolerate_amnesia({forgetful}) needs at least {least} nodes, and {useful} when as many may be down as well; \
+             there are {nodes}"
+        )))
+    }
+
     pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
         self.node_timeout.unwrap_or_else(|| lease::node_timeout(ttl))
     }

@@ -2,9 +2,29 @@
 //!
 //! Source: "Distributed Locks with Redis", the Redis documentation.
 
-/// The smallest majority of `nodes`.
-pub(crate) const fn quorum(nodes: usize) -> usize {
-    nodes / 2 + 1
+/// How many of how many nodes must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quorum {
+    pub(crate) nodes: usize,
+    pub(crate) needed: usize,
+}
+
+impl Quorum {
+    /// The smallest number of `nodes` of which any two choices have one node more in common than `forgetful` ones, that
+    /// is ceil((N + d + 1) / 2): a majority when no node forgets.
+    pub(crate) const fn of(nodes: usize, forgetful: usize) -> Self {
+        Self { nodes, needed: nodes.saturating_add(forgetful) / 2 + 1 }
+    }
+
+    /// Whether there are as many nodes as must agree.
+    pub(crate) const fn is_possible(self) -> bool {
+        self.needed <= self.nodes
+    }
+
+    /// The most nodes that can refuse without deciding the outcome.
+    const fn spare(self) -> usize {
+        self.nodes.saturating_sub(self.needed)
+    }
 }
 
 /// The answers of one round so far.
@@ -25,9 +45,9 @@ pub(crate) struct Tally {
 pub(crate) enum Verdict {
     /// More answers are needed and can still decide it.
     Open,
-    /// A majority voted for us.
+    /// Enough nodes voted for us.
     Reached,
-    /// So many nodes are held by others that no majority was possible, whatever failed.
+    /// So many nodes are held by others that no quorum was possible, whatever failed.
     Contended,
     /// Too few nodes answered.
     OutOfReach,
@@ -37,14 +57,13 @@ impl Tally {
     /// Decides as early as the answers allow: the slowest node is never waited for when it cannot
     /// change the outcome. Whether a lock is held or the nodes are silent is one outcome or the other to the caller,
     /// so that a missing answer which decides between these two is waited for.
-    pub(crate) const fn verdict(self) -> Verdict {
-        let nodes = self.open + self.granted + self.held + self.failed;
-        let needed = quorum(nodes);
+    pub(crate) const fn verdict(self, quorum: Quorum) -> Verdict {
+        let Quorum { needed, .. } = quorum;
         if self.granted >= needed {
             Verdict::Reached
-        } else if self.held > nodes - needed {
+        } else if self.held > quorum.spare() {
             Verdict::Contended
-        } else if self.granted + self.open < needed && self.held + self.open <= nodes - needed {
+        } else if self.granted + self.open < needed && self.held + self.open <= quorum.spare() {
             Verdict::OutOfReach
         } else {
             Verdict::Open
@@ -60,7 +79,35 @@ mod tests {
     fn majorities() {
         let table = [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)];
         for (nodes, needed) in table {
-            assert_eq!(quorum(nodes), needed, "{nodes} nodes");
+            assert_eq!(Quorum::of(nodes, 0), Quorum { nodes, needed });
+        }
+    }
+
+    #[test]
+    fn any_two_quorums_share_a_node_that_forgets_nothing() {
+        for nodes in 1..=9 {
+            for forgetful in 0..nodes {
+                let quorum = Quorum::of(nodes, forgetful);
+                let in_common = |needed: usize| (2 * needed).saturating_sub(nodes);
+                assert!(quorum.is_possible(), "{quorum:?}");
+                assert!(in_common(quorum.needed) > forgetful, "{quorum:?}");
+                assert!(in_common(quorum.needed - 1) <= forgetful, "{quorum:?} is more than it takes");
+            }
+            assert!(!Quorum::of(nodes, nodes).is_possible() && !Quorum::of(nodes, usize::MAX).is_possible());
+        }
+    }
+
+    #[test]
+    fn a_raised_quorum_is_lost_sooner() {
+        let quorum = Quorum::of(5, 2);
+        let table = [
+            (Tally { granted: 3, open: 2, ..Tally::default() }, Verdict::Open),
+            (Tally { granted: 4, open: 1, ..Tally::default() }, Verdict::Reached),
+            (Tally { granted: 3, held: 2, ..Tally::default() }, Verdict::Contended),
+            (Tally { granted: 3, failed: 2, ..Tally::default() }, Verdict::OutOfReach),
+        ];
+        for (tally, expected) in table {
+            assert_eq!(tally.verdict(quorum), expected, "{tally:?}");
         }
     }
 
@@ -95,7 +142,7 @@ mod tests {
         ];
         for ((open, granted, held, failed), expected) in table {
             let tally = Tally { open, granted, held, failed };
-            assert_eq!(tally.verdict(), expected, "{tally:?}");
+            assert_eq!(tally.verdict(Quorum::of(open + granted + held + failed, 0)), expected, "{tally:?}");
         }
     }
 }

@@ -6,10 +6,10 @@ use crate::error::{LockError, NodeFailure};
 use crate::hot_keys::HotKeys;
 use crate::key::LockKey;
 use crate::local_queue::LocalQueue;
-use crate::node::{Environment, Status};
+use crate::node::{Environment, Servers, Status};
 use crate::options::{Policy, Wait};
 use crate::parked::Parked;
-use crate::quorum::quorum;
+use crate::quorum::Quorum;
 use crate::reclaim::{Reclaim, Unanswered};
 use crate::rules::{Rule, Rules};
 use crate::token::{ManagerId, OwnerToken};
@@ -31,9 +31,11 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) token_clock: Arc<TokenClock>,
     pub(crate) policy: Policy,
+    pub(crate) quorum: Quorum,
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
     pub(crate) nodes: Box<[Reclaim]>,
+    pub(crate) servers: Arc<Servers>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
     /// The lines of the calls for one key in this process.
@@ -61,8 +63,9 @@ impl Core {
         runtime: Option<Handle>,
         rules: Rules,
     ) -> Self {
-        let Environment { manager: id, token_clock, changed, .. } = environment;
+        let Environment { manager: id, token_clock, changed, servers, .. } = environment;
         let (local, hot_keys, parked) = (LocalQueue::new(), HotKeys::new(), Parked::default());
+        let quorum = policy.quorum(nodes.len());
         let watchdog = Arc::new(Watchdog::new(clock, runtime));
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
@@ -70,8 +73,10 @@ impl Core {
             clock,
             token_clock,
             policy,
+            quorum,
             namespace,
             nodes,
+            servers,
             changed,
             local,
             hot_keys,
@@ -96,10 +101,6 @@ impl Core {
         }
     }
 
-    pub(crate) fn quorum(&self) -> usize {
-        quorum(self.nodes.len())
-    }
-
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.local.close();
@@ -115,7 +116,7 @@ impl Core {
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        self.count(|status| *status == Status::Up) >= self.quorum()
+        self.count(|status| *status == Status::Up) >= self.quorum.needed
     }
 
     /// Whether the nodes have yet to be heard of.
@@ -123,7 +124,7 @@ impl Core {
         !self.started.load(Ordering::Relaxed)
     }
 
-    /// Waits until a majority is connected or every first connection has ended one way or the other, no longer than
+    /// Waits until enough nodes are connected or every first connection has ended one way or the other, no longer than
     /// `wait`.
     ///
     /// Without this the first calls after the start would fail only because they came too early.
@@ -140,7 +141,14 @@ impl Core {
         }
     }
 
-    /// Waits until a majority is connected.
+    /// Waits until every first connection has ended one way or the other, for two seconds at most.
+    pub(crate) async fn heard_of_all(&self) {
+        let all = changes::until(&self.changed, || self.count(|status| *status == Status::Starting) == 0);
+        // Who is late has no connection.
+        let _ = tokio::time::timeout(FIRST_CONNECTIONS, all).await;
+    }
+
+    /// Waits until enough nodes are connected.
     pub(crate) async fn up(&self) {
         changes::until(&self.changed, || self.is_up()).await;
     }
@@ -154,7 +162,8 @@ impl Core {
 
     /// The error for an operation that too few nodes answered.
     pub(crate) fn no_quorum(&self, key: Option<&LockKey>, causes: Box<[NodeFailure]>) -> LockError {
-        LockError::NoQuorum { key: key.cloned(), needed: self.quorum(), nodes: self.nodes.len(), causes }
+        let Quorum { nodes, needed } = self.quorum;
+        LockError::NoQuorum { key: key.cloned(), needed, nodes, causes }
     }
 }
 

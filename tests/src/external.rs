@@ -1,10 +1,11 @@
-//! The programs of the operating system that the harness runs, and what to do when one is missing.
+//! The programs and libraries of the operating system that the harness runs, and what to do when one is missing.
 
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 
-/// One external program, replaceable through an environment variable.
+/// One external program or library, replaceable through an environment variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct External {
     name: &'static str,
@@ -17,11 +18,20 @@ pub(crate) const REDIS_SERVER: External =
 pub(crate) const REDIS_CLI: External =
     External { name: "redis-cli", variable: "REDIS_CLI", debian_package: "redis-tools" };
 pub(crate) const OPENSSL: External = External { name: "openssl", variable: "OPENSSL", debian_package: "openssl" };
+pub(crate) const LIBFAKETIME: External =
+    External { name: "libfaketime.so.1", variable: "LIBFAKETIME", debian_package: "faketime" };
 
 impl External {
     /// The path to run: the environment variable if set, else the plain name.
     pub(crate) fn path(self) -> OsString {
         env::var_os(self.variable).unwrap_or_else(|| self.name.into())
+    }
+
+    /// The file to load: the environment variable if set, else the first of `places` where there is one.
+    pub(crate) fn file(self, places: &[PathBuf]) -> PathBuf {
+        let named = env::var_os(self.variable).map(PathBuf::from);
+        let file = named.or_else(|| places.iter().find(|place| place.exists()).cloned());
+        file.filter(|file| file.exists()).unwrap_or_else(|| self.cannot_run(&io::ErrorKind::NotFound.into()))
     }
 
     /// Fails the test with the remedy: a test that is skipped for want of a server would look like one that passed.

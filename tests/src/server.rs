@@ -2,6 +2,7 @@
 
 mod builder;
 mod certificates;
+mod fake_clock;
 mod process;
 mod spawner;
 
@@ -13,6 +14,7 @@ use crate::private_dir::PrivateDir;
 
 pub use builder::Builder;
 use builder::Settings;
+use fake_clock::FakeClock;
 use process::{PortTaken, Process};
 
 /// A real `redis-server` on a loopback port, without persistence, in a private temporary directory.
@@ -27,6 +29,7 @@ pub struct RedisServer {
     settings: Settings,
     port: u16,
     tls_port: Option<u16>,
+    clock: Option<FakeClock>,
     dir: PrivateDir,
 }
 
@@ -132,6 +135,14 @@ impl RedisServer {
         self.process().thaw();
     }
 
+    /// Sets the wall clock of the server to `seconds` ahead of the real time; behind, if negative.
+    ///
+    /// # Panics
+    /// Unless the server was built with [`Builder::own_clock`].
+    pub fn set_clock(&self, seconds: i64) {
+        self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(seconds);
+    }
+
     /// Ends the process at once (SIGKILL), as a crash would, also while frozen. Clients see their connections reset.
     pub fn kill(&self) {
         self.process().kill();
@@ -148,10 +159,19 @@ impl RedisServer {
         self.process().kill();
     }
 
-    /// Starts again on the same ports with the same settings and no data, killing the process if it still runs.
+    /// Starts again as [`restart`](Self::restart) does, without the data.
     pub async fn restart_empty(&self) {
         self.kill();
-        let started = Process::start(&Settings::file(&self.dir)).await;
+        // Where a server that appends to files would find it.
+        let _ = std::fs::remove_dir_all(self.dir.join("appendonlydir"));
+        self.restart().await;
+    }
+
+    /// Starts again on the same ports with the same settings and what data it has on disk, killing the process if it
+    /// still runs.
+    pub async fn restart(&self) {
+        self.kill();
+        let started = Process::start(&Settings::file(&self.dir), self.clock.as_ref()).await;
         let process = started.unwrap_or_else(|PortTaken(log)| panic!("port {} was taken meanwhile:\n{log}", self.port));
         *self.process() = process;
         self.settings.wait_until_usable(&self.inspector).await;

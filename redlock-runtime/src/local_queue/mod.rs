@@ -137,6 +137,17 @@ impl LocalQueue {
         looked
     }
 
+    /// All tokens of this process, which the watchdog should look at by `now`.
+    pub(crate) fn all(&self, now: Instant) -> Vec<Arc<Ownership>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.look_at = shard.look_at.map(|at| at.min(now));
+            all.extend(shard.entries.values().map(|entry| Arc::clone(&entry.ownership)));
+        }
+        all
+    }
+
     /// Ends every wait in every line, and leaves the queues of the nodes.
     pub(crate) fn close(&self) {
         for shard in &self.shards {

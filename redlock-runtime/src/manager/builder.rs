@@ -1,12 +1,13 @@
 //! Describing a manager.
 
 use super::LockManager;
+use crate::after_restart::AfterRestart;
 use crate::clock::Clock;
 use crate::error::LockError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, Node};
+use crate::node::{Environment, Node, Servers};
 use crate::options::{LocalBudget, Policy, Wait};
 use crate::reclaim::Reclaim;
 use crate::rules::Rules;
@@ -52,8 +53,9 @@ impl LockManagerBuilder {
     /// Several nodes must be *independent* masters: a lock is held when a majority of them says so. Three or five are
     /// useful; an even number survives no more failures than the odd one below it.
     ///
-    /// The same address twice is refused by [`build`](Self::build). Two *names* of one server, such as `localhost` and
-    /// `127.0.0.1`, are not recognised: its vote then counts twice, and a majority proves nothing.
+    /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
+    /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the
+    /// user may ask the server who it is (`+info`).
     pub fn node(mut self, url: impl Into<String>) -> Self {
         self.urls.push(url.into());
         self
@@ -133,6 +135,24 @@ impl LockManagerBuilder {
         self
     }
 
+    /// How many nodes may forget their data, by a restart or by hand, without two owners as the consequence.
+    /// Default: 0, and a node that was restarted does not vote for a while; see [`after_restart`](Self::after_restart).
+    ///
+    /// More nodes must agree instead: ceil((N + d + 1) / 2) of N nodes for d of them, which is 4 of 5 for one or two. So
+    /// fewer may be down at the same time, and a restarted node votes at once.
+    pub fn tolerate_amnesia(mut self, nodes: usize) -> Self {
+        self.policy.tolerated_amnesia = nodes;
+        self
+    }
+
+    /// What a node is worth that was restarted and may have forgotten its locks.
+    /// Default: [`AfterRestart::Abstain`] with several nodes, [`AfterRestart::Trust`] with one, and with
+    /// [`tolerate_amnesia`](Self::tolerate_amnesia). Each has its price: see [`AfterRestart`].
+    pub fn after_restart(mut self, after_restart: AfterRestart) -> Self {
+        self.policy.after_restart = Some(after_restart);
+        self
+    }
+
     /// Makes the manager and starts to connect in the background, on the current tokio runtime.
     ///
     /// The manager lives on that runtime: its connections are driven there, whoever calls it, and end with it. After
@@ -143,15 +163,16 @@ impl LockManagerBuilder {
     ///
     /// # Errors
     /// [`LockError::Configuration`] when a URL is wrong, no node or the same server twice is given, a default is out of
-    /// range, or there is no tokio runtime.
+    /// range, more nodes would have to agree than there are, or there is no tokio runtime.
     pub fn build(self) -> Result<LockManager, LockError> {
         self.check()?;
         let endpoints = self.endpoints()?;
+        self.policy.check_quorum(endpoints.len())?;
         let runtime = Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
         })?;
         let clock = Clock::Boot;
-        let environment = environment(clock);
+        let environment = self.environment(clock, endpoints.len());
         let wake_ups = WakeUps::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let environment = Environment { deliver: wake_ups.of_node(index), ..environment.clone() };
@@ -175,13 +196,27 @@ impl LockManagerBuilder {
                 "a manager in memory has no other nodes: leave out `node` and `nodes`",
             ));
         }
+        self.policy.check_quorum(1)?;
         Ok(self.build_in_memory())
     }
 
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
-        self.finish(clock, environment(clock), Box::new([Reclaim::at_once(node)]), None)
+        let environment = self.environment(clock, 1);
+        self.finish(clock, environment, Box::new([Reclaim::at_once(node)]), None)
+    }
+
+    fn environment(&self, clock: Clock, nodes: usize) -> Environment {
+        let servers = Servers::new(clock, self.policy.after_restart(nodes), self.policy.drift_factor);
+        servers.lease_of(self.policy.default_ttl);
+        Environment {
+            manager: ManagerId::random(),
+            token_clock: Arc::new(TokenClock::new(clock)),
+            changed: Arc::new(Notify::new()),
+            deliver: Arc::new(|_| {}),
+            servers: Arc::new(servers),
+        }
     }
 
     fn finish(
@@ -193,7 +228,9 @@ impl LockManagerBuilder {
     ) -> LockManager {
         let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
         let core = Core::new(environment, clock, self.policy, namespace.into(), nodes, runtime, Rules::default());
-        LockManager { core: Arc::new(core) }
+        let core = Arc::new(core);
+        core.watch_clocks();
+        LockManager { core }
     }
 
     fn check(&self) -> Result<(), LockError> {
@@ -226,15 +263,6 @@ impl LockManagerBuilder {
             ))),
             None => Ok(endpoints),
         }
-    }
-}
-
-fn environment(clock: Clock) -> Environment {
-    Environment {
-        manager: ManagerId::random(),
-        token_clock: Arc::new(TokenClock::new(clock)),
-        changed: Arc::new(Notify::new()),
-        deliver: Arc::new(|_| {}),
     }
 }
 

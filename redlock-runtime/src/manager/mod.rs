@@ -6,6 +6,7 @@ pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
 use crate::acquire::{acquire, attach};
+use crate::check::CheckReport;
 use crate::detached::DetachedLock;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::from_lock_error::FromLockError;
@@ -253,6 +254,33 @@ impl LockManager {
             });
             self.core.no_quorum(None, failures.collect())
         })
+    }
+
+    /// Asks every node what it is like, as far as locks depend on it: reachable, a master, no eviction, what it keeps
+    /// over a restart, its clock, its scripts and permissions. For the log of a service that starts.
+    ///
+    /// It takes three seconds at most, and far less when all nodes answer. What the user may not ask is unknown, and no
+    /// error. It opens the channels for wake-ups, to see whether that is permitted.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Nothing is left behind.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let report = LockManager::in_memory().check().await;
+    /// println!("{report}");
+    /// for warning in report.warnings() {
+    ///     eprintln!("{warning}");
+    /// }
+    /// # assert!(report.warnings().is_empty()); Ok(()) }
+    /// ```
+    pub async fn check(&self) -> CheckReport {
+        self.core.check().await
     }
 
     /// Ends new acquisitions with [`LockError::Closed`], then waits until every release that was sent is answered.

@@ -3,11 +3,12 @@
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
+use crate::after_restart::AfterRestart;
 use crate::clock::Clock;
 use crate::node::memory::State;
 use crate::node::redis::{RedisNode, endpoint::Endpoint};
 use crate::node::wakeup::channel;
-use crate::node::{Command, Environment, Fence, Node, Notice, Reply, Subject, Verb, Wakeup};
+use crate::node::{Command, Environment, Fence, Node, Notice, Reply, Servers, Subject, Verb, Wakeup};
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
@@ -129,6 +130,7 @@ impl Redis {
             token_clock: Arc::clone(&token_clock),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),
+            servers: Arc::new(Servers::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let node = Node::Redis(RedisNode::start(endpoint, environment, &Handle::current()));
         node.up().await;

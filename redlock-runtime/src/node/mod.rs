@@ -6,10 +6,15 @@ mod differential;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
+mod server_clock;
+mod servers;
 pub(crate) mod wakeup;
 
 pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Fence, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::Pending;
+pub(crate) use self::server_clock::ServerClock;
+pub(crate) use self::servers::{Identity, Servers};
+use crate::check::NodeReport;
 use crate::error::NodeError;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
@@ -19,6 +24,7 @@ use crate::token::ManagerId;
 use crate::token_clock::TokenClock;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A node, whatever it is made of.
@@ -48,6 +54,7 @@ pub(crate) struct Environment {
     /// Notified at every change of any node of the manager.
     pub(crate) changed: Arc<Notify>,
     pub(crate) deliver: Deliver,
+    pub(crate) servers: Arc<Servers>,
 }
 
 impl Node {
@@ -110,6 +117,16 @@ impl Node {
             Self::Memory(_) => {}
             #[cfg(test)]
             Self::Simulated(node) => node.listen(),
+        }
+    }
+
+    /// What the node is like, found out in `patience` at the most.
+    pub(crate) async fn report(&self, patience: Duration) -> NodeReport {
+        match self {
+            Self::Redis(node) => node.report(patience).await,
+            Self::Memory(_) => NodeReport::in_memory(self.label()),
+            #[cfg(test)]
+            Self::Simulated(_) => NodeReport::unknown(self.label()),
         }
     }
 

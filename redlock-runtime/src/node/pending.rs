@@ -5,7 +5,7 @@ use crate::node::Answer;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// The answer to a command that was sent, given out once.
 #[derive(Debug)]
@@ -27,6 +27,23 @@ impl Pending {
         *self = Self::Answered(None);
         // A courier that is gone has answered nothing.
         Poll::Ready(answer.unwrap_or(Err(NodeError::Disconnected)))
+    }
+}
+
+impl Pending {
+    /// The answer, if it is here. Whoever waits for it is not forgotten.
+    pub(crate) fn try_answer(&mut self) -> Option<Answer> {
+        let answer = match self {
+            Self::Answered(answer) => return answer.take(),
+            Self::Redis(answer) => answer.try_recv(),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Closed) => Err(NodeError::Disconnected),
+        };
+        *self = Self::Answered(None);
+        Some(answer)
     }
 }
 

@@ -128,5 +128,5 @@ impl Ownership {
 }
 
 fn decision(standing: &Standing) -> Decision {
-    standing.numbers.decide(standing.nodes.iter().filter_map(NodeStanding::number), standing.quorum())
+    standing.numbers.decide(standing.nodes.iter().filter_map(NodeStanding::number), standing.needed())
 }

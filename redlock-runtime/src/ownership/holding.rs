@@ -84,6 +84,12 @@ impl Ownership {
         is_awaited
     }
 
+    /// The clock of node number `index` went ahead by at most `step`.
+    pub(crate) fn clock_stepped(&self, index: usize, step: Duration) {
+        let watchers = self.standing().shorten(index, step, self.core.clock.now());
+        wake(watchers);
+    }
+
     /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost.
     pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
         self.standing().watchers.watch(watcher, waker);

@@ -55,6 +55,12 @@ impl Queue {
         }
     }
 
+    /// The oldest, if it is answered. Whoever waits for it is not forgotten.
+    pub(super) fn try_answer(&mut self) -> Option<(InFlight, Answer)> {
+        let answer = self.first.as_mut()?.answer.try_answer()?;
+        std::mem::replace(&mut self.first, self.rest.pop_front()).map(|sent| (sent, answer))
+    }
+
     pub(super) fn any(&self, is_wanted: impl Fn(&InFlight) -> bool) -> bool {
         self.first.iter().chain(&self.rest).any(is_wanted)
     }

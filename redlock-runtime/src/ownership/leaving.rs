@@ -54,7 +54,7 @@ impl Leaving {
                     release.answer = Some(answer);
                 }
             }
-            match self.tally().verdict() {
+            match self.tally().verdict(self.core.quorum) {
                 Verdict::Open => Poll::Pending,
                 verdict => Poll::Ready(verdict),
             }

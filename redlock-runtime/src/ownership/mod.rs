@@ -11,6 +11,7 @@ mod standing;
 mod tenure;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod waiting;
 mod watchers;
 
@@ -53,7 +54,8 @@ impl Ownership {
     pub(crate) fn new(core: &Arc<Core>, key: &LockKey, token: OwnerToken, ttl: Duration) -> Self {
         let policy = &core.policy;
         let node_timeout = policy.node_timeout(ttl);
-        let terms = Terms { ttl, drift_factor: policy.drift_factor, node_timeout, rules: core.rules };
+        let terms =
+            Terms { ttl, drift_factor: policy.drift_factor, node_timeout, quorum: core.quorum, rules: core.rules };
         let epochs = core.nodes.iter().map(Reclaim::epoch);
         let standing = Standing::new(epochs, terms, core.clock.now());
         Self {
@@ -171,7 +173,7 @@ impl Ownership {
         let votes = poll_fn(|cx| {
             let mut standing = self.standing();
             standing.poll(cx, self.core.clock);
-            match standing.tally().verdict() {
+            match standing.verdict() {
                 Verdict::Open => Poll::Pending,
                 verdict => Poll::Ready(verdict),
             }
@@ -205,7 +207,7 @@ impl Ownership {
             if standing.valid_until().is_some_and(|end| end >= wanted) {
                 return Poll::Ready(Ok(()));
             }
-            match standing.tally().verdict() {
+            match standing.verdict() {
                 Verdict::Contended => Poll::Ready(Err(self.lost_by(&standing))),
                 _ if !standing.nodes.iter().any(node::NodeStanding::is_awaited) => {
                     Poll::Ready(Err(self.no_quorum(&standing)))

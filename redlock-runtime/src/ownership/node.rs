@@ -2,6 +2,7 @@
 
 use super::in_flight::{InFlight, Queue};
 use super::numbers::Drawn;
+use super::trace::Trace;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::node::{Answer, Reply, Verb};
@@ -57,26 +58,6 @@ pub(super) enum Vote {
     Failed,
 }
 
-/// What a node may know of the token, by what it has answered and by what it has not: a lost reply and a cut connection
-/// count as "maybe".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Trace {
-    None,
-    /// The token as holder.
-    Key,
-    /// The token in the queue, which only a release takes it out of.
-    Queue,
-}
-
-impl Trace {
-    const fn of(verb: Verb) -> Self {
-        match verb {
-            Verb::Acquire { .. } | Verb::Yield { .. } => Self::Queue,
-            Verb::SetNx { .. } | Verb::Extend { .. } | Verb::Release { .. } => Self::Key,
-        }
-    }
-}
-
 /// What an answer said beyond its own node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
@@ -129,6 +110,20 @@ impl NodeStanding {
             news.is_any = true;
             news.is_contended |= self.take_in(&sent, answer, clock.now(), rules);
         }
+        news
+    }
+
+    /// The clock of the server went ahead by at most `step`: the leases that it gave before end so much earlier.
+    ///
+    /// Those are the ones whose answers are here. Those that are still to come were given after the step, because the
+    /// answers of a connection come in the order of its commands.
+    pub(super) fn shorten(&mut self, step: Duration, now: Instant, rules: Rules) -> News {
+        let mut news = News::default();
+        while let Some((sent, answer)) = self.in_flight.try_answer() {
+            news.is_any = true;
+            news.is_contended |= self.take_in(&sent, answer, now, rules);
+        }
+        self.end = self.end.map(|end| end.before(step));
         news
     }
 
@@ -193,14 +188,15 @@ impl NodeStanding {
         if is_unknown && matches!(sent.verb, Verb::Yield { .. }) && rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }
-        // Silence changes nothing about a vote that was given.
-        if self.vote == Vote::Open {
+        let abstains = if let NodeError::Abstains(left) = error { Some(left) } else { None };
+        // Silence changes nothing about a vote that was given. But a claim at a node that abstains is none.
+        if self.vote == Vote::Open || (abstains.is_some() && self.end.is_none()) {
             self.vote = Vote::Failed;
         }
-        if is_unknown {
+        if is_unknown || abstains.is_some() {
             self.trace = self.trace.max(Trace::of(sent.verb));
         }
-        self.recheck_at = Some(now.after(AFTER_FAILURE));
+        self.recheck_at = Some(now.after(abstains.unwrap_or(AFTER_FAILURE)));
         self.failure = Some(error);
     }
 
@@ -242,6 +238,11 @@ impl NodeStanding {
 
     fn is_yielding(&self) -> bool {
         self.in_flight.any(|sent| matches!(sent.verb, Verb::Yield { .. }))
+    }
+
+    /// Whether the node takes part, if only by keeping its vote until it counts again.
+    pub(super) fn is_present(&self, now: Instant, patience: Duration) -> bool {
+        matches!(self.failure, None | Some(NodeError::Abstains(_))) && !self.is_late(now, patience)
     }
 
     /// Whether the node owes an answer for longer than `patience`.

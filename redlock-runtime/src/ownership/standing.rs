@@ -15,7 +15,7 @@ use crate::error::NodeError;
 use crate::lease;
 use crate::node::Verb;
 use crate::options::LocalBudget;
-use crate::quorum::{Tally, Verdict, quorum};
+use crate::quorum::{Quorum, Tally, Verdict};
 use crate::rules::{Rule, Rules};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -65,6 +65,7 @@ pub(super) struct Terms {
     pub(super) ttl: Duration,
     pub(super) drift_factor: f64,
     pub(super) node_timeout: Duration,
+    pub(super) quorum: Quorum,
     pub(super) rules: Rules,
 }
 
@@ -165,6 +166,19 @@ impl Standing {
         }
     }
 
+    /// The clock of node number `index` went ahead by at most `step`. Returns who has to know that the lock is held for a
+    /// shorter time.
+    pub(super) fn shorten(&mut self, index: usize, step: Duration, now: Instant) -> Vec<(u64, Waker)> {
+        let before = self.held_until();
+        if let Some(node) = self.nodes.get_mut(index) {
+            let news = node.shorten(step, now, self.terms.rules);
+            if news.is_contended {
+                self.contended_since.get_or_insert(now);
+            }
+        }
+        if self.held_until() < before { self.watchers.take() } else { Vec::new() }
+    }
+
     /// Takes note of the connections: one that is new has lost what its node told in the meantime.
     pub(super) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {
         for (node, epoch) in self.nodes.iter_mut().zip(epochs) {
@@ -195,19 +209,21 @@ impl Standing {
         if self.poll_at <= now {
             self.ask_all(now);
         }
-        let is_silent = !self.is_heard(now) || self.votes(now) >= self.quorum();
+        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
+        let present = self.nodes.iter().filter(|node| node.is_present(now, self.terms.node_timeout)).count();
+        let is_silent = present < self.terms.quorum.needed || self.votes(now) >= self.terms.quorum.needed;
         self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
     }
 
-    /// For how long too few nodes have answered, or have answered too late for a lease.
+    /// For how long too few nodes have taken part, or have answered too late for a lease.
     pub(super) fn silence(&self, now: Instant) -> Duration {
         self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Whether enough nodes answer.
+    /// Whether enough nodes answer, and vote.
     pub(super) fn is_heard(&self, now: Instant) -> bool {
         let is_heard = |node: &&NodeStanding| node.failure.is_none() && !node.is_late(now, self.terms.node_timeout);
-        self.nodes.iter().filter(is_heard).count() >= self.quorum()
+        self.nodes.iter().filter(is_heard).count() >= self.terms.quorum.needed
     }
 
     /// How many nodes hold the lock for us, as lease or as claim.
@@ -215,8 +231,9 @@ impl Standing {
         self.nodes.iter().filter(|node| node.is_ours(now, self.terms.node_timeout)).count()
     }
 
-    pub(super) fn quorum(&self) -> usize {
-        quorum(self.nodes.len())
+    /// How many nodes are enough.
+    pub(super) const fn needed(&self) -> usize {
+        self.terms.quorum.needed
     }
 
     /// The command that node number `index` should be sent next.
@@ -232,7 +249,9 @@ impl Standing {
             Phase::Holding => {
                 (node.end(self.terms.rules).is_none() && wants_extension()).then_some(Verb::Extend { ttl })
             }
-            Phase::Waiting if self.votes(now) >= self.quorum() => wants_extension().then_some(Verb::Extend { ttl }),
+            Phase::Waiting if self.votes(now) >= self.terms.quorum.needed => {
+                wants_extension().then_some(Verb::Extend { ttl })
+            }
             Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
             Phase::Claiming | Phase::Left => None,
@@ -264,14 +283,14 @@ impl Standing {
     /// When there is something to do, if no answer and no wake-up comes before.
     pub(super) fn next_event(&self, now: Instant) -> Instant {
         // Votes that are being confirmed leave nothing to ask for.
-        let asks = self.votes(now) < self.quorum();
+        let asks = self.votes(now) < self.terms.quorum.needed;
         let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout, asks));
         nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
     }
 
-    /// The moment until which a majority provably holds the lock for us.
+    /// The moment until which enough nodes provably hold the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
-        lease::valid_until(&self.nodes.iter().filter_map(|node| node.end(self.terms.rules)), self.nodes.len())
+        lease::valid_until(&self.nodes.iter().filter_map(|node| node.end(self.terms.rules)), self.terms.quorum)
     }
 
     /// The moment until which the present call has the lock.
@@ -286,7 +305,7 @@ impl Standing {
 
     /// Whether so many nodes say that the lock is not ours that it cannot be.
     pub(super) fn is_taken(&self) -> bool {
-        self.tally().verdict() == Verdict::Contended
+        self.verdict() == Verdict::Contended
     }
 
     /// Whether any answer is still to come.
@@ -301,7 +320,7 @@ impl Standing {
 
     /// Whether so many nodes have ceased to count for this token that only another one can have a majority.
     pub(super) fn is_spoilt(&self) -> bool {
-        self.nodes.iter().filter(|node| !node.is_tainted).count() < self.quorum()
+        self.nodes.iter().filter(|node| !node.is_tainted).count() < self.terms.quorum.needed
     }
 
     /// The nodes that said that the lock is not ours.
@@ -309,7 +328,8 @@ impl Standing {
         self.nodes.iter().filter(|node| node.vote == Vote::NotOurs && !node.may_know()).count()
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    /// What the votes mean.
+    pub(super) fn verdict(&self) -> Verdict {
         let mut tally = Tally::default();
         for node in &self.nodes {
             match node.vote {
@@ -319,7 +339,7 @@ impl Standing {
                 Vote::Failed => tally.failed += 1,
             }
         }
-        tally
+        tally.verdict(self.terms.quorum)
     }
 
     /// The answers came when the lease was as good as over: the round has failed at every node.
@@ -336,6 +356,6 @@ impl Standing {
             node.vote = Vote::Failed;
             node.failure = Some(error.clone());
         }
-        self.tally().verdict()
+        self.verdict()
     }
 }

@@ -75,6 +75,10 @@ impl Reclaim {
         &self.ledger
     }
 
+    pub(crate) const fn node(&self) -> &Node {
+        &self.node
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.node.status()
     }
@@ -169,7 +173,8 @@ impl Unanswered {
                 self.ledger.not_owner.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(node, key = %self.command.subject.key, "the lock was not ours any more at its release");
             }
-            Ok(_) => {}
+            // It was executed.
+            Ok(_) | Err(NodeError::Abstains(_)) => {}
             Err(error) => self.abandon(&error.to_string()),
         }
     }
@@ -206,7 +211,7 @@ fn settles(answer: &Answer) -> bool {
     const PASSING: [&str; 8] =
         ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "NOREPLICAS ", "READONLY ", "TRYAGAIN "];
     match answer {
-        Ok(_) => true,
+        Ok(_) | Err(NodeError::Abstains(_)) => true,
         // Before Redis 7, the error of a script has the code of the command in it somewhere in its text.
         Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.contains(code)),
         Err(_) => false,
@@ -222,6 +227,7 @@ mod tests {
         let table = [
             (Ok(Reply::Released), true),
             (Ok(Reply::NotOwner), true),
+            (Err(NodeError::Abstains(Duration::ZERO)), true),
             (Err(NodeError::Disconnected), false),
             (Err(NodeError::Unreachable("".into())), false),
             (Err(NodeError::Refused("BUSY Redis is busy running a script.".into())), false),

@@ -9,9 +9,10 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
+use crate::after_restart::AfterRestart;
 use crate::clock::{Clock, Instant};
 use crate::lease;
-use crate::node::{Environment, Node};
+use crate::node::{Environment, Node, Servers};
 use crate::options::Policy;
 use crate::reclaim::Reclaim;
 use crate::shared::Core;
@@ -200,6 +201,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         token_clock: Arc::new(token_clock),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
+        servers: Arc::new(Servers::new(clock, AfterRestart::Trust, Policy::default().drift_factor)),
     };
     let wake_ups = WakeUps::default();
     let client = network.add_client(&environment);

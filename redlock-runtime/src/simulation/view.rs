@@ -7,7 +7,7 @@ use crate::clock::Instant;
 use crate::key::LockKey;
 use crate::node::wakeup::channel;
 use crate::node::{Command, Reply, Subject, Verb};
-use crate::quorum::quorum;
+use crate::quorum::Quorum;
 use crate::token::OwnerToken;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Network {
     pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken]) -> bool {
         let (world, now) = (self.world(), self.now());
         let serving = (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, kept, now)).count();
-        serving >= quorum(world.servers.len())
+        serving >= Quorum::of(world.servers.len(), 0).needed
     }
 
     pub(super) fn is_well(&self, client: usize) -> bool {
@@ -44,7 +44,7 @@ impl Network {
         let all: Vec<_> =
             world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
         let is_everywhere = |earlier: OwnerToken| {
-            all.iter().filter(|(other, _)| *other == earlier).count() >= quorum(world.servers.len())
+            all.iter().filter(|(other, _)| *other == earlier).count() >= Quorum::of(world.servers.len(), 0).needed
         };
         all.iter().map(|(earlier, _)| *earlier).find(|earlier| *earlier < token && is_everywhere(*earlier))
     }
@@ -78,7 +78,7 @@ impl Network {
             .filter_map(|server| matches!(server.execute(now, &command).reply, Reply::Granted { .. }).then_some(()));
         let votes = votes.count();
         self.trace.line(|trace| format!("a foreigner asks for {key} as {} and gets {votes}", trace.name(token)));
-        votes >= quorum(world.servers.len())
+        votes >= Quorum::of(world.servers.len(), 0).needed
     }
 
     pub(super) fn delete(&self, key: &LockKey, token: OwnerToken) {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use super::fake_clock::FakeClock;
 use super::process::{PortTaken, Process};
 use super::{RedisServer, certificates};
 use crate::inspector::Inspector;
@@ -22,12 +23,14 @@ pub struct Builder {
 }
 
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct Settings {
     pub(super) password: Option<String>,
     user: Option<(String, String)>,
     unix_socket: bool,
     tls: bool,
     is_replica: bool,
+    has_own_clock: bool,
     directives: Vec<String>,
 }
 
@@ -70,6 +73,12 @@ impl Builder {
         self.config("replicaof", &["127.0.0.1", &master.port().to_string()])
     }
 
+    /// Gives the server a wall clock of its own; see [`RedisServer::set_clock`]. Linux only, by libfaketime. Default: off.
+    pub fn own_clock(mut self) -> Self {
+        self.settings.has_own_clock = true;
+        self
+    }
+
     /// Makes the server answer `unknown command` to `command`, as an older one would: `HELLO` for Redis 5.
     pub fn without_command(self, command: &str) -> Self {
         self.config("rename-command", &[command, ""])
@@ -91,10 +100,11 @@ impl Builder {
         if self.settings.tls {
             certificates::generate(&dir).await;
         }
-        let (process, port, tls_port) = self.settings.launch(&dir).await;
+        let clock = self.settings.has_own_clock.then(|| FakeClock::create(dir.join("clock")));
+        let (process, port, tls_port) = self.settings.launch(&dir, clock.as_ref()).await;
         let inspector = Inspector::new(port, self.settings.password.as_deref(), 0);
         self.settings.wait_until_usable(&inspector).await;
-        RedisServer { process: Mutex::new(process), inspector, settings: self.settings, port, tls_port, dir }
+        RedisServer { process: Mutex::new(process), inspector, settings: self.settings, port, tls_port, clock, dir }
     }
 }
 
@@ -140,13 +150,13 @@ impl Settings {
         }
     }
 
-    async fn launch(&self, dir: &PrivateDir) -> (Process, u16, Option<u16>) {
+    async fn launch(&self, dir: &PrivateDir, clock: Option<&FakeClock>) -> (Process, u16, Option<u16>) {
         let mut last = String::new();
         for _ in 0..TRIES {
             let port = port::free();
             let tls_port = self.tls.then(port::free);
             fs::write(Self::file(dir), self.text(dir, port, tls_port)).expect("redis.conf is written");
-            match Process::start(&Self::file(dir)).await {
+            match Process::start(&Self::file(dir), clock).await {
                 Ok(process) => return (process, port, tls_port),
                 Err(PortTaken(log)) => last = log,
             }

@@ -10,6 +10,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::watch;
 
+use super::fake_clock::FakeClock;
 use super::spawner;
 use crate::PATIENCE;
 use crate::external::REDIS_SERVER;
@@ -36,8 +37,8 @@ impl Process {
     /// Starts the server and returns when it has logged that it is ready.
     ///
     /// The log is better evidence than an answer to PING, which could come from whoever took the port first.
-    pub(super) async fn start(config: &Path) -> Result<Self, PortTaken> {
-        let mut process = Self::spawn(config).unwrap_or_else(|error| REDIS_SERVER.cannot_run(&error));
+    pub(super) async fn start(config: &Path, clock: Option<&FakeClock>) -> Result<Self, PortTaken> {
+        let mut process = Self::spawn(config, clock).unwrap_or_else(|error| REDIS_SERVER.cannot_run(&error));
         let started = process.phase.wait_for(|phase| *phase != Phase::Starting);
         let started = tokio::time::timeout(PATIENCE, started).await;
         let phase = started.ok().and_then(Result::ok).map(|phase| *phase);
@@ -52,10 +53,13 @@ impl Process {
         }
     }
 
-    fn spawn(config: &Path) -> io::Result<Self> {
+    fn spawn(config: &Path, clock: Option<&FakeClock>) -> io::Result<Self> {
         let (output, input) = io::pipe()?;
         let mut command = spawner::command(&REDIS_SERVER.path());
         command.arg(config).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
+        if let Some(clock) = clock {
+            clock.install(&mut command);
+        }
         let child = spawner::spawn(command)?;
         let log = Arc::default();
         let (phase_sender, phase) = watch::channel(Phase::Starting);

@@ -9,6 +9,9 @@
 
 mod again;
 mod cancel;
+mod check;
+#[cfg(target_os = "linux")]
+mod clock_steps;
 mod ended;
 mod exclusion;
 mod exit_paths;
@@ -26,6 +29,7 @@ mod local_leases;
 mod local_line;
 mod network;
 mod queue;
+mod restarted;
 mod servers;
 mod storm;
 mod support;

@@ -39,6 +39,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     // The orders are on the same server; the namespace keeps the locks away from them.
     let locks = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     locks.ready().await?;
+    log_nodes(&locks).await;
     let state = AppState { locks: locks.clone(), orders: Orders::connect(payment_time()?).await? };
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
@@ -51,6 +52,17 @@ async fn run() -> Result<(), Box<dyn Error>> {
     }
     println!("order_service: stopped");
     Ok(())
+}
+
+/// What the locks depend on, while somebody who looks at the log can still do something about it.
+async fn log_nodes(locks: &LockManager) {
+    let report = locks.check().await;
+    for node in &report.nodes {
+        eprintln!("order_service: node {node}");
+    }
+    for warning in report.warnings() {
+        eprintln!("order_service: warning: {warning}");
+    }
 }
 
 /// `--port 3001`; 3000 if it is not given, any free port for 0.

@@ -19,12 +19,28 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
     (answer, seen)
 }
 
-/// The time stands at the end of an array, if at all.
+/// Times stand at the end of an array, if at all: that of the server, then that of a token.
 fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
     match parts {
-        [parts @ .., Value::BulkString(seen)] => (parts, str::from_utf8(seen).ok().and_then(token::time)),
+        [parts @ .., Value::BulkString(time)] if time.starts_with(b"@") => (parted(parts).0, None),
+        [parts @ .., Value::BulkString(seen)] => (parted(parts).0, str::from_utf8(seen).ok().and_then(token::time)),
         parts => (parts, None),
     }
+}
+
+/// The time of the server in an answer, since 1970.
+pub(super) fn server_time(value: &Value) -> Option<Duration> {
+    let Value::Array(parts) = value else { return None };
+    parts.iter().find_map(|part| {
+        let Value::BulkString(part) = part else { return None };
+        let (seconds, micros) = str::from_utf8(part).ok()?.strip_prefix('@')?.split_once('.')?;
+        time_of([seconds, micros])
+    })
+}
+
+/// The two parts of the answer to `TIME`.
+pub(super) fn time_of([seconds, micros]: [&str; 2]) -> Option<Duration> {
+    Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))
 }
 
 fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
@@ -166,9 +182,26 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_the_newest_token_is_at_the_end() {
-        let value = Value::Array(vec![Value::Int(-1), Value::BulkString(b"00000000-0001-7002".into())]);
-        assert_eq!(answer(RELEASE, &value), (Ok(Reply::NotOwner), Some(TokenTime::new(1, 2))));
+    fn times_are_at_the_end() {
+        let token = || Value::BulkString(b"00000000-0001-7002".into());
+        let server = |text: &str| Value::BulkString(text.into());
+        let (seen, time) = (Some(TokenTime::new(1, 2)), Some(Duration::from_micros(7_000_042)));
+        let table = [
+            (vec![token()], seen, None),
+            (vec![server("@7.42")], None, time),
+            (vec![server("@7.42"), token()], seen, time),
+            (vec![server("@"), token()], seen, None),
+            (vec![server("@7.x")], None, None),
+            // A holder that another program has made up.
+            (vec![server("@7.42"), server("@@@@@@@@@@@@@@@@@@")], None, time),
+            (vec![], None, None),
+        ];
+        for (times, seen, time) in table {
+            let value = Value::Array([Value::Int(-1)].into_iter().chain(times).collect());
+            assert_eq!(answer(EXTEND, &value), (Ok(Reply::NotOwner), seen), "{value:?}");
+            assert_eq!(server_time(&value), time, "{value:?}");
+        }
+        assert_eq!(server_time(&Value::Int(0)), None);
     }
 
     #[test]

@@ -1,26 +1,30 @@
-//! Makes one connection for commands: socket, handshake, scripts.
+//! Makes one connection for commands: socket and handshake.
 
 use super::answer::{refused, wakeup};
 use super::courier::Courier;
 use super::endpoint::Endpoint;
 use super::link::Link;
-use super::script::Scripts;
+use super::prepare::prepare;
+use super::server::Server;
 use super::socket;
 use crate::error::NodeError;
 use crate::node::{Deliver, Environment};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisError, Value};
+use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisError};
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub(super) async fn connect(endpoint: &Endpoint, environment: &Environment) -> Result<(Arc<Link>, Courier), NodeError> {
+pub(super) async fn connect(
+    endpoint: &Endpoint,
+    server: &Arc<Server>,
+    environment: &Environment,
+) -> Result<(Arc<Link>, Courier), NodeError> {
     let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
         // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
@@ -29,7 +33,7 @@ pub(super) async fn connect(endpoint: &Endpoint, environment: &Environment) -> R
         }
         connection => (connection?, ProtocolVersion::RESP3),
     };
-    prepare(connection, protocol == ProtocolVersion::RESP3, environment).await
+    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
 }
 
 pub(super) enum Failure {
@@ -79,42 +83,5 @@ fn receiver(deliver: Deliver) -> impl Fn(PushInfo) -> Result<(), Infallible> + S
             deliver(wakeup);
         }
         Ok(())
-    }
-}
-
-/// One round trip that loads the scripts and names the client.
-async fn prepare(
-    (mut connection, mut driver): (MultiplexedConnection, Driver),
-    has_pushes: bool,
-    environment: &Environment,
-) -> Result<(Arc<Link>, Courier), NodeError> {
-    let mut pipeline = redis::pipe();
-    for source in Scripts::SOURCES {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
-    }
-    pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
-    let mut answers = {
-        let mut request = pin!(connection.send_packed_commands(&pipeline, 0, pipeline.len()));
-        let answers = poll_fn(|cx| {
-            let is_over = driver.as_mut().poll(cx).is_ready();
-            match request.as_mut().poll(cx) {
-                // Also with the answers to it: whoever polled the driver once more would find that it has ended.
-                Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
-                answers => answers.map_err(|error| refused(&error)),
-            }
-        });
-        answers.await?.into_iter()
-    };
-    let scripts = Scripts::loaded(|| digest(answers.next()))?;
-    let link = Arc::new(Link::new(scripts, has_pushes, environment.clone()));
-    Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
-}
-
-fn digest(answer: Option<Value>) -> Result<String, NodeError> {
-    match answer.map(Value::extract_error) {
-        Some(Ok(value)) => redis::from_redis_value(value)
-            .map_err(|_| NodeError::Refused("something else than a digest to SCRIPT LOAD".into())),
-        Some(Err(error)) => Err(refused(&error)),
-        None => Err(NodeError::Disconnected),
     }
 }

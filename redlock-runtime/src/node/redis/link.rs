@@ -1,12 +1,17 @@
 //! One live connection: commands to wire format, answers to whoever asked.
 
-use super::answer::{answer, is_script_lost, refused};
+use super::answer::{answer, is_script_lost, refused, server_time};
 use super::outbox::{Asked, Outbox, Question};
 use super::script::{Scripts, millis};
+use super::server::Server;
+use crate::clock::Instant;
+use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Command, Environment, Pending, Verb};
+use crate::node::{Answer, Command, Environment, Pending, Reply, Verb};
 use redis::{Cmd, RedisError, Value};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub(super) struct Link {
     pub(super) outbox: Outbox,
@@ -14,12 +19,32 @@ pub(super) struct Link {
     /// Whether wake-ups can come on this connection: it speaks RESP3.
     has_pushes: bool,
     is_listening: AtomicBool,
+    /// Whether this user may not subscribe.
+    is_refused: AtomicBool,
+    /// What the server grants when asked before that proves nothing: it may have granted it to another before it was
+    /// restarted.
+    abstains_until: Option<Instant>,
+    server: Arc<Server>,
     environment: Environment,
 }
 
 impl Link {
-    pub(super) fn new(scripts: Scripts, has_pushes: bool, environment: Environment) -> Self {
-        Self { outbox: Outbox::default(), scripts, has_pushes, is_listening: AtomicBool::new(false), environment }
+    pub(super) fn new(
+        scripts: Scripts,
+        has_pushes: bool,
+        abstains_until: Option<Instant>,
+        server: Arc<Server>,
+        environment: Environment,
+    ) -> Self {
+        let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
+        let outbox = Outbox::default();
+        Self { outbox, scripts, has_pushes, is_listening, is_refused, abstains_until, server, environment }
+    }
+
+    /// For how much longer the server does not count, if so.
+    pub(super) fn abstains_for(&self) -> Option<Duration> {
+        let left = self.abstains_until?.since(self.server.now());
+        (!left.is_zero()).then_some(left)
     }
 
     pub(super) const fn has_pushes(&self) -> bool {
@@ -30,11 +55,25 @@ impl Link {
         self.is_listening.load(Ordering::Acquire)
     }
 
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Acquire)
+    }
+
+    /// Asks something about the server.
+    pub(super) fn probe(&self, words: &[&str]) -> impl Future<Output = Result<Value, NodeError>> + use<> {
+        let mut wire = Cmd::new();
+        wire.arg(words);
+        let answer = self.outbox.probe(wire);
+        async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
+    }
+
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command) -> Pending {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
-        self.outbox.put(command, wire)
+        // Where nobody wants it, it is not worth a look at the clock.
+        let is_timed = self.abstains_until.is_some() || matches!(command.verb, Verb::Extend { .. });
+        self.outbox.put(command, wire, is_timed.then(|| self.server.now()))
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -49,6 +88,10 @@ impl Link {
         match asked {
             Asked::Question(question) => self.replied(question, value.extract_error()),
             Asked::Subscription => self.subscribed(value.extract_error()),
+            Asked::Probe(answer) => {
+                // Whoever asked may be gone.
+                let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
+            }
         }
     }
 
@@ -59,12 +102,29 @@ impl Link {
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
+                // Before the answer: it proves something about the time after a step.
+                if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
+                    self.server.told(time, sent);
+                }
+                let answer = self.worth(answer, question.sent);
                 question.answer(answer);
             }
             Err(error) if is_script_lost(&error) && question.is_worth_repeating() => {
                 self.repeat(question, &error);
             }
             Err(error) => question.answer(Err(refused(&error))),
+        }
+    }
+
+    /// What an answer proves, to a command that was sent when the server may not have counted.
+    fn worth(&self, answer: Answer, sent: Option<Instant>) -> Answer {
+        match (answer, self.abstains_until, sent) {
+            (Ok(Reply::Granted { .. } | Reply::Extended { .. } | Reply::Kept), Some(until), Some(sent))
+                if sent < until =>
+            {
+                Err(NodeError::Abstains(until.since(sent)))
+            }
+            (answer, ..) => answer,
         }
     }
 
@@ -88,6 +148,8 @@ impl Link {
             Err(error) => {
                 let error = refused(&error);
                 tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+                self.is_refused.store(true, Ordering::Release);
+                self.environment.changed.notify_waiters();
             }
         }
     }

@@ -5,9 +5,13 @@ mod backoff;
 mod connect;
 mod courier;
 pub(crate) mod endpoint;
+mod info;
 mod link;
 mod outbox;
+mod prepare;
+mod report;
 mod script;
+mod server;
 mod side_key;
 mod socket;
 mod subscriber;
@@ -19,6 +23,7 @@ mod tls;
 
 use self::endpoint::Endpoint;
 use self::link::Link;
+use self::server::Server;
 use self::supervisor::Supervised;
 use crate::changes;
 use crate::error::NodeError;
@@ -39,6 +44,7 @@ pub(crate) struct RedisNode {
 /// What the tasks of the connections write and the callers read.
 struct Shared {
     environment: Environment,
+    server: Arc<Server>,
     state: RwLock<State>,
     /// How many connections there have been.
     epoch: AtomicU64,
@@ -57,7 +63,7 @@ enum State {
 impl RedisNode {
     /// Starts to connect to `endpoint` on `runtime`.
     pub(crate) fn start(endpoint: Endpoint, environment: Environment, runtime: &Handle) -> Arc<Self> {
-        let (shared, endpoint) = (Arc::new(Shared::new(environment)), Arc::new(endpoint));
+        let (shared, endpoint) = (Arc::new(Shared::new(endpoint.label(), environment)), Arc::new(endpoint));
         let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&shared)));
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&shared));
         let tasks = [runtime.spawn(supervisor).abort_handle(), runtime.spawn(subscriber).abort_handle()];
@@ -125,8 +131,9 @@ impl fmt::Debug for RedisNode {
 }
 
 impl Shared {
-    fn new(environment: Environment) -> Self {
+    fn new(address: &str, environment: Environment) -> Self {
         Self {
+            server: Arc::new(Server::new(address, Arc::clone(&environment.servers))),
             environment,
             state: RwLock::new(State::Starting),
             epoch: AtomicU64::new(0),

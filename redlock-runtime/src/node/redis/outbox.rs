@@ -3,9 +3,10 @@
 //! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes its
 //! place in the order.
 
+use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::{Answer, Command, Pending, Verb};
-use redis::Cmd;
+use redis::{Cmd, Value};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -31,20 +32,24 @@ pub(super) struct Outgoing {
 pub(super) enum Asked {
     Question(Question),
     Subscription,
+    /// About the server, and not about a lock.
+    Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
 
 /// A command, and where its answer goes.
 pub(super) struct Question {
     pub(super) command: Command,
+    /// When it was put in, if that matters.
+    pub(super) sent: Option<Instant>,
     answer: oneshot::Sender<Answer>,
     is_repeated: bool,
 }
 
 impl Outbox {
     /// Puts `command` into the order of the connection.
-    pub(super) fn put(&self, command: Command, wire: Cmd) -> Pending {
+    pub(super) fn put(&self, command: Command, wire: Cmd, sent: Option<Instant>) -> Pending {
         let (answer, pending) = oneshot::channel();
-        self.put_question(Question { command, answer, is_repeated: false }, wire);
+        self.put_question(Question { command, sent, answer, is_repeated: false }, wire);
         Pending::Redis(pending)
     }
 
@@ -86,6 +91,17 @@ impl Outbox {
         let mut gathered = self.gathered();
         gathered.courier = Some(cx.waker().clone());
         mem::take(&mut gathered.commands)
+    }
+
+    /// Puts any command into the order of the connection.
+    pub(super) fn probe(&self, wire: Cmd) -> oneshot::Receiver<Result<Value, NodeError>> {
+        let (answer, pending) = oneshot::channel();
+        let gathered = self.gathered();
+        // When it is closed, nobody will answer, and the receiver learns of it.
+        if !gathered.is_closed {
+            Self::put_into(gathered, Outgoing { wire, asked: Asked::Probe(answer) });
+        }
+        pending
     }
 
     /// Ends it: commands that were not sent are answered, and there will be no others.
@@ -143,14 +159,14 @@ mod tests {
     fn put(outbox: &Outbox, verb: Verb) -> Pending {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         let subject = Arc::new(Subject { key: "order:7".into(), token });
-        outbox.put(Command { verb, fence: None, subject }, Cmd::new())
+        outbox.put(Command { verb, fence: None, subject }, Cmd::new(), None)
     }
 
     fn questions(outbox: &Outbox) -> Vec<Question> {
         let taken = outbox.take(&Context::from_waker(Waker::noop()));
         let questions = taken.into_iter().filter_map(|outgoing| match outgoing.asked {
             Asked::Question(question) => Some(question),
-            Asked::Subscription => None,
+            Asked::Subscription | Asked::Probe(_) => None,
         });
         questions.collect()
     }

@@ -12,15 +12,28 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
     let shared = &supervised.0;
     let mut backoff = Backoff::new();
     loop {
-        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &shared.environment)).await {
+        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &shared.server, &shared.environment)).await {
             Ok(Ok((link, courier))) => {
                 tracing::debug!(node = endpoint.label(), has_pushes = link.has_pushes(), "connected");
+                if let Some(left) = link.abstains_for() {
+                    let node = endpoint.label();
+                    tracing::warn!(
+                        node,
+                        ?left,
+                        "the server was restarted and may have forgotten locks: it does not count"
+                    );
+                }
                 shared.up(link);
                 backoff.connected();
                 courier.await;
                 // Before anything else: callers must not go on sending into the void.
                 shared.down(NodeError::Unreachable("the connection broke".into()));
+                shared.server.disconnected();
                 tracing::warn!(node = endpoint.label(), "the connection broke");
+            }
+            Ok(Err(error @ NodeError::SameServer(_))) => {
+                tracing::error!(node = endpoint.label(), %error, "each node must be an independent server");
+                shared.down(error);
             }
             Ok(Err(error)) => {
                 tracing::warn!(node = endpoint.label(), %error, "cannot connect");

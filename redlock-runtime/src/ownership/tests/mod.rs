@@ -1,6 +1,7 @@
 //! What nodes say about a token and what follows from it, without nodes. Here: the scene.
 
 mod answers;
+mod distrust;
 mod passing;
 mod waiting;
 mod yielding;
@@ -11,6 +12,7 @@ use super::standing::{Phase, Standing, Terms};
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::node::{Answer, CLAIM, Pending, Reply, Verb};
+use crate::quorum::Quorum;
 use crate::rules::Rules;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +22,13 @@ use tokio::time::advance;
 const TTL: Duration = Duration::from_secs(10);
 const NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const MILLISECOND: Duration = Duration::from_millis(1);
-const TERMS: Terms = Terms { ttl: TTL, drift_factor: 0.01, node_timeout: NODE_TIMEOUT, rules: Rules { without: None } };
+const TERMS: Terms = Terms {
+    ttl: TTL,
+    drift_factor: 0.01,
+    node_timeout: NODE_TIMEOUT,
+    quorum: Quorum::of(1, 0),
+    rules: Rules { without: None },
+};
 
 const SET: Verb = Verb::SetNx { ttl: TTL };
 const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
@@ -44,7 +52,8 @@ struct Scene {
 impl Scene {
     fn new(nodes: usize) -> Self {
         let clock = Clock::tokio();
-        let standing = Standing::new(std::iter::repeat_n(1, nodes), TERMS, clock.now());
+        let terms = Terms { quorum: Quorum::of(nodes, 0), ..TERMS };
+        let standing = Standing::new(std::iter::repeat_n(1, nodes), terms, clock.now());
         Self { standing, clock, unanswered: (0..nodes).map(|_| VecDeque::new()).collect() }
     }
 

@@ -2,5 +2,5 @@
 -- An error counts as somebody: what it means is decided later.
 if redis.pcall('GET', lock) == token and redis.pcall('ZCARD', queue) == 0 then
   redis.call('PEXPIRE', lock, ARGV[2])
-  return 0
+  return {0, '@' .. table.concat(redis.pcall('TIME'), '.')}
 end

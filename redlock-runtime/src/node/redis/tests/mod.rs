@@ -5,9 +5,10 @@ mod wakeups;
 
 use super::RedisNode;
 use super::endpoint::Endpoint;
+use crate::after_restart::AfterRestart;
 use crate::changes;
 use crate::clock::Clock;
-use crate::node::{Answer, CLAIM, Command, Environment, Node, Notice, Reply, Status, Subject, Verb, Wakeup};
+use crate::node::{Answer, CLAIM, Command, Environment, Node, Notice, Reply, Servers, Status, Subject, Verb, Wakeup};
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenClock;
 use redlock_tests::{PATIENCE, RedisServer};
@@ -40,6 +41,7 @@ impl Peer {
             token_clock: Arc::new(TokenClock::new(Clock::Boot)),
             changed: Arc::default(),
             deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
+            servers: Arc::new(Servers::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let node = Node::Redis(RedisNode::start(endpoint, environment.clone(), &Handle::current()));

@@ -1,0 +1,86 @@
+//! What a server says of itself in the answer to `INFO`.
+
+use crate::node::Identity;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The fields of all sections, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Info(HashMap<Box<str>, Box<str>>);
+
+impl Info {
+    pub(crate) fn parse(text: &str) -> Self {
+        let fields = text.lines().filter_map(|line| line.split_once(':'));
+        Self(fields.map(|(name, value)| (name.into(), value.trim_end().into())).collect())
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| &**value).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.field(name)?.parse().ok()
+    }
+
+    /// `None` when the server does not say which run it is. `fsync` is its `appendfsync`, if that is known.
+    pub(crate) fn identity(&self, fsync: Option<&str>) -> Option<Identity> {
+        Some(Identity {
+            run_id: self.field("run_id")?.into(),
+            uptime: Duration::from_secs(self.number("uptime_in_seconds").unwrap_or(0)),
+            is_durable: self.is_durable(fsync),
+        })
+    }
+
+    /// Whether every answer is on disk before it is given. A replica that took over has lost what its master had not
+    /// passed on, whatever it writes itself.
+    fn is_durable(&self, fsync: Option<&str>) -> bool {
+        let was_replica = self.field("master_replid2").is_none_or(|id| id.contains(|digit| digit != '0'));
+        let writes = self.field("aof_enabled") == Some("1") && self.field("aof_last_write_status") != Some("err");
+        writes && fsync == Some("always") && !was_replica
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: &str = "# Server\r\nredis_version:7.0.15\r\nrun_id:2f0c\r\nuptime_in_seconds:12\r\nempty:\r\n\r\n\
+                        # Persistence\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
+                        # Replication\r\nmaster_replid2:0000\r\nslave0:ip=::1,port=7\r\n";
+
+    #[test]
+    fn fields_of_every_section() {
+        let info = Info::parse(INFO);
+        let table =
+            [("redis_version", Some("7.0.15")), ("slave0", Some("ip=::1,port=7")), ("empty", None), ("missing", None)];
+        for (name, expected) in table {
+            assert_eq!(info.field(name), expected, "{name}");
+        }
+        assert_eq!((info.number("uptime_in_seconds"), info.number("run_id")), (Some(12), None));
+    }
+
+    #[test]
+    fn identities() {
+        let identity = Info::parse(INFO).identity(Some("always")).unwrap();
+        let expected = Identity { run_id: "2f0c".into(), uptime: Duration::from_secs(12), is_durable: true };
+        assert_eq!(identity, expected);
+        assert_eq!(Info::parse("").identity(Some("always")), None);
+    }
+
+    #[test]
+    fn only_what_is_on_disk_before_the_answer_is_durable() {
+        let table = [
+            ("", "", Some("always"), true),
+            ("", "", Some("everysec"), false),
+            ("", "", None, false),
+            ("aof_enabled:1", "aof_enabled:0", Some("always"), false),
+            ("status:ok", "status:err", Some("always"), false),
+            ("replid2:0000", "replid2:00f0", Some("always"), false),
+            ("master_replid2", "other", Some("always"), false),
+        ];
+        for (from, to, fsync, expected) in table {
+            let info = Info::parse(&INFO.replace(from, to));
+            assert_eq!(info.is_durable(fsync), expected, "{to} {fsync:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
+
+use super::answer::{refused, time_of};
+use super::connect::Driver;
+use super::courier::Courier;
+use super::info::Info;
+use super::link::Link;
+use super::script::Scripts;
+use super::server::Server;
+use crate::error::NodeError;
+use crate::node::Environment;
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, Pipeline, Value};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+const FSYNC: &str = "appendfsync";
+
+/// # Errors
+/// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::SameServer`] when it counts already.
+pub(super) async fn prepare(
+    (mut connection, mut driver): (MultiplexedConnection, Driver),
+    has_pushes: bool,
+    server: &Arc<Server>,
+    environment: &Environment,
+) -> Result<(Arc<Link>, Courier), NodeError> {
+    let sent = server.now();
+    let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
+    let scripts = Scripts::loaded(|| digest(answers.next()))?;
+    // Whether it takes a name is no matter.
+    let _name = answers.next();
+    // Neither is whether this user may ask.
+    let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
+    let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
+    let identity = info.identity(settings.get(FSYNC).map(String::as_str));
+    if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
+        server.told(time, sent);
+    }
+    let abstains_until = server.connected(identity)?;
+    let link = Arc::new(Link::new(scripts, has_pushes, abstains_until, Arc::clone(server), environment.clone()));
+    Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
+}
+
+fn questions(environment: &Environment) -> Pipeline {
+    let mut pipeline = redis::pipe();
+    for source in Scripts::SOURCES {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
+    }
+    pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
+    pipeline.cmd("INFO");
+    pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
+    pipeline.cmd("TIME");
+    pipeline
+}
+
+/// The answers, one for each question. Nobody else drives the connection yet.
+async fn ask(
+    connection: &mut MultiplexedConnection,
+    driver: &mut Driver,
+    questions: &Pipeline,
+) -> Result<Vec<Value>, NodeError> {
+    let mut request = pin!(connection.send_packed_commands(questions, 0, questions.len()));
+    let answers = poll_fn(|cx| {
+        let is_over = driver.as_mut().poll(cx).is_ready();
+        match request.as_mut().poll(cx) {
+            // Also with the answers to it: whoever polled the driver once more would find that it has ended.
+            Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
+            answers => answers.map_err(|error| refused(&error)),
+        }
+    });
+    answers.await
+}
+
+fn digest(answer: Option<Value>) -> Result<String, NodeError> {
+    match answer.map(Value::extract_error) {
+        Some(Ok(value)) => redis::from_redis_value(value)
+            .map_err(|_| NodeError::Refused("something else than a digest to SCRIPT LOAD".into())),
+        Some(Err(error)) => Err(refused(&error)),
+        None => Err(NodeError::Disconnected),
+    }
+}
+
+/// The answer to a question that a server may refuse.
+fn permitted<T: FromRedisValue>(answer: Option<Value>) -> Option<T> {
+    redis::from_redis_value(answer?.extract_error().ok()?).ok()
+}

@@ -1,0 +1,48 @@
+//! What all connections to one address share: who the server is, and how its clock goes.
+
+use crate::clock::Instant;
+use crate::error::NodeError;
+use crate::node::{Identity, ServerClock, Servers};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct Server {
+    address: Box<str>,
+    servers: Arc<Servers>,
+    clock: Mutex<ServerClock>,
+}
+
+impl Server {
+    pub(super) fn new(address: &str, servers: Arc<Servers>) -> Self {
+        let clock = Mutex::new(ServerClock::new(servers.drift_factor));
+        Self { address: address.into(), servers, clock }
+    }
+
+    /// By our clock.
+    pub(super) fn now(&self) -> Instant {
+        self.servers.clock.now()
+    }
+
+    /// There is a connection. Returns until when what the server grants proves nothing, if so.
+    ///
+    /// # Errors
+    /// [`NodeError::SameServer`] when it counts already, under another address.
+    pub(super) fn connected(&self, identity: Option<Identity>) -> Result<Option<Instant>, NodeError> {
+        self.servers.connected(&self.address, identity)
+    }
+
+    pub(super) fn disconnected(&self) {
+        self.servers.disconnected(&self.address);
+    }
+
+    /// The server has told its `time` in an answer that is here, to what was `sent`.
+    pub(super) fn told(&self, time: Duration, sent: Instant) {
+        let received = self.now();
+        // No code that can panic runs under this mutex.
+        let step = self.clock.lock().unwrap_or_else(PoisonError::into_inner).observe(time, sent, received);
+        if let Some(step) = step {
+            self.servers.stepped(&self.address, step);
+        }
+    }
+}

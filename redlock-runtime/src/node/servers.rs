@@ -1,0 +1,236 @@
+//! The servers behind the nodes of one manager: which of them were restarted, and which are one and the same.
+
+use crate::after_restart::AfterRestart;
+use crate::clock::{Clock, Instant};
+use crate::error::NodeError;
+use crate::lease;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Servers count their uptime in whole seconds, from a start in whole seconds.
+const UPTIME_PRECISION: Duration = Duration::from_secs(1);
+
+pub(crate) struct Servers {
+    pub(crate) clock: Clock,
+    pub(crate) drift_factor: f64,
+    after_restart: AfterRestart,
+    on_step: OnceLock<OnStep>,
+    /// In milliseconds: what a server may have granted before it was restarted.
+    longest_lease: AtomicU64,
+    known: Mutex<HashMap<Box<str>, Known>>,
+}
+
+/// Is told the address of a server whose clock was set forward, and by how much at the most.
+pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
+
+/// What a server says of itself when a connection to it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Another one after every start.
+    pub(crate) run_id: Box<str>,
+    pub(crate) uptime: Duration,
+    /// Whether it remembers, after a crash, all that it has answered before.
+    pub(crate) is_durable: bool,
+}
+
+/// The last server at one address.
+#[derive(Debug)]
+struct Known {
+    run_id: Box<str>,
+    is_durable: bool,
+    /// Not if another address of the same server does.
+    counts: bool,
+    /// When the last connection broke.
+    lost_at: Option<Instant>,
+    abstains_until: Option<Instant>,
+}
+
+impl Servers {
+    pub(crate) fn new(clock: Clock, after_restart: AfterRestart, drift_factor: f64) -> Self {
+        let (longest_lease, known) = (AtomicU64::new(0), Mutex::default());
+        Self { clock, drift_factor, after_restart, on_step: OnceLock::new(), longest_lease, known }
+    }
+
+    /// Only the first call has an effect.
+    pub(crate) fn on_step(&self, on_step: OnStep) {
+        let _ = self.on_step.set(on_step);
+    }
+
+    /// The clock of the server at `address` went ahead by at most `step`.
+    pub(crate) fn stepped(&self, address: &str, step: Duration) {
+        if let Some(on_step) = self.on_step.get() {
+            on_step(address, step);
+        }
+    }
+
+    /// A lease of length `ttl` may be given from now on.
+    pub(crate) fn lease_of(&self, ttl: Duration) {
+        let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        // Nearly always it is no longer than before, and a load is cheap.
+        if self.longest_lease.load(Ordering::Relaxed) < millis {
+            self.longest_lease.fetch_max(millis, Ordering::Relaxed);
+        }
+    }
+
+    /// There is a connection to `address`. Returns until when what the server grants proves nothing, if so.
+    ///
+    /// Whoever may not ask for its identity knows nothing about it.
+    ///
+    /// # Errors
+    /// [`NodeError::SameServer`] when the server counts already, under another address.
+    pub(crate) fn connected(&self, address: &str, identity: Option<Identity>) -> Result<Option<Instant>, NodeError> {
+        let now = self.clock.now();
+        let mut known = self.known();
+        let Some(identity) = identity else { return Ok(known.get(address).and_then(|known| known.abstains_until)) };
+        let before = known.remove(address);
+        let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
+        let twin = twin.map(|(address, _)| address.clone());
+        let abstains_until = match &before {
+            None => None,
+            Some(before) => before.abstains_until.max(self.abstention(before, &identity, now)),
+        };
+        let Identity { run_id, is_durable, .. } = identity;
+        let current = Known { run_id, is_durable, counts: twin.is_none(), lost_at: None, abstains_until };
+        known.insert(address.into(), current);
+        twin.map_or(Ok(abstains_until), |twin| Err(NodeError::SameServer(twin)))
+    }
+
+    /// The connection to `address` broke.
+    pub(crate) fn disconnected(&self, address: &str) {
+        let now = self.clock.now();
+        if let Some(known) = self.known().get_mut(address) {
+            known.lost_at = Some(now);
+        }
+    }
+
+    /// Until when the leases last that the server at an address may have given and does not know of.
+    fn abstention(&self, before: &Known, identity: &Identity, now: Instant) -> Option<Instant> {
+        let is_same = before.run_id == identity.run_id && before.counts;
+        let remembers = before.is_durable && identity.is_durable && before.counts;
+        if is_same || remembers || self.after_restart == AfterRestart::Trust {
+            return None;
+        }
+        let since_start =
+            if before.counts { running_for(identity.uptime, before.lost_at, now) } else { Duration::ZERO };
+        let longest = Duration::from_millis(self.longest_lease.load(Ordering::Relaxed));
+        let left = (longest + lease::drift(longest, self.drift_factor)).saturating_sub(since_start);
+        (!left.is_zero()).then(|| now.after(left))
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, Known>> {
+        // No code that can panic runs under this mutex.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers").field("known", &self.known()).finish_non_exhaustive()
+    }
+}
+
+/// For how long, at least, a server has been running when it says that it is `uptime`.
+///
+/// It counts by its wall clock, which is often set right after the start of its machine. But it was not running yet when
+/// the connection to its predecessor broke.
+fn running_for(uptime: Duration, lost_at: Option<Instant>, now: Instant) -> Duration {
+    let since_lost = lost_at.map_or(Duration::ZERO, |lost_at| now.since(lost_at));
+    uptime.saturating_sub(UPTIME_PRECISION).min(since_lost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(30);
+    /// The longest lease with the drift.
+    const WINDOW: Duration = Duration::from_millis(30_302);
+
+    fn servers(after_restart: AfterRestart) -> Servers {
+        let servers = Servers::new(Clock::tokio(), after_restart, 0.01);
+        servers.lease_of(TTL);
+        servers.lease_of(TTL / 2);
+        servers
+    }
+
+    fn identity(run_id: &str, uptime: u64, is_durable: bool) -> Option<Identity> {
+        Some(Identity { run_id: run_id.into(), uptime: Duration::from_secs(uptime), is_durable })
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_with_another_identity_abstains() {
+        // Durable before and after, its uptime, how long ago the connection broke; how much longer it abstains.
+        let table = [
+            (false, false, 0, 0, Some(WINDOW)),
+            (false, false, 1, 5, Some(WINDOW)),
+            (false, false, 6, 5, Some(WINDOW - Duration::from_secs(5))),
+            (false, false, 6, 20, Some(WINDOW - Duration::from_secs(5))),
+            // Its clock was set after the start.
+            (false, false, 9999, 5, Some(WINDOW - Duration::from_secs(5))),
+            (false, false, 9999, 31, None),
+            (true, false, 0, 0, Some(WINDOW)),
+            (false, true, 0, 0, Some(WINDOW)),
+            (true, true, 0, 0, None),
+        ];
+        for (was_durable, is_durable, uptime, lost, expected) in table {
+            let servers = servers(AfterRestart::Abstain);
+            assert_eq!(servers.connected("a", identity("1", 0, was_durable)), Ok(None), "the first is trusted");
+            servers.disconnected("a");
+            pass(lost).await;
+            let until = servers.connected("a", identity("2", uptime, is_durable)).unwrap();
+            let left = until.map(|until| until.since(servers.clock.now()));
+            assert_eq!(left, expected, "{was_durable} {is_durable} {uptime} {lost}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_abstains_over_further_connections() {
+        let servers = servers(AfterRestart::Abstain);
+        servers.connected("a", identity("1", 0, false)).unwrap();
+        let until = servers.connected("a", identity("2", 0, true)).unwrap();
+        assert!(until.is_some());
+        pass(5).await;
+        for identity in [identity("2", 5, true), None, identity("3", 0, true)] {
+            assert_eq!(servers.connected("a", identity.clone()), Ok(until), "{identity:?}");
+        }
+        let later = servers.connected("a", identity("4", 0, false)).unwrap();
+        assert!(later > until, "{later:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_server_and_an_unknown_one_vote_at_once() {
+        let abstaining = servers(AfterRestart::Abstain);
+        for identity in [None, identity("1", 0, false), None, identity("1", 9, false)] {
+            assert_eq!(abstaining.connected("a", identity.clone()), Ok(None), "{identity:?}");
+        }
+        let trusting = servers(AfterRestart::Trust);
+        for run_id in ["1", "2"] {
+            assert_eq!(trusting.connected("a", identity(run_id, 0, false)), Ok(None));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_counts_under_one_address() {
+        let servers = servers(AfterRestart::Abstain);
+        servers.connected("a", identity("1", 0, false)).unwrap();
+        let twin = Err(NodeError::SameServer("a".into()));
+        assert_eq!(servers.connected("b", identity("1", 0, false)), twin);
+        servers.disconnected("a");
+        assert_eq!(servers.connected("b", identity("1", 0, false)), twin, "its leases still count");
+        // It is restarted, and the other name is connected first: what was granted under the first is still in force.
+        pass(5).await;
+        let until = servers.connected("b", identity("2", 9999, false)).unwrap();
+        assert_eq!(until.map(|until| until.since(servers.clock.now())), Some(WINDOW));
+        assert_eq!(servers.connected("a", identity("2", 0, false)), Err(NodeError::SameServer("b".into())));
+        // The second name leads elsewhere now.
+        servers.connected("b", identity("3", 0, false)).unwrap();
+        assert!(servers.connected("a", identity("2", 0, false)).unwrap().is_some());
+    }
+}

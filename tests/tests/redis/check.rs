@@ -1,0 +1,150 @@
+//! What a manager says about its nodes.
+
+use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager};
+use redlock_runtime::{LockManager, NodeError, NodeReport, Persistence};
+use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
+use std::time::Duration;
+
+async fn report(configure: impl Fn(Builder) -> Builder) -> (NodeReport, Vec<String>) {
+    let server = configure(RedisServer::builder()).start().await;
+    let report = builder([server.url()]).build().unwrap().check().await;
+    let warnings = report.warnings();
+    (report.nodes[0].clone(), warnings)
+}
+
+#[tokio::test]
+async fn healthy_nodes_have_a_line_each_and_no_warning() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let report = manager.check().await;
+        assert_eq!((report.nodes.len(), report.needed), (size, size / 2 + 1));
+        assert!(report.warnings().is_empty(), "{:?}", report.warnings());
+        let text = report.to_string();
+        for (line, server) in text.lines().zip(nodes.iter()) {
+            let version = server.inspect().info("server", "redis_version").await.unwrap();
+            let begin = format!("127.0.0.1:{}: Redis {version}, master, answered in ", server.port());
+            assert!(line.starts_with(&begin), "{line}");
+            assert!(line.contains(", no persistence, no eviction, clock "), "{line}");
+            assert!(line.ends_with(", RESP3, scripts, wake-ups"), "{line}");
+        }
+        assert_eq!(text.lines().count(), size);
+        let node = &report.nodes[0];
+        let clock = node.clock.unwrap();
+        assert!(clock.offset <= clock.uncertainty + Duration::from_millis(100), "one machine has one clock: {clock}");
+        assert_eq!(node.run_id.as_deref(), nodes[0].inspect().info("server", "run_id").await.as_deref());
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn it_says_what_is_wrong_with_a_server() {
+    let (evicting, warnings) =
+        report(|builder| builder.config("maxmemory", &["100mb"]).config("maxmemory-policy", &["allkeys-lru"])).await;
+    assert_eq!(evicting.eviction.as_deref(), Some("allkeys-lru"));
+    assert!(warnings[0].contains("maxmemory-policy allkeys-lru may remove locks"), "{warnings:?}");
+    let (unlimited, warnings) = report(|builder| builder.config("maxmemory-policy", &["allkeys-lru"])).await;
+    assert_eq!((unlimited.eviction.as_deref(), warnings.len()), (Some(""), 0));
+
+    let master = RedisServer::start().await;
+    let (replica, warnings) = report(|builder| builder.replica_of(&master)).await;
+    assert_eq!((replica.error, replica.is_replica), (Some(NodeError::Replica), Some(true)));
+    assert!(warnings[0].contains("is a replica"), "{warnings:?}");
+    assert_eq!(warnings.last().map(String::as_str), Some("no lock can be obtained: 1 of 1 nodes needed, 0 count"));
+}
+
+#[tokio::test]
+async fn persistence_is_told_apart() {
+    let kinds: [(&[(&str, &str)], &str); 4] = [
+        (&[], "no persistence"),
+        (&[("save", "3600 1")], "snapshots"),
+        (&[("appendonly", "yes")], "append-only file (fsync everysec)"),
+        (&[("appendonly", "yes"), ("appendfsync", "always")], "append-only file (fsync always)"),
+    ];
+    for (settings, expected) in kinds {
+        let configure = |builder: Builder| {
+            let add = |builder: Builder, (directive, values): &(&str, &str)| {
+                builder.config(directive, &values.split(' ').collect::<Vec<_>>())
+            };
+            settings.iter().fold(builder, add)
+        };
+        let (node, _) = report(configure).await;
+        assert_eq!(node.persistence.as_ref().map(Persistence::to_string).as_deref(), Some(expected));
+        assert!(node.to_string().contains(expected), "{node}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_user_may_not_ask_is_unknown() {
+    let rules = "~* +set +get +del +pexpire +evalsha +eval +script|load";
+    for is_old in [false, true] {
+        let (node, warnings) = report(|builder| {
+            let builder = builder.password("x").user("alice", "w0nder", &format!("resetchannels {rules}"));
+            if is_old { builder.without_command("HELLO") } else { builder }
+        })
+        .await;
+        assert_eq!((&node.error, &node.version, &node.persistence), (&None, &None, &None), "{node}");
+        assert_eq!((node.is_replica, node.eviction.as_deref(), node.clock), (None, None, None), "{node}");
+        assert_eq!((node.capabilities.resp3, node.capabilities.scripts), (!is_old, true), "{node}");
+        assert_eq!(node.capabilities.wake_ups, Some(false), "{node}");
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
+        let protocol = if is_old { "RESP2" } else { "RESP3" };
+        let expected =
+            format!(", persistence unknown, eviction unknown, clock unknown, {protocol}, scripts, no wake-ups");
+        assert!(node.to_string().ends_with(&expected), "{node}");
+    }
+}
+
+#[tokio::test]
+async fn the_connection_for_wake_ups_of_an_old_server_is_found() {
+    let (node, warnings) = report(|builder| builder.without_command("HELLO")).await;
+    assert_eq!((node.capabilities.resp3, node.capabilities.wake_ups), (false, Some(true)), "{node}");
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[tokio::test]
+async fn silent_dead_and_restarted_nodes_hold_it_up_for_a_moment_only() {
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    nodes[0].freeze();
+    nodes[1].kill();
+    nodes[2].restart_empty().await;
+    let report = eventually(PATIENCE, "each is known", async || {
+        let report = tokio::time::timeout(GENEROUS, manager.check()).await.expect("it does not wait for ever");
+        let errors: Vec<_> = report.nodes.iter().map(|node| node.error.clone()).collect();
+        match &errors[..] {
+            [Some(NodeError::TimedOut(_)), Some(NodeError::Unreachable(_)), Some(NodeError::Abstains(_))] => Ok(report),
+            _ => Err(errors),
+        }
+    })
+    .await;
+    assert!(report.nodes[2].to_string().contains("does not count for another "), "{report}");
+    let warnings = report.warnings();
+    assert_eq!(warnings.len(), 4, "{warnings:?}");
+    assert!(warnings[3].contains("2 of 3 nodes needed, 0 count"), "{warnings:?}");
+    nodes[0].thaw();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_wrong_clock_is_measured() {
+    let server = RedisServer::builder().own_clock().start().await;
+    for seconds in [90, -90] {
+        server.set_clock(seconds);
+        let report = builder([server.url()]).build().unwrap().check().await;
+        let clock = report.nodes[0].clock.unwrap();
+        assert_eq!(clock.is_ahead, seconds > 0, "{clock}");
+        assert!(
+            clock.offset.abs_diff(Duration::from_secs(90)) <= clock.uncertainty + Duration::from_millis(100),
+            "{clock}"
+        );
+        let warnings = report.warnings();
+        assert!(warnings.len() == 1 && warnings[0].contains("its clock is 90.0s"), "{warnings:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_manager_in_memory_has_nothing_to_warn_of() {
+    let report = LockManager::in_memory().check().await;
+    assert!(report.warnings().is_empty() && report.to_string().starts_with("memory: "), "{report}");
+}

@@ -1,0 +1,208 @@
+//! Servers whose clocks are set forward or back while locks are held.
+
+use crate::support::{acquired_everywhere, builder, connected, holders, majority};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(4);
+/// Longer than any ttl here.
+const HOUR: i64 = 3600;
+
+async fn clocked(size: usize) -> Nodes {
+    Nodes::start_with(size, |_, builder| builder.own_clock()).await
+}
+
+async fn locks(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).default_ttl(TTL).node_timeout(TTL / 8), nodes).await
+}
+
+#[tokio::test]
+async fn the_harness_sets_clocks() {
+    let nodes = clocked(1).await;
+    let seconds = async || nodes[0].inspect().command::<(i64, i64)>(&["TIME"]).await.0;
+    nodes[0].inspect().command::<()>(&["SET", KEY, "x", "EX", "60"]).await;
+    let before = seconds().await;
+    nodes[0].set_clock(HOUR);
+    assert!((HOUR..HOUR + 60).contains(&(seconds().await - before)));
+    assert_eq!(nodes[0].inspect().get(KEY).await, None, "it has expired");
+    nodes[0].set_clock(-HOUR);
+    assert!((-HOUR..60 - HOUR).contains(&(seconds().await - before)));
+}
+
+#[tokio::test]
+async fn one_clock_set_forward_changes_nothing() {
+    for size in [3, 5] {
+        let nodes = clocked(size).await;
+        let manager = locks(&nodes).await;
+        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
+        nodes[0].set_clock(HOUR);
+        let begun = Instant::now();
+        while begun.elapsed() < 2 * TTL {
+            guard.ensure_held().unwrap();
+            tokio::time::sleep(TTL / 40).await;
+        }
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
+    // The others are not renewed, so that they would be believed in for their whole ttl.
+    for size in [1, 3, 5] {
+        let nodes = clocked(size).await;
+        let manager = locks(&nodes).await;
+        let others: Vec<_> =
+            (0..3).map(|i| LockRequest::new(format!("other:{i}")).ttl(10 * TTL).renew(false)).collect();
+        let mut guards = Vec::new();
+        for request in others {
+            guards.push(manager.acquire(request).await.unwrap());
+        }
+        let bodies = async {
+            for guard in &guards {
+                guard.lost().await;
+            }
+        };
+        let shown = manager.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
+        assert!(guards.iter().all(LockGuard::is_held), "nobody knows yet");
+        let _ = shown.extend().await;
+        tokio::time::timeout(TTL, bodies).await.expect("they are woken long before the end of their ttl");
+        assert!(!guards.iter().any(LockGuard::is_held), "{size} nodes");
+    }
+}
+
+#[tokio::test]
+async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_them() {
+    let nodes = clocked(3).await;
+    let manager = locks(&nodes).await;
+    let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+    let shown = acquired_everywhere(&manager, &nodes, KEY).await;
+    nodes[0].set_clock(HOUR);
+    shown.extend().await.unwrap();
+    assert!(other.remaining() > 8 * TTL, "{:?}", other.remaining());
+    // One that is shorter than the lease.
+    let step = 5 * TTL;
+    nodes[1].set_clock(step.as_secs().try_into().unwrap());
+    eventually(PATIENCE, "the step is noticed", async || {
+        let _ = shown.extend().await;
+        let left = other.remaining();
+        if left < 5 * TTL { Ok(()) } else { Err(left) }
+    })
+    .await;
+    assert!(other.remaining() > 2 * TTL, "{:?}", other.remaining());
+    // What is left is true: the key is there until then, on one node with a clock that is right and on this one.
+    eventually(PATIENCE, "it ends", async || if other.is_held() { Err(other.remaining()) } else { Ok(()) }).await;
+    assert!(nodes[1].inspect().pttl("other").await > 0);
+}
+
+#[tokio::test]
+async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
+    // The keys are gone at once, and only asking tells. Bodies that are not stopped would overlap for a whole ttl.
+    for size in [1, 3, 5] {
+        let nodes = clocked(size).await;
+        let managers = [locks(&nodes).await, locks(&nodes).await];
+        let (inside, begun) = (AtomicUsize::new(0), Instant::now());
+        let is_over = || begun.elapsed() > 3 * TTL;
+        let call = async |manager: &LockManager| {
+            while !is_over() {
+                let body = async |_: &LockGuard| {
+                    let _inside = Inside::enter(&inside);
+                    while !is_over() {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    Ok(())
+                };
+                let outcome = manager.with_lock(LockRequest::new(KEY).wait(PATIENCE), body).await;
+                assert!(matches!(outcome, Ok(()) | Err(LockError::Lost { .. })), "{outcome:?}");
+            }
+        };
+        let steps = async {
+            for hours in 1..4 {
+                tokio::time::sleep(TTL * 2 / 3).await;
+                nodes[..majority(size)].iter().for_each(|node| node.set_clock(hours * HOUR));
+            }
+        };
+        let watch = async {
+            let (mut since, mut longest) = (None, Duration::ZERO);
+            while !is_over() {
+                let overlap = (inside.load(Ordering::SeqCst) > 1).then(|| since.unwrap_or_else(Instant::now));
+                since = overlap;
+                longest = longest.max(overlap.map_or(Duration::ZERO, |since| since.elapsed()));
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            longest
+        };
+        let (.., overlap) = tokio::join!(call(&managers[0]), call(&managers[1]), steps, watch);
+        assert!(overlap < TTL / 2, "{size} nodes: {overlap:?}");
+    }
+}
+
+/// Counts the bodies that are inside.
+struct Inside<'a>(&'a AtomicUsize);
+
+impl<'a> Inside<'a> {
+    fn enter(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_stopped_when_a_majority_has_let_its_lock_expire() {
+    for size in [1, 3, 5] {
+        let nodes = clocked(size).await;
+        let manager = locks(&nodes).await;
+        let begun = Instant::now();
+        let outcome = manager
+            .with_lock(KEY, async |_| {
+                nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
+                tokio::time::sleep(PATIENCE).await;
+                Ok(())
+            })
+            .await;
+        assert!(matches!(outcome, Err(LockError::Lost { .. })), "{outcome:?}");
+        assert!(begun.elapsed() < TTL, "at its next renewal: {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn clocks_set_back_change_nothing() {
+    for size in [1, 3] {
+        let nodes = clocked(size).await;
+        let manager = locks(&nodes).await;
+        let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
+        nodes.iter().for_each(|node| node.set_clock(-HOUR));
+        let begun = Instant::now();
+        while begun.elapsed() < TTL {
+            guard.ensure_held().unwrap();
+            other.ensure_held().unwrap();
+            tokio::time::sleep(TTL / 40).await;
+        }
+        assert_eq!(holders(&nodes, &guard).await, size);
+        guard.release().await.unwrap();
+        let free = async || manager.try_acquire(KEY).await.is_ok();
+        eventually_eq(PATIENCE, "it is given back all the same", true, free).await;
+    }
+}
+
+#[tokio::test]
+async fn a_step_is_noticed_over_a_restart() {
+    // The first look at the clock is made when the connection is.
+    let nodes = clocked(1).await;
+    let manager = locks(&nodes).await;
+    let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+    nodes[0].set_clock(HOUR);
+    nodes.iter().for_each(RedisServer::kill);
+    nodes[0].restart_empty().await;
+    tokio::time::timeout(TTL, other.lost()).await.expect("without a renewal");
+}

@@ -1,0 +1,267 @@
+//! Nodes that come back without their data: no second owner, and when they vote again.
+
+use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, builder, causes, connected, holders, majority};
+use redlock_runtime::{AfterRestart, LockError, LockManager, LockManagerBuilder, LockRequest, NodeError};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use std::time::{Duration, Instant};
+
+const KEY: &str = "order:7";
+/// Short enough to wait for its end.
+const TTL: Duration = Duration::from_secs(2);
+
+fn brief(nodes: &Nodes) -> LockManagerBuilder {
+    builder(nodes.urls()).default_ttl(TTL).node_timeout(TTL / 4)
+}
+
+/// Restarts so many nodes without their data, one after the other, that the others are no majority.
+async fn restart_a_majority(nodes: &Nodes) {
+    for node in &nodes[..majority(nodes.len())] {
+        node.restart_empty().await;
+    }
+}
+
+fn abstaining(error: &LockError) -> usize {
+    match error {
+        LockError::NoQuorum { .. } => {
+            causes(error).iter().filter(|(_, cause)| matches!(cause, NodeError::Abstains(_))).count()
+        }
+        _ => 0,
+    }
+}
+
+/// Waits until `manager` has heard of that many nodes that they abstain. It never gets the lock.
+async fn wait_until_abstaining(manager: &LockManager, many: usize) {
+    eventually(PATIENCE, "the restarted nodes abstain", async || {
+        let error = manager.try_acquire(KEY).await.expect_err("the nodes may have forgotten a holder");
+        if abstaining(&error) == many { Ok(()) } else { Err(error) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
+    for size in [3, 5] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) =
+            (connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await);
+        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        restart_a_majority(&nodes).await;
+        assert!(guard.is_held());
+        wait_until_abstaining(&theirs, majority(size)).await;
+        assert!(guard.is_held(), "long before the end of its ttl");
+        drop(guard);
+    }
+}
+
+#[tokio::test]
+async fn without_abstaining_a_second_owner_gets_in() {
+    // What the test above would find. It is the choice of who prefers it.
+    let nodes = Nodes::start(3).await;
+    let ours = connected(builder(nodes.urls()), &nodes).await;
+    let theirs = connected(builder(nodes.urls()).after_restart(AfterRestart::Trust), &nodes).await;
+    let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    restart_a_majority(&nodes).await;
+    let second = eventually(PATIENCE, "the nodes are trusted", async || theirs.try_acquire(KEY).await).await;
+    assert!(guard.is_held() && second.is_held());
+}
+
+#[tokio::test]
+async fn a_renewed_lock_survives_one_forgetful_node() {
+    for size in [3, 5] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (connected(brief(&nodes), &nodes).await, connected(brief(&nodes), &nodes).await);
+        let guard = acquired_everywhere(&ours, &nodes, KEY).await;
+        nodes[0].restart_empty().await;
+        let begun = Instant::now();
+        while begun.elapsed() < 2 * TTL {
+            let error = theirs.try_acquire(KEY).await.unwrap_err();
+            assert!(guard.is_held(), "{error}");
+            tokio::time::sleep(TTL / 20).await;
+        }
+        guard.release().await.unwrap();
+        theirs.acquire(KEY).await.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn abstaining_ends_and_is_waited_for() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = connected(brief(&nodes).after_restart(AfterRestart::Abstain), &nodes).await;
+        let restarted = Instant::now();
+        restart_a_majority(&nodes).await;
+        wait_until_abstaining(&manager, majority(size)).await;
+        let guard = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap();
+        assert!(restarted.elapsed() >= TTL, "{size} nodes: {:?}", restarted.elapsed());
+        drop(guard);
+        let guard = acquired_everywhere(&manager, &nodes, "order:8").await;
+        guard.extend().await.unwrap();
+        guard.release().await.unwrap();
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_is_too_short_says_why() {
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    restart_a_majority(&nodes).await;
+    wait_until_abstaining(&manager, 2).await;
+    let begun = Instant::now();
+    let error = manager.acquire(LockRequest::new(KEY).wait(TTL)).await.unwrap_err();
+    assert!(begun.elapsed() >= TTL, "it waits: {:?}", begun.elapsed());
+    assert_eq!(abstaining(&error), 2, "{error}");
+    let words = "was restarted, may have forgotten locks and does not count for another ";
+    assert!(error.to_string().contains(words), "{error}");
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn the_longest_lease_that_was_asked_for_counts() {
+    let nodes = Nodes::start(3).await;
+    let manager = connected(brief(&nodes), &nodes).await;
+    manager.acquire(LockRequest::new(KEY).ttl(PATIENCE)).await.unwrap().release().await.unwrap();
+    restart_a_majority(&nodes).await;
+    wait_until_abstaining(&manager, 2).await;
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    let longest = causes(&error).into_iter().filter_map(|(_, cause)| match cause {
+        NodeError::Abstains(left) => Some(*left),
+        _ => None,
+    });
+    assert!(longest.max() > Some(2 * TTL), "{error}");
+}
+
+#[tokio::test]
+async fn a_lone_node_votes_at_once_unless_it_should_abstain() {
+    let nodes = Nodes::start(1).await;
+    let trusting = connected(builder(nodes.urls()), &nodes).await;
+    let careful = connected(builder(nodes.urls()).after_restart(AfterRestart::Abstain), &nodes).await;
+    nodes[0].restart_empty().await;
+    wait_until_abstaining(&careful, 1).await;
+    let guard = eventually(PATIENCE, "it is trusted", async || trusting.try_acquire(KEY).await).await;
+    assert_eq!(holders(&nodes, &guard).await, 1);
+}
+
+#[tokio::test]
+async fn a_raised_quorum_replaces_abstaining() {
+    for (size, forgetful) in [(3, 1), (5, 1), (5, 2)] {
+        let nodes = Nodes::start(size).await;
+        let described = || builder(nodes.urls()).tolerate_amnesia(forgetful);
+        let (ours, theirs) = (connected(described(), &nodes).await, connected(described(), &nodes).await);
+        // On no more nodes than it must be.
+        let needed = (size + forgetful + 2) / 2;
+        let down = &nodes[needed..];
+        down.iter().for_each(RedisServer::kill);
+        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        for node in nodes[..forgetful].iter().chain(down) {
+            node.restart_empty().await;
+        }
+        // They vote at once for another key, and are no quorum for this one.
+        eventually(PATIENCE, "all nodes vote", async || {
+            let other = theirs.try_acquire("order:8").await.map_err(|error| error.to_string())?;
+            let votes = holders(&nodes, &other).await;
+            other.release().await.map_err(|error| error.to_string())?;
+            if votes == size { Ok(()) } else { Err(format!("{votes} votes")) }
+        })
+        .await;
+        let error = theirs.try_acquire(KEY).await.unwrap_err();
+        assert!(error.is_contended() && guard.is_held(), "{error}");
+        drop(guard);
+        let guard = theirs.acquire(KEY).await.unwrap();
+        nodes[needed - 1..].iter().for_each(RedisServer::kill);
+        let Err(LockError::NoQuorum { needed: said, .. }) = theirs.try_acquire("order:9").await else { panic!() };
+        assert_eq!(said, needed);
+        drop(guard);
+    }
+}
+
+#[tokio::test]
+async fn more_amnesia_than_nodes_is_refused() {
+    let ok = |nodes| LockManager::builder().nodes((1..=nodes).map(|port| format!("redis://127.0.0.1:{port}")));
+    for (nodes, forgetful) in [(1, 0), (2, 1), (3, 2), (5, 4)] {
+        ok(nodes).tolerate_amnesia(forgetful).build().unwrap();
+    }
+    for (nodes, forgetful) in [(1, 1), (3, 3), (5, usize::MAX)] {
+        let error = ok(nodes).tolerate_amnesia(forgetful).build().unwrap_err();
+        assert!(matches!(error, LockError::Configuration { .. }), "{error:?}");
+    }
+    let error = ok(3).tolerate_amnesia(3).build().unwrap_err();
+    let expected = "tolerate_amnesia(3) needs at least 4 nodes, and 10 when as many may be down as well; there are 3";
+    assert_eq!(error.to_string(), expected);
+    LockManager::builder().tolerate_amnesia(1).in_memory().unwrap_err();
+}
+
+#[tokio::test]
+async fn only_a_server_that_writes_before_it_answers_is_trusted_with_its_data() {
+    for (fsync, votes) in [("always", true), ("everysec", false)] {
+        let nodes =
+            Nodes::start_with(3, |_, builder| builder.config("appendonly", &["yes"]).config("appendfsync", &[fsync]))
+                .await;
+        let (ours, theirs) =
+            (connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await);
+        let guard = acquired_everywhere(&ours, &nodes, KEY).await;
+        for node in &nodes[..2] {
+            node.restart().await;
+        }
+        if votes {
+            eventually(PATIENCE, "the data is there, and counts", async || {
+                let error = theirs.try_acquire(KEY).await.unwrap_err();
+                theirs
+                    .try_acquire("order:8")
+                    .await
+                    .map_err(|other| format!("{error}; {other}"))?
+                    .release()
+                    .await
+                    .unwrap();
+                nodes[2].kill();
+                theirs.try_acquire("order:9").await.map(drop).map_err(|other| format!("{error}; {other}"))
+            })
+            .await;
+            guard.extend().await.unwrap();
+        } else {
+            // Other keys show it: of this one, the nodes may or may not have the last word on disk.
+            eventually(PATIENCE, "the restarted nodes abstain", async || match theirs.try_acquire("order:8").await {
+                Ok(_) => Err("a lock".to_owned()),
+                Err(error) if abstaining(&error) == 2 => Ok(()),
+                Err(error) => Err(error.to_string()),
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_ask_for_the_identity_cannot_tell_a_restart() {
+    let nodes =
+        Nodes::start_with(3, |_, builder| builder.password("x").user("alice", "w0nder", "~* &* +@all -info")).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    restart_a_majority(&nodes).await;
+    drop(eventually(PATIENCE, "the nodes vote", async || manager.try_acquire(KEY).await).await);
+}
+
+#[tokio::test]
+async fn two_names_of_one_server_have_one_vote() {
+    let nodes = Nodes::start(2).await;
+    let [address, name] = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", nodes[0].port()));
+    let urls = [format!("redis://{address}"), format!("redis://{name}"), nodes[1].url()];
+    let manager = connected(builder(urls), &nodes).await;
+    for restarts in 0..2 {
+        nodes[1].kill();
+        eventually(PATIENCE, "one vote is no majority", async || {
+            let error = manager.try_acquire(KEY).await.expect_err("that is one server");
+            let causes = causes(&error);
+            // Which of the two is connected first is a matter of chance.
+            let same = causes.iter().find_map(|(node, cause)| match cause {
+                NodeError::SameServer(other) => Some([node.to_string(), other.to_string()]),
+                _ => None,
+            });
+            let expected = [[address.clone(), name.clone()], [name.clone(), address.clone()]];
+            if same.is_some_and(|same| expected.contains(&same)) { Ok(()) } else { Err(error) }
+        })
+        .await;
+        nodes[1].restart_empty().await;
+        if restarts == 0 {
+            nodes[0].restart_empty().await;
+        }
+    }
+}
