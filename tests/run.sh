@@ -11,7 +11,7 @@ Usage: tests/run.sh [--long] [--help]
 Installs redis-server, redis-cli and openssl when they are missing (Debian and its relatives), then runs, in this
 order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
 
-  --long   then search the models with three tokens as well: up to an hour and 6 GB of memory
+  --long   then search the models with three tokens as well: up to an hour and 9 GB of memory
 
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)

@@ -24,9 +24,8 @@ where
                     ::redlock_runtime::__private::Some(__manager),
                     ::redlock_runtime::__private::format_args!(
                         "{__part0}:{__part1}", __part0 =
-                        ::redlock_runtime::__private::part(& __self.tenant).escaped(&
-                        [':']), __part1 = ::redlock_runtime::__private::part(& id)
-                        .escaped(& [])
+                        ::redlock_runtime::__private::part(& __self.tenant).escaped(':'),
+                        __part1 = ::redlock_runtime::__private::part(& id).escaped('%')
                     ),
                     __settings,
                 );

@@ -10,7 +10,7 @@ pub async fn capture(
         let __settings = ::redlock_runtime::__private::DEFAULTS
             .ttl_millis(30000u64)
             .wait_millis(90000u64);
-        let order_id = ::redlock_runtime::__private::part(&order_id).escaped(&[]);
+        let order_id: &::redlock_runtime::__private::u64 = &order_id;
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
             ::redlock_runtime::__private::format_args!("order:{order_id}"),

@@ -1,4 +1,11 @@
 async fn nightly(#[cfg(test)] seed: u64) -> bool {
+    const _: () = {
+        #[deprecated(
+            note = "no argument stands in this key, so all calls of `nightly` exclude each other: write what tells them apart, as in `key = \"nightly:{seed}\"`, or `#[expect(deprecated)]` before the function if that is meant"
+        )]
+        const fn distributed_lock() {}
+        distributed_lock()
+    };
     let __acquire = {
         let __settings = ::redlock_runtime::__private::DEFAULTS;
         let __acquire = ::redlock_runtime::__private::acquire(

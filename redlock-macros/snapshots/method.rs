@@ -12,10 +12,9 @@ async fn capture(
             ::redlock_runtime::__private::Some(__manager),
             ::redlock_runtime::__private::format_args!(
                 "{__part0}/{__part1}:{__part2}/{__part0}", __part0 =
-                ::redlock_runtime::__private::part(& self.tenant).escaped(& ['/']),
-                __part1 = ::redlock_runtime::__private::part(& order.lines.0).escaped(&
-                [':']), __part2 = ::redlock_runtime::__private::part(& id).escaped(&
-                ['/'])
+                ::redlock_runtime::__private::part(& self.tenant).escaped('/'), __part1 =
+                ::redlock_runtime::__private::part(& order.lines.0).escaped(':'), __part2
+                = ::redlock_runtime::__private::part(& id).escaped('/')
             ),
             __settings,
         );

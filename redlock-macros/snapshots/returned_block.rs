@@ -1,7 +1,7 @@
 fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static {
     let __acquire = {
         let __settings = ::redlock_runtime::__private::DEFAULTS;
-        let id = ::redlock_runtime::__private::part(&id).escaped(&[]);
+        let id: &::redlock_runtime::__private::u64 = &id;
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
             ::redlock_runtime::__private::format_args!("order:{id}"),

@@ -7,37 +7,35 @@
 //! it. Those after it must be bound again as well then, because a local goes before what is captured.
 
 use crate::bindings::{self, Binding};
+use crate::mentions::Mentions;
 use proc_macro2::{Ident, Span};
-use std::collections::HashSet;
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
 
-/// The signature, changed where an argument needs a name or another `mut`, and what the body does first.
+/// What the body does first, and the signature where an argument needs a name or another `mut`.
 pub(crate) struct Arguments {
-    pub(crate) signature: Signature,
+    pub(crate) changed: Option<Signature>,
     pub(crate) entries: Vec<Entry>,
 }
 
 /// Where names occur.
-#[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct Names<'a> {
     /// In the attribute, outside of the body.
-    pub(crate) in_options: HashSet<String>,
-    pub(crate) in_body: HashSet<String>,
-    /// What the body assigns something to.
-    pub(crate) assigned: HashSet<String>,
+    pub(crate) in_options: &'a Mentions,
+    pub(crate) in_body: &'a Mentions,
 }
 
-impl Names {
+impl Names<'_> {
     fn use_it(&self, binding: &Binding) -> bool {
         let name = &binding.name;
-        name.starts_with('_') || name == "self" || self.in_options.contains(name) || self.in_body.contains(name)
+        let is_mentioned = || self.in_options.have_variable(name) || self.in_body.have_variable(name);
+        name.starts_with('_') || name == "self" || is_mentioned()
     }
 
     /// An error, which the compiler words differently for what is captured.
     fn assign_wrongly(&self, argument: &PatType, binding: &Binding) -> bool {
         let is_constant = matches!(&*argument.pat, Pat::Ident(pattern) if pattern.mutability.is_none());
-        is_constant && self.assigned.contains(&binding.name)
+        is_constant && self.in_body.have_assigned(&binding.name)
     }
 }
 
@@ -51,10 +49,10 @@ pub(crate) struct Entry {
 }
 
 /// Plans the way of each argument.
-pub(crate) fn of_function(signature: &Signature, names: &Names) -> Arguments {
-    let mut signature = signature.clone();
+pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments {
+    let mut changed = None;
     let mut entries = Vec::new();
-    for (index, argument) in signature.inputs.iter_mut().enumerate() {
+    for (index, argument) in signature.inputs.iter().enumerate() {
         match argument {
             FnArg::Receiver(receiver) => {
                 let binding = Binding::new(&Ident::new("self", receiver.self_token.span), &receiver.attrs);
@@ -62,9 +60,11 @@ pub(crate) fn of_function(signature: &Signature, names: &Names) -> Arguments {
             }
             FnArg::Typed(argument) => {
                 let bindings = bindings::of_argument(argument);
-                let is_seen_outside = bindings.iter().any(|binding| names.in_options.contains(&binding.name));
+                let is_seen_outside = bindings.iter().any(|binding| names.in_options.have_variable(&binding.name));
                 if leaves_parts(&argument.pat) && !is_seen_outside {
-                    entries.push(named(argument, index));
+                    let entry = named(argument, index);
+                    rename(changed.get_or_insert_with(|| signature.clone()), index, &entry.variable);
+                    entries.push(entry);
                 } else {
                     entries.extend(bindings.into_iter().map(|binding| {
                         let is_used = names.use_it(&binding) && !names.assign_wrongly(argument, &binding);
@@ -74,15 +74,20 @@ pub(crate) fn of_function(signature: &Signature, names: &Names) -> Arguments {
             }
         }
     }
-    rebind_from_the_first_unused(&mut entries, Some(&mut signature));
-    Arguments { signature, entries }
+    if rebind_from_the_first_unused(&mut entries) {
+        let changed = changed.get_or_insert_with(|| signature.clone());
+        for entry in &mut entries {
+            entry.take_mutability(changed);
+        }
+    }
+    Arguments { changed, entries }
 }
 
 /// The same for variables whose declarations cannot be changed.
-pub(crate) fn of_variables(bindings: &[Binding], names: &Names) -> Vec<Entry> {
+pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry> {
     let entries = bindings.iter().map(|binding| Entry::captured(binding.clone(), names.use_it(binding)));
     let mut entries: Vec<Entry> = entries.collect();
-    rebind_from_the_first_unused(&mut entries, None);
+    rebind_from_the_first_unused(&mut entries);
     entries
 }
 
@@ -90,34 +95,45 @@ impl Entry {
     fn captured(binding: Binding, is_used: bool) -> Self {
         Self { cfg: binding.cfg, variable: binding.ident, rebound: None, is_used }
     }
+
+    /// The `mut` moves from the signature to the body, where it is needed or warned of.
+    fn take_mutability(&mut self, signature: &mut Signature) {
+        if let Some(Pat::Ident(rebound)) = &mut self.rebound
+            && rebound.ident == self.variable
+        {
+            rebound.mutability = simple_pattern(signature, &self.variable).and_then(|found| found.mutability.take());
+        }
+    }
 }
 
 /// Gives the whole argument a name, and leaves its pattern to the body.
-fn named(argument: &mut PatType, index: usize) -> Entry {
+fn named(argument: &PatType, index: usize) -> Entry {
     let variable = Ident::new(&format!("__arg{index}"), Span::mixed_site().located_at(argument.pat.span()));
-    let pattern = std::mem::replace(&mut *argument.pat, simple(variable.clone()));
     // `let _ = __arg0;` would leave it where it is.
-    let rebound = (!matches!(pattern, Pat::Wild(_))).then_some(pattern);
+    let rebound = (!matches!(*argument.pat, Pat::Wild(_))).then(|| (*argument.pat).clone());
     let cfg = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
     Entry { cfg, variable, is_used: rebound.is_none(), rebound }
 }
 
-fn rebind_from_the_first_unused(entries: &mut [Entry], mut signature: Option<&mut Signature>) {
-    let first = entries.iter().position(|entry| !entry.is_used).unwrap_or(entries.len());
-    for entry in entries.iter_mut().skip(first).filter(|entry| entry.rebound.is_none()) {
-        let mut pattern = simple(entry.variable.clone());
-        if let (Some(signature), Pat::Ident(pattern)) = (&mut signature, &mut pattern) {
-            pattern.mutability = take_mutability(signature, &entry.variable);
-        }
-        entry.rebound = Some(pattern);
+fn rename(signature: &mut Signature, index: usize, name: &Ident) {
+    if let Some(FnArg::Typed(argument)) = signature.inputs.iter_mut().nth(index) {
+        *argument.pat = simple(name.clone());
     }
 }
 
-/// The `mut` moves from the signature to the body, where it is needed or warned of.
-fn take_mutability(signature: &mut Signature, variable: &Ident) -> Option<syn::Token![mut]> {
+/// Whether there is one.
+fn rebind_from_the_first_unused(entries: &mut [Entry]) -> bool {
+    let first = entries.iter().position(|entry| !entry.is_used).unwrap_or(entries.len());
+    for entry in entries.iter_mut().skip(first).filter(|entry| entry.rebound.is_none()) {
+        entry.rebound = Some(simple(entry.variable.clone()));
+    }
+    first < entries.len()
+}
+
+fn simple_pattern<'a>(signature: &'a mut Signature, variable: &Ident) -> Option<&'a mut PatIdent> {
     signature.inputs.iter_mut().find_map(|argument| match argument {
         FnArg::Typed(PatType { pat, .. }) => match &mut **pat {
-            Pat::Ident(pattern) if pattern.ident == *variable => pattern.mutability.take(),
+            Pat::Ident(pattern) if pattern.ident == *variable => Some(pattern),
             _ => None,
         },
         FnArg::Receiver(_) => None,
@@ -149,20 +165,21 @@ fn leaves_parts(pattern: &Pat) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Names, of_function};
+    use crate::mentions::Mentions;
     use quote::ToTokens;
-    use std::collections::HashSet;
 
     fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {
-        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
-        let names = Names { in_options: set(in_options), in_body: set(in_body), assigned: set(&["assigned"]) };
+        let mentions = |names: &[&str]| Mentions::of(names.join(" ").parse().unwrap());
+        let (in_options, in_body) = (mentions(in_options), mentions(in_body));
         let signature = syn::parse_str(signature).unwrap();
-        let arguments = of_function(&signature, &names);
+        let arguments = of_function(&signature, &Names { in_options: &in_options, in_body: &in_body });
         let entries = arguments.entries.iter().map(|entry| match &entry.rebound {
             Some(pattern) => format!("{}={}", pattern.to_token_stream().to_string().replace(' ', ""), entry.variable),
             None => entry.variable.to_string(),
         });
         let entries = entries.collect::<Vec<_>>().join(" ");
-        (arguments.signature.inputs.to_token_stream().to_string().replace(' ', ""), entries)
+        let signature = arguments.changed.unwrap_or(signature);
+        (signature.inputs.to_token_stream().to_string().replace(' ', ""), entries)
     }
 
     #[test]
@@ -171,8 +188,8 @@ mod tests {
         let table: &[Row<'_>] = &[
             ("fn f(&self, a: A, mut b: B)", &[], &["a", "b"], "&self,a:A,mutb:B", "self a b"),
             ("fn f(a: A, b: B, mut c: C)", &[], &["a", "c"], "a:A,b:B,c:C", "a b=b mutc=c"),
-            ("fn f(assigned: A, b: B)", &[], &["assigned", "b"], "assigned:A,b:B", "assigned=assigned b=b"),
-            ("fn f(mut assigned: A)", &[], &["assigned"], "mutassigned:A", "assigned"),
+            ("fn f(assigned: A, b: B)", &[], &["assigned = 1;", "b"], "assigned:A,b:B", "assigned=assigned b=b"),
+            ("fn f(mut assigned: A)", &[], &["assigned = 1;"], "mutassigned:A", "assigned"),
             ("fn f(a: A, _b: B)", &["a"], &[], "a:A,_b:B", "a _b"),
             ("fn f(a: A, _: B, c: C)", &[], &["a", "c"], "a:A,__arg1:B,c:C", "a __arg1 c"),
             ("fn f((a, _): A, b: B)", &[], &["a", "b"], "__arg0:A,b:B", "(a,_)=__arg0 b=b"),

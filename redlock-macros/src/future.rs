@@ -1,6 +1,7 @@
 //! Functions that return a future: where their async block stands.
 
 use crate::item::with_contents;
+use crate::keywords::is_keyword;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound};
 
@@ -141,7 +142,7 @@ pub(crate) fn may_leave(tokens: TokenStream) -> bool {
 
 /// Not `if !(..)`.
 fn is_macro(name: &Ident) -> bool {
-    syn::parse_str::<Ident>(&name.to_string()).is_ok()
+    !is_keyword(&name.to_string())
 }
 
 fn is_exclamation(token: &TokenTree) -> bool {

@@ -6,8 +6,11 @@ use syn::{AttrStyle, Attribute, Signature, Token, Visibility};
 
 /// A function with a body.
 pub(crate) struct Function {
-    /// Outer attributes, then the inner ones of the body, which mean the same before the function.
+    /// Everything before the body as it was written: printing what was parsed takes longer.
+    pub(crate) head: TokenStream,
     pub(crate) attributes: Vec<Attribute>,
+    /// The inner attributes of the body, which mean the same before the function.
+    pub(crate) inner: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) defaultness: Option<Token![default]>,
     pub(crate) signature: Signature,
@@ -16,15 +19,39 @@ pub(crate) struct Function {
 }
 
 impl Function {
+    /// The body is not parsed, and not even looked into where that can be avoided: it is most of the tokens.
+    ///
     /// # Errors
     /// The item is something else.
     pub(crate) fn read(item: TokenStream) -> syn::Result<Self> {
-        read.parse2(item)
+        let mut tokens: Vec<TokenTree> = item.into_iter().collect();
+        // An item that came through a `macro_rules!` variable.
+        if let [TokenTree::Group(whole)] = tokens.as_slice() {
+            return Self::read(whole.stream());
+        }
+        let body = tokens.last().cloned().and_then(braces);
+        if body.is_some() {
+            tokens.pop();
+        }
+        let head: TokenStream = tokens.into_iter().collect();
+        let Head { attributes, visibility, defaultness, signature } = read_head.parse2(head.clone())?;
+        let Some(body) = body else {
+            return Err(syn::Error::new_spanned(&signature.ident, without_body(&signature)));
+        };
+        let (inner, body) = split_inner_attributes(body)?;
+        Ok(Self { head, attributes, inner, visibility, defaultness, signature, body })
     }
 }
 
-fn read(input: ParseStream<'_>) -> syn::Result<Function> {
-    let mut attributes = input.call(Attribute::parse_outer)?;
+struct Head {
+    attributes: Vec<Attribute>,
+    visibility: Visibility,
+    defaultness: Option<Token![default]>,
+    signature: Signature,
+}
+
+fn read_head(input: ParseStream<'_>) -> syn::Result<Head> {
+    let attributes = input.call(Attribute::parse_outer)?;
     let visibility = input.parse()?;
     let defaultness = if input.peek(Token![default]) { Some(input.parse()?) } else { None };
     let start = input.cursor();
@@ -37,13 +64,9 @@ fn read(input: ParseStream<'_>) -> syn::Result<Function> {
         let message = format!("`#[distributed_lock]` locks an async function: put it on {place}");
         return Err(syn::Error::new_spanned(found, message));
     };
-    let Some(body) = braces(input.parse()?) else {
-        return Err(syn::Error::new_spanned(&signature.ident, without_body(&signature)));
-    };
-    let (inner, contents) = split_inner_attributes.parse2(body.stream())?;
-    attributes.extend(inner.into_iter().map(|attribute| Attribute { style: AttrStyle::Outer, ..attribute }));
-    let body = with_contents(&body, contents);
-    Ok(Function { attributes, visibility, defaultness, signature, body })
+    // The semicolon of a function without a body.
+    input.parse::<TokenStream>()?;
+    Ok(Head { attributes, visibility, defaultness, signature })
 }
 
 /// The body; it stands in an invisible group when it came through a `macro_rules!` variable.
@@ -60,8 +83,15 @@ fn without_body(signature: &Signature) -> String {
     format!("`{}` has no body to lock: put `#[distributed_lock]` on its implementation", signature.ident)
 }
 
-fn split_inner_attributes(input: ParseStream<'_>) -> syn::Result<(Vec<Attribute>, TokenStream)> {
-    Ok((input.call(Attribute::parse_inner)?, input.parse()?))
+fn split_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
+    let first = body.stream().into_iter().next();
+    if !matches!(first, Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {
+        return Ok((Vec::new(), body));
+    }
+    let read = |input: ParseStream<'_>| Ok((input.call(Attribute::parse_inner)?, input.parse()?));
+    let (inner, contents) = read.parse2(body.stream())?;
+    let inner = inner.into_iter().map(|attribute| Attribute { style: AttrStyle::Outer, ..attribute });
+    Ok((inner.collect(), with_contents(&body, contents)))
 }
 
 /// The same delimiters around other tokens.

@@ -3,8 +3,11 @@
 use crate::args::KeyTemplate;
 use crate::bindings::Binding;
 use crate::errors::{self, Errors};
+use crate::keywords::is_keyword;
+use crate::mentions::Mentions;
 use crate::template::{self, Hole, Input, Step};
 use proc_macro2::{Ident, Literal, Span};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Index, LitStr, Member};
 
@@ -35,6 +38,8 @@ pub(crate) struct Part {
     pub(crate) escaped: Vec<char>,
     /// A format stands in the template, which only integers may have.
     pub(crate) is_integer: bool,
+    /// It is an argument of this type, an integer that nothing in the template could be mistaken for a part of.
+    pub(crate) plain: Option<&'static str>,
     /// Generated code at the literal.
     pub(crate) span: Span,
 }
@@ -69,6 +74,28 @@ impl Key {
     /// Whether a value of it belongs to one call rather than to all.
     pub(crate) fn depends_on_the_call(&self) -> bool {
         self.parts.iter().any(|part| !matches!(part.root, Root::Constant(_)))
+    }
+
+    /// Adds the names that the key uses.
+    pub(crate) fn add_mentions(&self, mentions: &mut Mentions) {
+        for named in &self.named {
+            mentions.add(named.value.to_token_stream());
+        }
+        for part in &self.parts {
+            if let Root::Argument(variable) = &part.root {
+                mentions.add_variable(variable);
+            }
+            let operands = part.way.iter().flat_map(|way| match way {
+                Way::Field(_) => &[],
+                Way::Call(_, inputs) => inputs.as_slice(),
+                Way::Index(input) => std::slice::from_ref(input),
+            });
+            for operand in operands {
+                if let Operand::Value(variable) = operand {
+                    mentions.add_variable(variable);
+                }
+            }
+        }
     }
 }
 
@@ -129,7 +156,14 @@ impl Scope<'_> {
     fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>) -> Result<Part, String> {
         let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
         let root = self.root(&hole.root)?;
-        Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), span: generated(self.literal) })
+        let plain = matches!(root, Root::Argument(_)).then(|| self.plain(hole, &escaped)).flatten();
+        Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), plain, span: generated(self.literal) })
+    }
+
+    fn plain(&self, hole: &Hole, escaped: &[char]) -> Option<&'static str> {
+        let may_contain = |c: &char| c.is_ascii_digit() || *c == '-';
+        let name = hole.name().filter(|_| !escaped.iter().any(may_contain))?;
+        self.binding(name)?.integer
     }
 
     fn root(&self, path: &[String]) -> Result<Root, String> {
@@ -181,10 +215,13 @@ impl Scope<'_> {
 
     /// The argument as it was bound, pointing at the literal.
     fn argument(&self, name: &str) -> Option<Ident> {
-        let binding = self.bindings.iter().rev().find(|binding| binding.name == name)?;
-        let mut argument = binding.ident.clone();
+        let mut argument = self.binding(name)?.ident.clone();
         argument.set_span(argument.span().located_at(self.literal.span()));
         Some(argument)
+    }
+
+    fn binding(&self, name: &str) -> Option<&Binding> {
+        self.bindings.iter().rev().find(|binding| binding.name == name)
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -225,8 +262,5 @@ fn numbered(name: &str, index: usize, literal: &LitStr) -> Ident {
 
 /// A template names a raw identifier without its `r#`.
 fn identifier(name: &str, span: Span) -> Ident {
-    match syn::parse_str::<Ident>(name) {
-        Err(_) if !matches!(name, "self" | "Self" | "crate" | "super") => Ident::new_raw(name, span),
-        _ => Ident::new(name, span),
-    }
+    if is_keyword(name) { Ident::new_raw(name, span) } else { Ident::new(name, span) }
 }

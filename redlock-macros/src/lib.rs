@@ -11,6 +11,8 @@ mod expand;
 mod future;
 mod item;
 mod key;
+mod keywords;
+mod mentions;
 mod output;
 #[cfg(test)]
 mod snapshots;
@@ -39,10 +41,18 @@ fn is_editor() -> bool {
 fn distributed_lock_tokens(args: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
     let mut errors = Errors::default();
     let args = Args::read(args, &mut errors);
+    let key = args.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
     let function = errors.ok(Function::read(item.clone()));
-    let lock = function.and_then(|function| check::check(args, function, &mut errors));
+    let lock = if let Some(function) = function {
+        check::check(args, function, &mut errors)
+    } else {
+        args.refuse_unavailable(&[], &mut errors);
+        None
+    };
     match (errors.into_compile_errors(), lock) {
         (None, Some(lock)) => expand::expand(&lock, for_editor),
+        // What stands before the key must not depend on what is wrong with it.
+        (errors, _) if for_editor => [expand::unlocked(item, key), errors.unwrap_or_default()].into_iter().collect(),
         (errors, _) => [errors.unwrap_or_default(), item].into_iter().collect(),
     }
 }

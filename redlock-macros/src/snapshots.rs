@@ -132,6 +132,22 @@ fn an_editor_sees_the_argument_itself() {
         let item = "async fn capture(order_id: u64) -> Result<(), Error> { Ok(()) }";
         let tokens =
             distributed_lock_tokens(r#"key = "order:{order_id}""#.parse().unwrap(), item.parse().unwrap(), for_editor);
-        assert_eq!(tokens.to_string().contains("let order_id ="), expected);
+        assert_eq!(tokens.to_string().contains("let order_id"), expected);
     }
+}
+
+/// To complete a name, an editor compares what stands before the key with an unknown name in it and without.
+#[test]
+fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
+    let before_key = |key: &str| {
+        let item = "async fn capture(&self, order_id: u64) -> Result<(), Error> { Ok(()) }";
+        let args = format!("ttl = 30, key = {key}").parse().unwrap();
+        let text = distributed_lock_tokens(args, item.parse().unwrap(), true).to_string();
+        text.split_once(key).unwrap().0.to_owned()
+    };
+    let whole = before_key(r#""order:{order_id}""#);
+    for typed in [r#""order:{order_idx}""#, r#""order:{}""#, r#""order:{ord""#] {
+        assert_eq!(before_key(typed), whole, "{typed}");
+    }
+    assert!(whole.ends_with("format_args ! ("), "{whole}");
 }

@@ -14,6 +14,8 @@ use tokio::time::timeout;
 
 /// The least time between two looks at a lease that is about to run out.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+/// The most: whoever has the lock by then may have taken it for less time than the one before.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 /// # Cancel safety
 /// Dropped at any await, it leaves nothing behind: the [`Seat`] and the [`Ticket`] see to that.
@@ -61,7 +63,7 @@ impl<'c> Call<'c> {
     async fn stand_in_line(&self, mut ticket: Ticket) -> Result<Seat, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
-            let lease = self.core.local.lease_left(&self.key).unwrap_or(self.ttl).max(SHORTEST_LOOK);
+            let lease = self.core.local.lease_left(&self.key).unwrap_or(self.ttl).clamp(SHORTEST_LOOK, LONGEST_LOOK);
             if let Ok(seat) = timeout(lease.min(left), &mut ticket).await {
                 return seat.map_err(|Ended| LockError::Closed);
             }

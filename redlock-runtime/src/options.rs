@@ -11,6 +11,10 @@ use std::time::Duration;
 /// Waiting is for holders: servers that are gone are [`LockError::NoQuorum`] after about one second, unless the wait is
 /// shorter or has no end.
 ///
+/// Calls are served in the order in which they began to wait, as far as their processes are alive. Nobody polls for a
+/// lock: whoever gives it back wakes the next one. The order, and how soon a crashed holder is noticed, are described at
+/// [`LockManager::acquire`](crate::LockManager::acquire).
+///
 /// # Examples
 /// ```
 /// use redlock_runtime::{LockError, LockManager, LockRequest, Wait};

@@ -8,7 +8,9 @@ mod values;
 use self::table::{ALIASES, FAIR, Form, OPTIONS, Opt};
 use crate::duration::Time;
 use crate::errors::{self, Errors};
+use crate::mentions::Mentions;
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Ident, Lit, LitStr, Path, Token, token};
@@ -34,6 +36,8 @@ pub(crate) struct Args {
     pub(crate) has_key: bool,
     /// The known names as they were written.
     names: Vec<Ident>,
+    /// Those that are refused whatever their values are.
+    unavailable: Vec<Ident>,
 }
 
 /// `"order:{id}"`, with `id = order.id` beside it or without.
@@ -106,9 +110,40 @@ impl Args {
         self.guard.is_none() && !has_own_outcome && !has_own_end
     }
 
+    /// The names that all options but the key use.
+    pub(crate) fn mentions(&self) -> Mentions {
+        let mut mentions = Mentions::default();
+        let times = [self.ttl.as_ref(), self.wait.as_ref().and_then(Waiting::time)];
+        for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
+            mentions.add(time.to_token_stream());
+        }
+        let handler = match &self.on_contended {
+            Some(Contended::Handler(handler)) => Some(handler),
+            _ => None,
+        };
+        let expressions = [self.manager.as_ref(), self.on_error.as_ref(), handler];
+        for expression in expressions.into_iter().flatten() {
+            mentions.add(expression.to_token_stream());
+        }
+        mentions
+    }
+
     /// The name of an option that was given, rightly or wrongly.
     pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
         self.names.iter().find(|name| name.unraw() == option)
+    }
+
+    /// The message, and that the option is not available in any case: one error for one token.
+    pub(crate) fn complete_message(&self, option: &Ident, message: &str) -> String {
+        let refused = self.unavailable.iter().any(|name| name == option);
+        if refused { format!("{message} (`{option}` is not available yet)") } else { message.to_owned() }
+    }
+
+    /// Refuses what is not available, but for options of which something was said already.
+    pub(crate) fn refuse_unavailable(&self, told: &[&Ident], errors: &mut Errors) {
+        for name in self.unavailable.iter().filter(|name| !told.contains(name)) {
+            errors.at(name.span(), format!("`{name}` is not available yet"));
+        }
     }
 
     /// What to say of an option that does not exist. One that was meant to be the key is not missing as well.
@@ -144,7 +179,7 @@ impl Args {
         before_value(input, &name, option)?;
         (option.read)(self, input)?;
         if !option.is_available {
-            errors.at(name.span(), format!("`{name}` is not available yet"));
+            self.unavailable.push(name);
         }
         end_of_option(input)
     }

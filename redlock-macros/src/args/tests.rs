@@ -7,6 +7,7 @@ use crate::errors::Errors;
 fn read(tokens: &str) -> (Args, Vec<String>) {
     let mut errors = Errors::default();
     let args = Args::read(tokens.parse().unwrap(), &mut errors);
+    args.refuse_unavailable(&[], &mut errors);
     (args, errors.messages())
 }
 

@@ -12,8 +12,9 @@ use crate::errors::Errors;
 use crate::future::{self, Place, Returned};
 use crate::item::Function;
 use crate::key::{self, Key};
+use crate::mentions::Mentions;
 use crate::output;
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::{Meta, ReturnType, Type};
 
@@ -28,6 +29,9 @@ pub(crate) struct Lock {
     /// What the function gives when it is awaited.
     pub(crate) output: Type,
     pub(crate) warnings: Vec<Warning>,
+    /// The names that the attribute uses outside of the body.
+    pub(crate) in_options: Mentions,
+    pub(crate) in_body: Mentions,
 }
 
 /// Where the body is that must not run without the lock.
@@ -40,6 +44,16 @@ pub(crate) enum Form {
     Block(Place),
     /// The future that a function returns, however it comes by it.
     Future(Returned),
+}
+
+impl Form {
+    /// The braces around what the user wrote.
+    pub(crate) const fn body<'a>(&'a self, function: &'a Function) -> &'a Group {
+        match self {
+            Self::Async | Self::Future(_) => &function.body,
+            Self::Desugared(place) | Self::Block(place) => &place.group,
+        }
+    }
 }
 
 /// Applies every rule.
@@ -56,8 +70,11 @@ pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Opti
     let template = has_key(&args, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
     let form = form?;
-    let warnings = warnings::check(&args, &function, &form, &key);
-    Some(Lock { args, function, key, form, bindings, output, warnings })
+    let mut in_options = args.mentions();
+    let in_body = Mentions::of(form.body(&function).stream());
+    let warnings = warnings::check(&args, &function, &form, &key, &in_options, &in_body);
+    key.add_mentions(&mut in_options);
+    Some(Lock { args, function, key, form, bindings, output, warnings, in_options, in_body })
 }
 
 /// Which function this is, if one at all that can be locked, and the names that its body sees.

@@ -20,10 +20,16 @@ pub(super) fn check(
     output: &Type,
     errors: &mut Errors,
 ) {
-    permits_have_no_mode(args, errors);
-    path_is_the_key(args, errors);
-    max_hold_fits_into_the_lease(args, errors);
-    no_token_without_the_lock(args, errors);
+    let contradictions =
+        [permits_have_no_mode(args), path_is_the_key(args), max_hold_fits_into_the_lease(args), no_stale_token(args)];
+    let mut told = Vec::new();
+    for (options, message) in contradictions.into_iter().flatten() {
+        for option in options {
+            errors.at(option.span(), args.complete_message(option, &message));
+            told.push(option);
+        }
+    }
+    args.refuse_unavailable(&told, errors);
     who_does_not_wait_has_no_place(args, errors);
     who_waits_for_ever_is_never_contended(args, errors);
     guard_is_a_new_name(args, function, bindings, errors);
@@ -31,45 +37,37 @@ pub(super) fn check(
     errors_are_not_handled_twice(args, output, errors);
 }
 
-fn both<'a>(args: &'a Args, one: &str, other: &str) -> Option<(&'a Ident, &'a Ident)> {
-    args.name(one).zip(args.name(other))
+/// Options that cannot be meant together, and why.
+type Contradiction<'a> = (Vec<&'a Ident>, String);
+
+fn both<'a>(args: &'a Args, one: &str, other: &str) -> Option<Vec<&'a Ident>> {
+    Some(vec![args.name(one)?, args.name(other)?])
 }
 
-fn permits_have_no_mode(args: &Args, errors: &mut Errors) {
-    if let Some((permits, mode)) = both(args, "permits", "mode") {
-        let message = "`permits` and `mode` are two kinds of lock: keep one";
-        errors.at(permits.span(), message);
-        errors.at(mode.span(), message);
-    }
+fn permits_have_no_mode(args: &Args) -> Option<Contradiction<'_>> {
+    Some((both(args, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
 }
 
-fn path_is_the_key(args: &Args, errors: &mut Errors) {
-    if let Some((path, key)) = both(args, "path", "key") {
-        let message = "`path` stands in the place of `key`: keep one";
-        errors.at(path.span(), message);
-        errors.at(key.span(), message);
-    }
+fn path_is_the_key(args: &Args) -> Option<Contradiction<'_>> {
+    Some((both(args, "path", "key")?, "`path` stands in the place of `key`: keep one".into()))
 }
 
-fn max_hold_fits_into_the_lease(args: &Args, errors: &mut Errors) {
-    if let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl)), Some(name)) =
-        (args.renew, &args.max_hold, &args.ttl, args.name("max_hold"))
-        && most > ttl
-    {
-        let message = format!(
-            "without renewal the lock ends after its `ttl` of {ttl:?}, so a `max_hold` of {most:?} has no effect: \
-             leave it out, or raise the `ttl`"
-        );
-        errors.at(name.span(), message);
-    }
+fn max_hold_fits_into_the_lease(args: &Args) -> Option<Contradiction<'_>> {
+    let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl))) = (args.renew, &args.max_hold, &args.ttl)
+    else {
+        return None;
+    };
+    let message = format!(
+        "without renewal the lock ends after its `ttl` of {ttl:?}, so a `max_hold` of {most:?} has no effect: leave it \
+         out, or raise the `ttl`"
+    );
+    (most > ttl).then_some((vec![args.name("max_hold")?], message))
 }
 
-fn no_token_without_the_lock(args: &Args, errors: &mut Errors) {
-    if let (Lost::Continue, Some((on_lost, _))) = (args.on_lost, both(args, "on_lost", "fencing")) {
-        let message = "a body that goes on without the lock would write with a fencing token that is out of date: \
-                       leave out `on_lost` or `fencing`";
-        errors.at(on_lost.span(), message);
-    }
+fn no_stale_token(args: &Args) -> Option<Contradiction<'_>> {
+    let message = "a body that goes on without the lock would write with a fencing token that is out of date: leave out \
+                   `on_lost` or `fencing`";
+    (args.on_lost == Lost::Continue).then_some((vec![args.name("fencing")?], message.into()))
 }
 
 fn who_does_not_wait_has_no_place(args: &Args, errors: &mut Errors) {

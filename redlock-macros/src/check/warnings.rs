@@ -1,16 +1,17 @@
 //! What compiles and is probably not meant. One function per rule.
 
 use super::Form;
-use crate::args::{Args, Contended, Waiting};
-use crate::bindings;
-use crate::duration::Time;
+use crate::args::Args;
+use crate::bindings::{self, Binding};
 use crate::item::Function;
 use crate::key::{Key, Root};
+use crate::mentions::Mentions;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::HashSet;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Expr, FnArg, Pat, PatType, Type};
+use syn::{FnArg, Pat, PatType, Type};
 
 /// A warning at the user's token.
 pub(crate) struct Warning {
@@ -19,40 +20,96 @@ pub(crate) struct Warning {
 }
 
 /// Applies every rule.
-pub(super) fn check(args: &Args, function: &Function, form: &Form, key: &Key) -> Vec<Warning> {
+pub(super) fn check(
+    args: &Args,
+    function: &Function,
+    form: &Form,
+    key: &Key,
+    in_options: &Mentions,
+    in_body: &Mentions,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    warnings.extend(key_is_the_same_for_all_calls(args, function, key));
+    warnings.extend(key_is_the_same_for_all_calls(args, function, key, in_options));
     warnings.extend(transaction_outlives_the_lock(function));
-    if matches!(form, Form::Async) {
+    let may_call_itself = in_body.have_called(&function.signature.ident.unraw().to_string());
+    if matches!(form, Form::Async) && may_call_itself {
         warnings.extend(call_waits_for_itself(function, key));
     }
     warnings
 }
 
-/// A function that is told which thing to work on, and locks all of them at once.
-fn key_is_the_same_for_all_calls(args: &Args, function: &Function, key: &Key) -> Option<Warning> {
+/// A function that is told what to work on, and locks all of it at once.
+fn key_is_the_same_for_all_calls(
+    args: &Args,
+    function: &Function,
+    key: &Key,
+    in_options: &Mentions,
+) -> Option<Warning> {
     let literal = &args.key.as_ref()?.literal;
     if key.depends_on_the_call() {
         return None;
     }
-    let elsewhere = names_in_options(args);
-    let name = function.signature.inputs.iter().filter_map(identifier).find(|name| !elsewhere.contains(name))?;
+    let arguments: Vec<Argument> = function.signature.inputs.iter().flat_map(arguments).collect();
+    let mut could_be_meant = arguments.iter().filter(|argument| !in_options.have_variable(&argument.name));
+    let example = match could_be_meant.clone().find(|argument| argument.is_identifier) {
+        Some(identifier) => identifier.name.clone(),
+        None => could_be_meant.next()?.example(),
+    };
     let message = format!(
-        "no argument stands in this key, so all calls of `{}` exclude each other: write `key = \"{}:{{{name}}}\"`, or \
-         `#[expect(deprecated)]` before the function if that is meant",
+        "no argument stands in this key, so all calls of `{}` exclude each other: write what tells them apart, as in \
+         `key = \"{}:{{{example}}}\"`, or `#[expect(deprecated)]` before the function if that is meant",
         function.signature.ident,
         literal.value().replace('"', "\\\"")
     );
     Some(Warning { span: literal.span(), message })
 }
 
-/// The name of an argument that by its looks says which thing is meant.
-fn identifier(argument: &FnArg) -> Option<String> {
-    let FnArg::Typed(argument) = argument else { return None };
+struct Argument {
+    name: String,
+    /// By its looks it says which thing is meant.
+    is_identifier: bool,
+    /// It can stand in a key as it is.
+    is_text: bool,
+}
+
+impl Argument {
+    fn example(&self) -> String {
+        if self.is_text { self.name.clone() } else { format!("{}.id", self.name) }
+    }
+}
+
+/// The names that one argument could give to the key. What is only a way to something else says nothing about what is
+/// locked: a reference, a shared pointer, what an extractor hands in.
+fn arguments(argument: &FnArg) -> Vec<Argument> {
+    let FnArg::Typed(argument) = argument else { return Vec::new() };
     let is_simple = matches!(*argument.pat, Pat::Ident(_));
-    let names = bindings::of_argument(argument).into_iter().map(|binding| binding.name);
-    let mut names = names.filter(|name| !name.starts_with('_'));
-    names.find(|name| is_called_identifier(name) || (is_simple && is_typed_identifier(&argument.ty)))
+    let is_typed = is_simple && is_typed_identifier(&argument.ty);
+    let is_value = is_simple && is_value(&argument.ty);
+    let bindings = bindings::of_argument(argument).into_iter().filter(|binding| !binding.name.starts_with('_'));
+    let arguments = bindings.map(|Binding { name, integer, .. }| Argument {
+        is_identifier: is_typed || is_called_identifier(&name),
+        is_text: integer.is_some() || is_text(&argument.ty),
+        name,
+    });
+    arguments.filter(|argument| argument.is_identifier || is_value).collect()
+}
+
+fn is_value(ty: &Type) -> bool {
+    match ty {
+        Type::Group(ty) => is_value(&ty.elem),
+        Type::Paren(ty) => is_value(&ty.elem),
+        Type::Path(ty) => ty.path.segments.last().is_some_and(|last| last.ident != "Arc" && last.ident != "Rc"),
+        Type::Reference(ty) => matches!(&*ty.elem, Type::Path(ty) if ty.path.is_ident("str")),
+        _ => false,
+    }
+}
+
+fn is_text(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(ty) => is_text(&ty.elem),
+        Type::Path(ty) => ["String", "str", "char", "bool"].iter().any(|name| ty.path.is_ident(name)),
+        _ => false,
+    }
 }
 
 fn is_called_identifier(name: &str) -> bool {
@@ -68,22 +125,6 @@ fn is_typed_identifier(ty: &Type) -> bool {
         }),
         _ => false,
     }
-}
-
-/// The names that other options use: a manager or a limit says nothing about what is locked.
-fn names_in_options(args: &Args) -> HashSet<String> {
-    let mut names = HashSet::new();
-    let times = [args.ttl.as_ref(), args.wait.as_ref().and_then(Waiting::time)];
-    let times = times.into_iter().flatten().map(Time::to_token_stream);
-    let handler = match &args.on_contended {
-        Some(Contended::Handler(handler)) => Some(handler),
-        _ => None,
-    };
-    let expressions = [args.manager.as_ref(), args.on_error.as_ref(), handler];
-    for tokens in times.chain(expressions.into_iter().flatten().map(Expr::to_token_stream)) {
-        bindings::mentioned(tokens, &mut names);
-    }
-    names
 }
 
 /// An attribute below this one expands later, and around it.

@@ -5,7 +5,7 @@ use super::tokens::{at, here};
 use crate::args::Waiting;
 use crate::duration::Time;
 use crate::key::{Named, Operand, Part, Root, Way};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
 use syn::spanned::Spanned;
@@ -24,7 +24,7 @@ impl Writer<'_> {
         let named = key.named.iter().map(|named| self.named(named));
         let captured = self.captured();
         let given = self.given();
-        let format = &key.format;
+        let format = if self.is_seen_by_an_editor() { &Literal::string("") } else { &key.format };
         let chosen = self.option(self.lock.args.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
             let __acquire = {
@@ -101,18 +101,24 @@ impl Writer<'_> {
     }
 
     /// The values under the names that the user's own literal captures.
-    ///
-    /// An editor that analyses the code captures the arguments themselves, and finds them from inside the string.
     fn captured(&self) -> Vec<TokenStream> {
         let key = &self.lock.key;
-        if !key.is_verbatim || (self.for_editor && key.captures_arguments()) {
+        if !key.is_verbatim || self.is_seen_by_an_editor() {
             return Vec::new();
         }
-        let parts = key.parts.iter().map(|part| {
-            let (name, value) = (&part.name, self.part(part));
-            quote_spanned!(here()=> let #name = #value;)
-        });
-        parts.collect()
+        key.parts.iter().map(|part| self.capture(part)).collect()
+    }
+
+    /// An integer stands in the key as it is, which the compiler need not find out anew for each function. Its type is
+    /// named, because only the language's own has a text that is known here.
+    fn capture(&self, part: &Part) -> TokenStream {
+        let Part { name, root, plain, span, .. } = part;
+        if let (Root::Argument(argument), Some(integer)) = (root, plain) {
+            let (private, integer) = (self.private_at(*span), Ident::new(integer, *span));
+            return quote_spanned!(*span=> let #name: &#private::#integer = &#argument;);
+        }
+        let value = self.part(part);
+        quote_spanned!(here()=> let #name = #value;)
     }
 
     /// The values as arguments of `format_args!`, where a temporary in them lives long enough.
@@ -149,7 +155,12 @@ impl Writer<'_> {
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
-        quote_spanned!(*span=> #private::part(&#value).escaped(&[#(#escaped),*]))
+        match escaped.as_slice() {
+            // It is escaped anyhow.
+            [] => quote_spanned!(*span=> #private::part(&#value).escaped('%')),
+            [only] => quote_spanned!(*span=> #private::part(&#value).escaped(#only)),
+            several => quote_spanned!(*span=> #private::part(&#value).escaped_all(&[#(#several),*])),
+        }
     }
 
     fn is_argument(&self, path: &ExprPath) -> bool {

@@ -7,69 +7,69 @@ mod acquire;
 mod run;
 mod tokens;
 
-use self::tokens::{async_block, at, here, moved, renamed};
+use self::tokens::{Private, async_block, at, here, renamed};
 use crate::arguments::{self, Arguments, Entry, Names};
-use crate::bindings;
 use crate::check::{Form, Lock, Warning};
 use crate::future::{self, Place, Returned};
 use crate::item::{Function, with_contents};
-use proc_macro2::{Group, Span, TokenStream};
+use proc_macro2::{Group, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use std::borrow::Cow;
-use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Pat, ReturnType, Signature, Type};
+use syn::{LitStr, Pat, ReturnType, Signature, Type};
 
 /// The function with its lock. An editor gets code that it can navigate, which nobody runs.
 pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
-    let mut writer = Writer::new(lock, for_editor);
-    let acquire = writer.acquire();
-    writer.in_options = writer.names_in_options(&acquire);
-    let (signature, body) = writer.function(acquire);
-    let Function { attributes, visibility, defaultness, body: braces, .. } = &lock.function;
+    let writer = Writer { lock, for_editor, private: Private::new(lock.args.krate.as_ref()) };
+    let (changed, body) = writer.function();
+    let Function { head, attributes, inner, visibility, defaultness, signature, body: braces } = &lock.function;
     let body = with_contents(braces, body);
-    quote!(#(#attributes)* #visibility #defaultness #signature #body)
+    if changed.is_none() && inner.is_empty() {
+        return quote!(#head #body);
+    }
+    let signature = changed.as_ref().unwrap_or(signature);
+    quote!(#(#attributes)* #(#inner)* #visibility #defaultness #signature #body)
+}
+
+/// The function as it was written, for an editor with its key.
+pub(crate) fn unlocked(item: TokenStream, key: Option<LitStr>) -> TokenStream {
+    let Some(key) = key else { return item };
+    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
+    if let Some(TokenTree::Group(body)) = tokens.last_mut() {
+        *body = with_contents(body, [seen_by_an_editor(&key.token()), body.stream()].into_iter().collect());
+    }
+    tokens.into_iter().collect()
+}
+
+/// The key as it was written, which an editor then finds the arguments in.
+///
+/// To complete a name an editor expands the attribute once more with some unknown name in its place, and looks where it
+/// was before: so this comes first in the function, whatever else is in it.
+fn seen_by_an_editor(key: &Literal) -> TokenStream {
+    quote_spanned!(here()=> ::core::format_args!(#key);)
 }
 
 struct Writer<'a> {
     lock: &'a Lock,
     for_editor: bool,
-    /// `::redlock_runtime::__private`
-    private: TokenStream,
-    /// The names that the attribute uses outside of the body.
-    in_options: HashSet<String>,
+    private: Private<'a>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(lock: &'a Lock, for_editor: bool) -> Self {
-        let default = quote_spanned!(here()=> ::redlock_runtime);
-        let path = lock.args.krate.as_ref().map_or(default, ToTokens::to_token_stream);
-        let private = quote_spanned!(here()=> #path::__private);
-        Self { lock, for_editor, private, in_options: HashSet::new() }
-    }
-
-    /// `__private`, reported at `span`: the compiler reports a call from its first token to its last.
-    fn private_at(&self, span: Span) -> TokenStream {
-        moved(self.private.clone(), span)
-    }
-
-    /// The signature and the body, which begins with `acquire`.
-    fn function(&self, acquire: TokenStream) -> (Cow<'_, Signature>, TokenStream) {
-        let signature = &self.lock.function.signature;
-        let warnings = self.lock.warnings.iter().map(warn);
-        let acquire: TokenStream = warnings.chain([acquire]).collect();
+impl Writer<'_> {
+    /// The body, which begins with `acquire`, and the signature where it is not as it was.
+    fn function(&self) -> (Option<Signature>, TokenStream) {
+        let acquire = self.warn_and_acquire();
         let body = match &self.lock.form {
             Form::Async => {
                 let body = &self.lock.function.body;
-                let Arguments { signature, entries } = arguments::of_function(signature, &self.names(body));
+                let Arguments { changed, entries } =
+                    arguments::of_function(&self.lock.function.signature, &self.names());
                 let run = self.run(&self.body_with_arguments(body, &entries));
-                return (Cow::Owned(signature), quote!(#acquire #run));
+                return (changed, quote!(#acquire #run));
             }
             Form::Desugared(place) => {
-                let body = &place.group;
-                let entries = arguments::of_variables(&self.lock.bindings, &self.names(body));
-                let run = self.run(&self.body_with_arguments(body, &entries));
+                let entries = arguments::of_variables(&self.lock.bindings, &self.names());
+                let run = self.run(&self.body_with_arguments(&place.group, &entries));
                 place.fill(quote!(#acquire #run))
             }
             Form::Block(place) => {
@@ -78,7 +78,13 @@ impl<'a> Writer<'a> {
             }
             Form::Future(returned) => self.any_future(&acquire, *returned),
         };
-        (Cow::Borrowed(signature), body)
+        (None, body)
+    }
+
+    fn warn_and_acquire(&self) -> TokenStream {
+        let seen = self.is_seen_by_an_editor().then(|| seen_by_an_editor(&self.lock.key.format));
+        let warnings = self.lock.warnings.iter().map(warn);
+        seen.into_iter().chain(warnings).chain([self.acquire()]).collect()
     }
 
     /// The body of an `async fn`: its future owns the arguments, so that they are gone before the lock is.
@@ -131,7 +137,7 @@ impl<'a> Writer<'a> {
             let whole = (!matches!(pattern, Pat::Ident(pattern) if pattern.by_ref.is_none()))
                 .then(|| quote_spanned!(here()=> #(#cfg)* let #variable = #variable;));
             // What only the key needs is used all the same.
-            let is_used = self.in_options.contains(&variable.unraw().to_string());
+            let is_used = self.lock.in_options.have_variable(&variable.unraw().to_string());
             let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
             let is_silent = variable.unraw().to_string().starts_with('_');
             let allowed = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
@@ -140,31 +146,31 @@ impl<'a> Writer<'a> {
         captured.into_iter().chain(rebound).collect()
     }
 
-    fn names(&self, body: &Group) -> Names {
-        let mut names = Names { in_options: self.in_options.clone(), ..Names::default() };
-        bindings::mentioned(body.stream(), &mut names.in_body);
-        bindings::assigned(body.stream(), &mut names.assigned);
-        names
+    fn is_seen_by_an_editor(&self) -> bool {
+        self.for_editor && self.lock.key.captures_arguments()
     }
 
-    fn names_in_options(&self, acquire: &TokenStream) -> HashSet<String> {
-        let mut names = HashSet::new();
-        bindings::mentioned(acquire.clone(), &mut names);
-        bindings::mentioned(self.handlers(), &mut names);
-        names
+    fn names(&self) -> Names<'_> {
+        Names { in_options: &self.lock.in_options, in_body: &self.lock.in_body }
     }
 
     /// Tells the compiler what the body must give before it reads the body: otherwise `Ok(Box::new(x))` would not become
     /// a `Box<dyn Trait>`, and a wrong type would be reported at the attribute.
     fn typed_dead_edge(&self) -> Option<TokenStream> {
-        let (private, output) = (&self.private, &self.lock.output);
+        let output = &self.lock.output;
         (!matches!(output, Type::Infer(_))).then(|| {
+            let private = self.private_at(at(output.span()));
             quote_spanned! {at(output.span())=>
                 if let #private::Some(__output) = #private::None::<#output> {
                     return __output;
                 };
             }
         })
+    }
+
+    /// `__private`, reported at `span`: the compiler reports a call from its first token to its last.
+    fn private_at(&self, span: Span) -> Private<'_> {
+        self.private.at(span)
     }
 
     fn option(&self, value: Option<TokenStream>) -> TokenStream {

@@ -116,7 +116,7 @@ impl Writer<'_> {
     }
 
     /// The output for `__error`.
-    pub(super) fn failed(&self) -> TokenStream {
+    fn failed(&self) -> TokenStream {
         let output = &self.lock.output;
         if let Some(handler) = &self.lock.args.on_error {
             return self.handled(handler);
@@ -133,11 +133,5 @@ impl Writer<'_> {
         let span = at(handler.span());
         let private = self.private_at(span);
         quote_spanned!(span=> #private::handle_lock_error::<#output, _>(#handler, __error))
-    }
-
-    /// The expressions of the attribute that run beside the body.
-    pub(super) fn handlers(&self) -> TokenStream {
-        let contended = self.contended().unwrap_or_default();
-        contended.into_iter().chain(self.failed()).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! Spans and small pieces of code.
 
 use crate::item::with_contents;
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::quote_spanned;
+use proc_macro2::{Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
+use quote::{ToTokens, TokenStreamExt, quote_spanned};
+use syn::Path;
 
 /// Generated code.
 pub(super) fn here() -> Span {
@@ -14,8 +15,47 @@ pub(super) fn at(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }
 
+/// `::redlock_runtime::__private`, which stands nearly everywhere: written token by token, because tokens that are
+/// copied as a stream go through the compiler each time.
+#[derive(Clone, Copy)]
+pub(super) struct Private<'a> {
+    path: Option<&'a Path>,
+    span: Span,
+}
+
+impl<'a> Private<'a> {
+    pub(super) fn new(path: Option<&'a Path>) -> Self {
+        Self { path, span: here() }
+    }
+
+    pub(super) fn at(self, span: Span) -> Self {
+        Self { span, ..self }
+    }
+}
+
+impl ToTokens for Private<'_> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        if let Some(path) = self.path {
+            tokens.extend(moved(path.to_token_stream(), self.span));
+        } else {
+            colons(self.span, tokens);
+            tokens.append(Ident::new("redlock_runtime", self.span));
+        }
+        colons(self.span, tokens);
+        tokens.append(Ident::new("__private", self.span));
+    }
+}
+
+fn colons(span: Span, tokens: &mut TokenStream) {
+    for spacing in [Spacing::Joint, Spacing::Alone] {
+        let mut colon = Punct::new(':', spacing);
+        colon.set_span(span);
+        tokens.append(colon);
+    }
+}
+
 /// The same tokens, reported at `span`.
-pub(super) fn moved(tokens: TokenStream, span: Span) -> TokenStream {
+fn moved(tokens: TokenStream, span: Span) -> TokenStream {
     let tokens = tokens.into_iter().map(|mut token| {
         token.set_span(token.span().located_at(span));
         token

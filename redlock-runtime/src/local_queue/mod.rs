@@ -4,6 +4,8 @@
 //! An entry exists only while somebody holds the key or waits for it.
 
 mod seat;
+#[cfg(test)]
+mod tests;
 mod ticket;
 
 pub(crate) use self::seat::Seat;

@@ -7,7 +7,7 @@ use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node};
-use crate::options::{Policy, Wait};
+use crate::options::{LocalBudget, Policy, Wait};
 use crate::reclaim::Reclaim;
 use crate::rules::Rules;
 use crate::shared::Core;
@@ -116,6 +116,20 @@ impl LockManagerBuilder {
     /// The validity of a lock is shortened by that much and by 2 ms. Default: 0.01.
     pub fn drift_factor(mut self, factor: f64) -> Self {
         self.policy.drift_factor = factor;
+        self
+    }
+
+    /// How often, and for how long, calls of this manager may hand a lock over to one another while callers elsewhere
+    /// wait for it: until either limit is reached. Default: 16 times or 20 ms, counted from when the others are heard of.
+    ///
+    /// A local handover sends nothing; one to another process takes two round trips and more. So larger limits let more
+    /// calls through in all, and smaller ones serve callers nearer to the order in which they came. Zero passes, or no
+    /// time, give way to others at once.
+    ///
+    /// Whatever the limits, a lock that nobody else is known to wait for goes round here for one `ttl` at most, then
+    /// it is released and taken anew.
+    pub fn local_handover(mut self, passes: u32, time: Duration) -> Self {
+        self.policy.local_budget = LocalBudget { passes, time };
         self
     }
 

@@ -84,6 +84,20 @@ impl LockManager {
     ///
     /// A bare key uses the manager's `ttl` and `wait`; a [`LockRequest`] says its own.
     ///
+    /// Calls that wait are served first come, first served, and woken by whoever gives the lock back:
+    ///
+    /// - Calls of one manager wait in line in memory, and the first of them represents the manager in the queues of the
+    ///   nodes. Within the line, the lock goes from call to call without a command; see
+    ///   [`local_handover`](LockManagerBuilder::local_handover) for how long, while others wait as well. Calls with
+    ///   another `ttl` than the one before are an exception: they go to the end of the queues.
+    /// - The order among managers is that of their first try, by clocks that never stay behind one another. A call
+    ///   that finds the lock free takes it, whoever waits elsewhere, unless its manager has seen others wait for the
+    ///   lock in the last two seconds.
+    /// - A lock that is held costs a waiting manager about one command per second and node, and a handover four commands
+    ///   per node in all, the first try included.
+    /// - A holder that has crashed is succeeded when its `ttl` is over, and a lock that another program has deleted is
+    ///   found within about a second. Whoever waits and dies is passed over.
+    ///
     /// # Errors
     /// [`LockError::TimedOut`] when another owner held the lock during the whole wait, [`LockError::Contended`] when
     /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered,
@@ -95,7 +109,7 @@ impl LockManager {
     ///
     /// # Cancel safety
     /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
-    /// have taken the lock.
+    /// have taken the lock or a place in a queue, and what was granted meanwhile goes to the next.
     pub async fn acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
         acquire(&self.core, request.into()).await.map(LockGuard::new)
     }

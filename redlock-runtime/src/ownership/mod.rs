@@ -4,6 +4,8 @@ mod in_flight;
 mod leaving;
 mod node;
 mod standing;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 use self::in_flight::InFlight;

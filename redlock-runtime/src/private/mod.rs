@@ -24,6 +24,7 @@ pub use crate::{LockManager, Wait};
 pub use std::boxed::Box;
 pub use std::format_args;
 pub use std::option::Option::{None, Some};
+pub use std::primitive::{i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize};
 pub use std::result::Result::{Err, Ok};
 pub use std::time::Duration;
 

@@ -30,7 +30,23 @@ impl<T: fmt::Display + ?Sized> LockKeyPart for T {
 #[derive(Debug)]
 pub struct Part<'a, T: ?Sized> {
     value: &'a T,
-    escaped: &'static [char],
+    escaped: Escaped,
+}
+
+/// Not always a slice: a constant for each function costs the compiler more than all the rest of its key.
+#[derive(Clone, Copy, Debug)]
+enum Escaped {
+    One(char),
+    Several(&'static [char]),
+}
+
+impl Escaped {
+    fn contains(self, c: char) -> bool {
+        match self {
+            Self::One(escaped) => c == escaped,
+            Self::Several(escaped) => escaped.contains(&c),
+        }
+    }
 }
 
 /// Puts `value` into a key.
@@ -59,18 +75,33 @@ impl<'a, T: ?Sized> Deref for Value<'a, T> {
 }
 
 impl<'a, T: ?Sized> AnyValue<'a, T> {
-    /// Inside the value's text `%` and every character of `escaped`, which are the first ones of the literal texts after
-    /// its placeholders, are percent-encoded: so the literal text always ends the value.
+    /// Inside the value's text `%` and `escaped`, which is the first character of the literal text after its placeholder,
+    /// are percent-encoded: so the literal text always ends the value.
     #[must_use]
-    pub const fn escaped(&self, escaped: &'static [char]) -> Part<'a, T> {
-        Part { value: self.0, escaped }
+    pub const fn escaped(&self, escaped: char) -> Part<'a, T> {
+        Part { value: self.0, escaped: Escaped::One(escaped) }
+    }
+
+    /// For a value that stands before several texts.
+    #[must_use]
+    pub const fn escaped_all(&self, escaped: &'static [char]) -> Part<'a, T> {
+        Part { value: self.0, escaped: Escaped::Several(escaped) }
     }
 }
 
 impl<T: Refused> Value<'_, T> {
     /// Does not compile, and says why. The result can be formatted, so that nothing else is said.
     #[must_use]
-    pub const fn escaped(&self, _: &'static [char]) -> &'static str
+    pub const fn escaped(&self, _: char) -> &'static str
+    where
+        T: NotAFloat + NotAnOption,
+    {
+        ""
+    }
+
+    /// As [`escaped`](Self::escaped).
+    #[must_use]
+    pub const fn escaped_all(&self, _: &'static [char]) -> &'static str
     where
         T: NotAFloat + NotAnOption,
     {
@@ -123,12 +154,12 @@ impl<T: LockKeyPart + ?Sized> fmt::Display for Part<'_, T> {
 
 struct Escaping<'a, W> {
     out: &'a mut W,
-    escaped: &'static [char],
+    escaped: Escaped,
 }
 
 impl<W: Write> Write for Escaping<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let special = |c: char| c == '%' || self.escaped.contains(&c);
+        let special = |c: char| c == '%' || self.escaped.contains(c);
         let mut rest = text;
         while let Some((plain, c, after)) = split_at_char(rest, special) {
             self.out.write_str(plain)?;
@@ -167,10 +198,11 @@ mod tests {
             ("ü:é\0\n", "ü%3Aé\0\n"),
         ];
         for (value, expected) in table {
-            assert_eq!(part(value).escaped(&[':']).to_string(), expected);
+            assert_eq!(part(value).escaped(':').to_string(), expected);
         }
-        assert_eq!(part("a→b").escaped(&['→']).to_string(), "a%E2%86%92b");
-        assert_eq!(part("a/b:c").escaped(&[]).to_string(), "a/b:c");
+        assert_eq!(part("a→b").escaped('→').to_string(), "a%E2%86%92b");
+        assert_eq!(part("a/b:c%").escaped_all(&['/', ':']).to_string(), "a%2Fb%3Ac%25");
+        assert_eq!(part("a/b:c").escaped('%').to_string(), "a/b:c");
     }
 
     #[test]
@@ -180,7 +212,7 @@ mod tests {
         let mut seen = HashMap::new();
         for left in values {
             for right in values {
-                let key = format!("{}:{}", part(left).escaped(&[':']), part(right).escaped(&[]));
+                let key = format!("{}:{}", part(left).escaped(':'), part(right).escaped('%'));
                 if let Some(other) = seen.insert(key.clone(), (left, right)) {
                     panic!("{other:?} and {:?} both give {key:?}", (left, right));
                 }

@@ -16,7 +16,7 @@ pub struct Run {
 /// Far more states than any search of the test run has.
 const TEST_LIMITS: Limits = Limits { states: 20_000_000, progress: false };
 
-/// Takes about 6 GB.
+/// Takes up to 9 GB.
 const LONG_LIMITS: Limits = Limits { states: 200_000_000, progress: true };
 
 /// What `cargo test` searches: two tokens on three nodes with every kind of fault, and any node by itself.
@@ -81,13 +81,13 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
 /// The fencing numbers of the test run.
 #[must_use]
 pub fn fencing(variant: Variant) -> Fencing {
-    Fencing { tokens: 2, repeats: true, variant }
+    Fencing { tokens: 2, repeats: true, retries: true, variant }
 }
 
 /// The fencing numbers of the long run.
 #[must_use]
 pub fn fencing_of_three() -> Fencing {
-    Fencing { tokens: 3, repeats: false, variant: Variant::Protocol }
+    Fencing { tokens: 3, repeats: false, retries: false, variant: Variant::Protocol }
 }
 
 /// Searches as far as a test may.

@@ -3,6 +3,7 @@
     clippy::many_single_char_names,
     clippy::too_many_arguments,
     clippy::toplevel_ref_arg,
+    deprecated,
     reason = "all shapes in one"
 )]
 

@@ -1,4 +1,5 @@
 //! What each option does.
+#![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use crate::is_free;
 use redlock_runtime::{FromLockError, LockError, LockManager, Wait, distributed_lock};

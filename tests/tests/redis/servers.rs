@@ -1,13 +1,25 @@
 //! Kinds of servers and log-ins: what works, and what a refusal looks like.
 
-use crate::support::{acquired_everywhere, assert_nothing_left, builder, causes, connected, manager};
+use crate::support::{
+    acquired_everywhere, assert_nothing_left, builder, causes, connected, manager, wait_until_queued,
+};
+use crate::waiters::{obtained, patient, queue, waiting};
 use redlock_runtime::{LockError, LockManager, NodeError};
 use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 
 const KEY: &str = "order:7";
 
-/// All that an ACL user needs to lock without waiting, for keys that start with `order:`. The queue of `order:7` is `{order:7}:q`; `eval` is for
-/// servers that have lost their scripts.
+const README: &str = include_str!("../../../README.md");
+
+/// What the README says that an ACL user needs, for keys that start with `order:`.
+fn documented_rules() -> String {
+    let (_, rules) = README.split_once("- An ACL user needs").unwrap();
+    let (rules, _) = rules.split_once("\n- ").unwrap();
+    let quoted: Vec<_> = rules.split('`').skip(1).step_by(2).collect();
+    format!("resetchannels {}", quoted.join(" "))
+}
+
+/// What it takes to lock without waiting. `eval` is for servers that have lost their scripts.
 const RULES: [&str; 9] =
     ["~order:*", "~{order:*", "+set", "+get", "+del", "+pexpire", "+evalsha", "+eval", "+script|load"];
 
@@ -32,6 +44,18 @@ async fn use_lock(manager: &LockManager, node: &RedisServer) -> Result<(), LockE
     Ok(())
 }
 
+/// Hands a lock over to a manager that waits, with a wake-up.
+async fn wait_for_lock(holder: &LockManager, other: &LockManager, nodes: &Nodes) {
+    let held = holder.acquire(KEY).await.unwrap();
+    let call = waiting(other, patient(KEY));
+    wait_until_queued(nodes, KEY, 1).await;
+    let [token] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
+    held.release().await.unwrap();
+    // A lock that nobody could be told of would be free.
+    assert_eq!(nodes[0].inspect().get(KEY).await, Some(token));
+    obtained(call).await.release().await.unwrap();
+}
+
 /// The one cause of the refusal.
 fn refusal(error: &LockError) -> String {
     match causes(error)[..] {
@@ -46,7 +70,7 @@ async fn password_user_database_socket_and_old_protocol_work() {
         ("plain", |builder| builder),
         ("password", |builder| builder.password("p@ss:w/rd")),
         ("user", |builder| builder.password("x").user("alice", "w0nder", "~* &* +@all")),
-        ("minimal user", |builder| builder.password("x").user("alice", "w0nder", &RULES.join(" "))),
+        ("minimal user", |builder| builder.password("x").user("alice", "w0nder", &documented_rules())),
         ("RESP2 only", |builder| builder.without_command("HELLO")),
         ("RESP2 only, password", |builder| builder.password("x").without_command("HELLO")),
     ];
@@ -56,6 +80,7 @@ async fn password_user_database_socket_and_old_protocol_work() {
             let manager = at(url);
             manager.ready().await.unwrap_or_else(|error| panic!("{name}: {error}"));
             use_lock(&manager, &nodes[0]).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            wait_for_lock(&manager, &at(nodes[0].url()), &nodes).await;
             assert_nothing_left(&manager, &nodes).await;
         }
     }

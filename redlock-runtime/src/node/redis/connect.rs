@@ -98,7 +98,8 @@ async fn prepare(
         let answers = poll_fn(|cx| {
             let is_over = driver.as_mut().poll(cx).is_ready();
             match request.as_mut().poll(cx) {
-                Poll::Pending if is_over => Poll::Ready(Err(NodeError::Disconnected)),
+                // Also with the answers to it: whoever polled the driver once more would find that it has ended.
+                Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
                 answers => answers.map_err(|error| refused(&error)),
             }
         });

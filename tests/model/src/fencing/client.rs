@@ -44,7 +44,10 @@ impl Fencing {
                     actions.push(Action::Raise { token });
                 }
                 // Nobody else would notice.
-                if numbers > 0 && state.clients[..self.tokens].iter().any(|other| other.phase == Phase::Idle) {
+                if self.retries
+                    && numbers > 0
+                    && state.clients[..self.tokens].iter().any(|other| other.phase == Phase::Idle)
+                {
                     actions.push(Action::GiveUp { token });
                 }
             }
@@ -88,6 +91,7 @@ impl Fencing {
         if needed >= QUORUM {
             state.clients[token].phase = Phase::Issued;
             state.clients[token].number = largest;
+            state.clients[token].is_late = largest <= state.clients[token].floor;
             forget(state, token);
         }
     }
@@ -102,7 +106,7 @@ pub(super) fn give_up(state: &mut State, token: usize) {
 
 /// Answers change nothing any more; commands still do.
 fn forget(state: &mut State, token: usize) {
-    state.clients[token].round = 0;
+    (state.clients[token].round, state.clients[token].floor) = (0, 0);
     for column in &mut state.columns {
         let link = &mut column.links[token];
         (link.answer, link.pushed) = (0, 0);

@@ -36,10 +36,12 @@ pub enum Variant {
 /// Three nodes, and tokens that each draw a number.
 #[derive(Debug, Clone, Copy)]
 pub struct Fencing {
-    /// At most 3. Every token after the first may be a retry, with what a token that gave up has seen as hint.
+    /// At most 3.
     pub tokens: usize,
     /// The second round of a token may also be one that draws, as after a timeout.
     pub repeats: bool,
+    /// Tokens may give up, and others go on with their hints.
+    pub retries: bool,
     /// How numbers are made.
     pub variant: Variant,
 }
@@ -112,11 +114,8 @@ impl Model for Fencing {
 
     fn violation(&self, state: &State, _stuck: bool) -> Option<String> {
         let issued = || (0..self.tokens).filter(|token| state.clients[*token].phase == Phase::Issued);
-        let late = issued().find(|token| state.clients[*token].number <= state.clients[*token].floor);
-        let late = late.map(|token| {
-            let client = state.clients[token];
-            format!("t{token} has {}, and {} was issued before its round began", client.number, client.floor)
-        });
+        let late = issued().find(|token| state.clients[*token].is_late);
+        let late = late.map(|token| format!("t{token} has a number that is not above all issued before its round"));
         let same = |token: usize| issued().find(|other| *other < token && state.number(*other) == state.number(token));
         late.or_else(|| {
             issued().find_map(|token| same(token).map(|other| format!("t{other} and t{token} have one number")))

@@ -52,6 +52,8 @@ pub(crate) struct Client {
     pub(crate) number: u8,
     /// Largest number that was issued when the present round began.
     pub(crate) floor: u8,
+    /// Issued, and not larger than that.
+    pub(crate) is_late: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,12 +99,21 @@ impl Link {
 
 impl Client {
     fn word(self) -> u64 {
-        u64::from_le_bytes([self.phase as u8, self.round, self.hint, self.number, self.floor, 0, 0, 0])
+        u64::from_le_bytes([
+            self.phase as u8,
+            self.round,
+            self.hint,
+            self.number,
+            self.floor,
+            self.is_late.into(),
+            0,
+            0,
+        ])
     }
 
     fn from_word(word: u64) -> Self {
-        let [phase, round, hint, number, floor, ..] = word.to_le_bytes();
-        Self { phase: Phase::ALL[usize::from(phase)], round, hint, number, floor }
+        let [phase, round, hint, number, floor, is_late, ..] = word.to_le_bytes();
+        Self { phase: Phase::ALL[usize::from(phase)], round, hint, number, floor, is_late: is_late == 1 }
     }
 }
 

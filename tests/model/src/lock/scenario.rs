@@ -62,7 +62,7 @@ pub enum Rule {
     ContendedEveryCall,
     /// Queues expire.
     QueueExpires,
-    /// `EXTEND` never creates the key.
+    /// `EXTEND` never creates the key. No property here breaks without it: see the crate's documentation.
     ExtendNeverCreates,
     /// A lease is counted from the sending of its command and ends before the key does.
     LeaseFromSending,

@@ -4,8 +4,11 @@ use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_up, pas
 use crate::error::NodeError;
 use crate::node::Reply;
 use crate::token::OwnerToken;
-use redlock_tests::{Builder, RedisServer};
+use redlock_tests::{Builder, PATIENCE, RedisServer};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn holders_of_any_kind_are_waited_for() {
@@ -93,4 +96,33 @@ async fn a_user_without_queues_locks_and_releases() {
     assert_eq!(peer.ask(EXTEND, first).await, Reply::Extended { waiters: 0 });
     assert_eq!(peer.ask(RELEASE, first).await, Reply::Released);
     assert_eq!(server.inspect().keys().await, Vec::<String>::new());
+}
+
+/// Answers every command of one client, and hangs up with the last answer of the handshake.
+async fn answer_and_hang_up(mut client: TcpStream) {
+    let mut asked = Vec::with_capacity(1 << 16);
+    while client.read_buf(&mut asked).await.is_ok_and(|count| count > 0) {
+        let text = String::from_utf8_lossy(&asked).into_owned();
+        let count = |command: &str| text.matches(&format!("\r\n{command}\r\n")).count();
+        let refusals = "-ERR unknown command\r\n".repeat(count("HELLO"));
+        let answers = "+OK\r\n".repeat(count("CLIENT") + count("SCRIPT"));
+        let _ = client.write_all((refusals + &answers).as_bytes()).await;
+        if count("SETNAME") > 0 {
+            return;
+        }
+        asked.clear();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_with_its_answer_is_tried_again() {
+    // The answers and the end of the connection come in one piece: the task of the connection must survive that.
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = Peer::starting(&format!("redis://{}/", server.local_addr().unwrap()));
+    let clients = async {
+        for _ in 0..8 {
+            answer_and_hang_up(server.accept().await.unwrap().0).await;
+        }
+    };
+    timeout(PATIENCE, clients).await.unwrap_or_else(|_| panic!("{:?}", peer.node));
 }

@@ -1,0 +1,141 @@
+//! The names that occur in tokens, found in one pass: reading tokens is most of what the attribute costs.
+
+use proc_macro2::{Delimiter, Ident, Literal, TokenStream, TokenTree};
+
+/// Names without `r#`.
+#[derive(Default)]
+pub(crate) struct Mentions {
+    variables: Vec<String>,
+    assigned: Vec<String>,
+    called: Vec<String>,
+}
+
+impl Mentions {
+    /// All names in `tokens`, those inside format strings too.
+    pub(crate) fn of(tokens: TokenStream) -> Self {
+        let mut mentions = Self::default();
+        mentions.add(tokens);
+        mentions
+    }
+
+    pub(crate) fn add(&mut self, tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            match token {
+                TokenTree::Group(group) => self.add(group.stream()),
+                TokenTree::Ident(ident) => self.read_name(ident, &tokens, at),
+                TokenTree::Literal(literal) => self.read_literal(literal),
+                TokenTree::Punct(_) => {}
+            }
+        }
+    }
+
+    /// One more variable.
+    pub(crate) fn add_variable(&mut self, ident: &Ident) {
+        self.variables.push(unraw(ident));
+    }
+
+    /// Whether it may be used as a variable. Names of fields are left out where that is certain: after a dot, and before
+    /// a colon.
+    pub(crate) fn have_variable(&self, name: &str) -> bool {
+        self.variables.iter().any(|variable| variable == name)
+    }
+
+    /// Whether something is assigned to it, by `=` or `+=`.
+    pub(crate) fn have_assigned(&self, name: &str) -> bool {
+        self.assigned.iter().any(|variable| variable == name)
+    }
+
+    /// Whether it stands before parentheses.
+    pub(crate) fn have_called(&self, name: &str) -> bool {
+        self.called.iter().any(|function| function == name)
+    }
+
+    fn read_name(&mut self, ident: &Ident, tokens: &[TokenTree], at: usize) {
+        let name = unraw(ident);
+        if is_before_parentheses(tokens, at) {
+            self.called.push(name.clone());
+        }
+        if is_before_assignment(tokens, at) {
+            self.assigned.push(name.clone());
+        }
+        if !is_field(tokens, at) && !is_in_a_path(tokens, at) {
+            self.variables.push(name);
+        }
+    }
+
+    fn read_literal(&mut self, literal: &Literal) {
+        let text = literal.to_string();
+        let after_braces = text.split('{').skip(1);
+        let names = after_braces.map(|text| text.split(|c: char| c != '_' && !c.is_alphanumeric()).next());
+        self.variables.extend(names.flatten().filter(|name| !name.is_empty()).map(str::to_owned));
+    }
+}
+
+fn unraw(ident: &Ident) -> String {
+    let name = ident.to_string();
+    name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
+}
+
+fn is_before_parentheses(tokens: &[TokenTree], at: usize) -> bool {
+    matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
+}
+
+fn is_before_assignment(tokens: &[TokenTree], at: usize) -> bool {
+    let Some(TokenTree::Punct(punct)) = tokens.get(at + 1) else { return false };
+    let is_at = |ahead: usize, c: char| is_punct(tokens.get(at + ahead), c);
+    match punct.as_char() {
+        '=' => !is_at(2, '=') && !is_at(2, '>'),
+        '+' | '-' | '*' | '/' | '%' | '&' | '|' | '^' => is_at(2, '='),
+        shift @ ('<' | '>') => is_at(2, shift) && is_at(3, '='),
+        _ => false,
+    }
+}
+
+fn is_field(tokens: &[TokenTree], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+    let follows_a_dot = is_punct(before(1), '.') && !is_punct(before(2), '.');
+    let precedes_a_colon = is_punct(tokens.get(at + 1), ':') && !is_punct(tokens.get(at + 2), ':');
+    follows_a_dot || precedes_a_colon
+}
+
+/// `a::b`: no variable is part of a path of several names.
+fn is_in_a_path(tokens: &[TokenTree], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+    let follows = is_punct(before(1), ':') && is_punct(before(2), ':');
+    let precedes = is_punct(tokens.get(at + 1), ':') && is_punct(tokens.get(at + 2), ':');
+    follows || precedes
+}
+
+fn is_punct(token: Option<&TokenTree>, c: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Mentions;
+
+    #[test]
+    fn assignments_are_found() {
+        let tokens = "a = 1; { b += 1; c <<= 2 } d == 1; e => 2; f <= 3; g.h = 4; i >>= j > 1";
+        let mentions = Mentions::of(tokens.parse().unwrap());
+        assert_eq!(mentions.assigned, ["a", "b", "c", "h", "i"]);
+    }
+
+    #[test]
+    fn names_in_format_strings_are_mentioned() {
+        let tokens = r#"{ let y = self.r#type; let z = 0..end; Local { len: 5 }; println!("{x:?} {{z}} {}", w) }"#;
+        let mentions = Mentions::of(tokens.parse().unwrap());
+        for name in ["y", "self", "x", "w", "end"] {
+            assert!(mentions.have_variable(name), "{name}");
+        }
+        assert!(!mentions.have_variable("type") && !mentions.have_variable("len"), "a field is no variable");
+    }
+
+    #[test]
+    fn calls_are_found() {
+        let mentions = Mentions::of("a(); { self.b(c) } Self::r#d::<T>(); e!(); f".parse().unwrap());
+        assert_eq!(mentions.called, ["a", "b"]);
+        assert!(mentions.have_called("a") && !mentions.have_called("e"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Lines in memory: whoever leaves, and in whatever way, the entry of the key ends with the last one.
+
+use super::{Entered, LocalQueue};
+use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
+use std::sync::PoisonError;
+use std::time::Duration;
+use tokio::task::{JoinHandle, yield_now};
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(10);
+
+impl LocalQueue {
+    /// For each key of the manager, how many wait.
+    fn lines(&self) -> Vec<usize> {
+        let shards = self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
+        shards.flat_map(|shard| shard.values().map(|entry| entry.waiters.len()).collect::<Vec<_>>()).collect()
+    }
+}
+
+fn request() -> LockRequest {
+    LockRequest::new(KEY).ttl(TTL).wait(Wait::Forever)
+}
+
+async fn waiting(manager: &LockManager, request: LockRequest) -> JoinHandle<Result<(), LockError>> {
+    let manager = manager.clone();
+    let call = tokio::spawn(async move { manager.acquire(request).await.map(drop) });
+    yield_now().await;
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_exists_while_somebody_holds_the_key_or_waits() {
+    let manager = LockManager::in_memory();
+    let lines = || manager.core.local.lines();
+    let held = manager.acquire(request()).await.unwrap();
+    assert_eq!(lines(), [0]);
+    let other = manager.acquire("order:8").await.unwrap();
+    let first = waiting(&manager, request()).await;
+    let second = waiting(&manager, request()).await;
+    assert_eq!(lines().iter().sum::<usize>(), 2);
+    drop(other);
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    assert_eq!(lines(), [1]);
+    drop(held);
+    second.await.unwrap().unwrap();
+    assert_eq!(lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_up_leaves_the_line() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(request()).await.unwrap();
+    let error = manager.acquire(request().wait(TTL / 2)).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+    assert_eq!(manager.core.local.lines(), [0]);
+    assert!(held.is_held());
+    drop(held);
+    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_empties_the_lines_and_leaves_the_holder_alone() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(request()).await.unwrap();
+    let calls = [waiting(&manager, request()).await, waiting(&manager, request()).await];
+    assert!(manager.shutdown().await);
+    for call in calls {
+        assert!(matches!(call.await.unwrap(), Err(LockError::Closed)));
+    }
+    assert!(held.is_held());
+    drop(held);
+    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over() {
+    let manager = LockManager::in_memory();
+    let begun = manager.core.clock.now();
+    std::mem::forget(manager.acquire(request()).await.unwrap());
+    let calls = [waiting(&manager, request()).await, waiting(&manager, request()).await];
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    let waited = manager.core.clock.now().since(begun);
+    assert!(waited < TTL + Duration::from_millis(10), "{waited:?}");
+    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
+    let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
+    let held = manager.acquire(request()).await.unwrap();
+    let ticket = || match LocalQueue::enter(&manager.core, &key, TTL, true) {
+        Entered::Behind(ticket) => ticket,
+        Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
+    };
+    let [first, second] = [ticket(), ticket()];
+    assert!(first.take_over().is_none());
+    tokio::time::advance(TTL).await;
+    assert!(second.take_over().is_none());
+    let seat = first.take_over().unwrap();
+    assert!(second.take_over().is_none(), "whoever took over has the seat, and has yet to take the lock");
+    drop((held, seat, first, second));
+    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_outlives_its_lease_does_not_disturb_its_successor() {
+    let manager = LockManager::in_memory();
+    let late = manager.acquire(request()).await.unwrap();
+    tokio::time::advance(TTL).await;
+    let guard = manager.try_acquire(request()).await.unwrap();
+    let next = waiting(&manager, request()).await;
+    drop(late);
+    yield_now().await;
+    assert!(guard.is_held() && !next.is_finished());
+    assert_eq!(manager.core.local.lines(), [1]);
+    drop(guard);
+    next.await.unwrap().unwrap();
+    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+}

@@ -1,0 +1,112 @@
+//! Waiting for holders that tell nobody when they are done: crashed ones, and other programs.
+
+use crate::support::{barrier, manager, manager_through, wait_until_queued};
+use crate::waiters::{assert_all_gone, obtained, patient, queue_up, wait_until_no_queue, waiting};
+use redlock_runtime::{LockError, LockRequest, Wait};
+use redlock_tests::{Nodes, PATIENCE, redis_cli};
+use std::time::{Duration, Instant};
+
+const KEY: &str = "order:7";
+const DELETE_OWN: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
+
+async fn hold(nodes: &Nodes, key: &str, expiry: &[&str]) {
+    for node in nodes.iter() {
+        let set: String = redis_cli(node, &[&["SET", key, "their-token", "NX"], expiry].concat()).await;
+        assert_eq!(set, "OK");
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
+    // Defect 19. The safety poll would come after 750 ms at the earliest, so one wait shorter than that tells them apart.
+    const LEASE: Duration = Duration::from_millis(200);
+    for size in [1, 3] {
+        let mut shortest = Duration::MAX;
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        for round in 0..3 {
+            let key = format!("order:{round}");
+            hold(&nodes, &key, &["PX", "200"]).await;
+            let begun = Instant::now();
+            manager.acquire(patient(&key)).await.unwrap().release().await.unwrap();
+            shortest = shortest.min(begun.elapsed());
+        }
+        assert!(shortest < LEASE * 3, "{shortest:?} on {size} nodes");
+        // The lock is won when a majority of the leases is over.
+        nodes.assert_empty(PATIENCE).await;
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
+    for (size, expiry) in [(1, &["PX", "60000"][..]), (3, &["PX", "60000"]), (1, &[])] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        hold(&nodes, KEY, expiry).await;
+        let call = waiting(&manager, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &["EVAL", DELETE_OWN, "1", KEY, "their-token"]).await, "1");
+        }
+        // The patience is 20 s, the lease of the other client is a minute.
+        obtained(call).await.release().await.unwrap();
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_holder_without_expiry_is_waited_for_until_the_time_is_up() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    hold(&nodes, KEY, &[]).await;
+    let wait = Duration::from_millis(100);
+    let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+    wait_until_no_queue(&nodes, KEY).await;
+    for node in nodes.iter() {
+        assert_eq!(redis_cli(node, &["GET", KEY]).await, "their-token");
+        assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+    }
+    manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_is_waited_for_and_left_alone() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SADD", KEY, "a member"]).await;
+    }
+    let call = waiting(&manager, LockRequest::new(KEY).wait(Wait::Forever));
+    wait_until_queued(&nodes, KEY, 1).await;
+    barrier(&nodes).await;
+    for node in nodes.iter() {
+        assert_eq!(redis_cli(node, &["TYPE", KEY]).await, "set");
+        assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+    }
+    obtained(call).await.release().await.unwrap();
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_free_lock_is_given_to_the_first_in_the_queue_whoever_asks() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let proxies = nodes.proxied().await;
+        let managers = [manager(&nodes).await, manager_through(&proxies, &nodes).await];
+        hold(&nodes, KEY, &["PX", "60000"]).await;
+        let [first, second] = queue_up(&managers, &nodes, KEY).await.try_into().unwrap();
+        for (node, proxy) in nodes.iter().zip(&proxies) {
+            assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+            // Whose connection was cut asks again when it has another one.
+            proxy.cut().await;
+        }
+        let guard = obtained(first).await;
+        assert!(!second.is_finished());
+        drop(guard);
+        obtained(second).await.release().await.unwrap();
+        assert_all_gone(&managers[0], &nodes).await;
+    }
+}

@@ -1,0 +1,82 @@
+//! Leases of different lengths in the line of one manager, and leases that run out there.
+
+use crate::support::{assert_nothing_left, barrier, builder, connected, manager};
+use crate::waiters::{line_up, obtained, patient, waiting};
+use redlock_runtime::{LockManager, LockRequest};
+use redlock_tests::Nodes;
+use std::time::Duration;
+use tokio::task::yield_now;
+
+const KEY: &str = "order:7";
+
+#[tokio::test]
+async fn a_lock_is_not_passed_on_with_another_ttl_than_was_asked_for() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let ttls = [30, 6, 60, 60, 30].map(Duration::from_secs);
+    let request = |ttl| patient(KEY).ttl(ttl);
+    let held = manager.acquire(request(ttls[0])).await.unwrap();
+    let mut calls = Vec::new();
+    for ttl in &ttls[1..] {
+        calls.push(waiting(&manager, request(*ttl)));
+        yield_now().await;
+    }
+    drop(held);
+    for (call, ttl) in calls.into_iter().zip(&ttls[1..]) {
+        let guard = obtained(call).await;
+        assert_eq!(guard.ttl(), *ttl);
+        assert!(guard.remaining() <= *ttl && guard.remaining() > ttl.mul_f64(0.8), "{guard:?}");
+        let left = nodes[0].inspect().pttl(KEY).await;
+        assert!(left <= i64::try_from(ttl.as_millis()).unwrap(), "{left} ms at the node, for {ttl:?}");
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+/// For leases that run out while the test looks on.
+const SHORT: Duration = Duration::from_millis(200);
+
+async fn brief_manager(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).node_timeout(Duration::from_millis(100)), nodes).await
+}
+
+#[tokio::test]
+async fn a_guard_that_is_never_dropped_blocks_its_process_no_longer_than_its_ttl() {
+    let nodes = Nodes::start(1).await;
+    let manager = brief_manager(&nodes).await;
+    std::mem::forget(manager.acquire(LockRequest::new(KEY).ttl(SHORT)).await.unwrap());
+    for call in line_up(&manager, KEY, 3).await {
+        drop(obtained(call).await);
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
+    // Who stands third has seen the long lease only, and must notice that the short one has run out.
+    let nodes = Nodes::start(1).await;
+    let manager = brief_manager(&nodes).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    let leaked = waiting(&manager, patient(KEY).ttl(SHORT));
+    yield_now().await;
+    let [third] = line_up(&manager, KEY, 1).await.try_into().unwrap();
+    drop(held);
+    std::mem::forget(obtained(leaked).await);
+    drop(obtained(third).await);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_lease_that_ran_out_under_its_guard_is_taken_over_and_not_given_back_twice() {
+    let nodes = Nodes::start(1).await;
+    let manager = brief_manager(&nodes).await;
+    let late = manager.acquire(LockRequest::new(KEY).ttl(SHORT)).await.unwrap();
+    let [call] = line_up(&manager, KEY, 1).await.try_into().unwrap();
+    let guard = obtained(call).await;
+    assert!(!late.is_held());
+    drop(late);
+    barrier(&nodes).await;
+    assert_eq!(nodes[0].inspect().get(KEY).await.as_deref(), Some(guard.token().as_str()));
+    assert!(manager.try_acquire(KEY).await.unwrap_err().is_contended(), "the seat is still taken");
+    guard.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}

@@ -1,0 +1,203 @@
+//! Waiting across managers: first come, first served, woken by whoever releases (defect 18 of peers).
+
+use crate::support::{SIZES, acquired_everywhere, barrier, holders, manager, wait_until_queued};
+use crate::waiters::{
+    assert_all_gone, managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, wait_until_no_queue,
+    waiting,
+};
+use redlock_runtime::{LockManager, LockRequest, Wait};
+use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+const KEY: &str = "order:7";
+
+/// Who had the lock, in this order.
+type Served = Arc<Mutex<Vec<usize>>>;
+
+async fn serve(manager: LockManager, number: usize, served: Served) {
+    let guard = manager.acquire(patient(KEY)).await.unwrap();
+    served.lock().unwrap().push(number);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn managers_are_served_in_the_order_of_their_coming() {
+    const MANAGERS: usize = 5;
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, MANAGERS).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let (served, mut calls) = (Served::default(), JoinSet::new());
+        for (number, manager) in managers.iter().enumerate() {
+            calls.spawn(serve(manager.clone(), number, Arc::clone(&served)));
+            wait_until_queued(&nodes, KEY, number + 1).await;
+        }
+        held.release().await.unwrap();
+        calls.join_all().await;
+        assert_eq!(*served.lock().unwrap(), (0..MANAGERS).collect::<Vec<_>>(), "{size} nodes");
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn who_releases_and_asks_again_at_once_is_served_last() {
+    // Defect 18: the releaser is the only one awake, and wins again and again.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 3).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let calls = queue_up(&managers, &nodes, KEY).await;
+        // Not awaited, so that nobody else has run before the next call is on its way.
+        drop(held);
+        let again = waiting(&holder, patient(KEY));
+        for call in calls {
+            let guard = obtained(call).await;
+            assert!(!again.is_finished(), "overtook {guard:?}");
+            drop(guard);
+        }
+        obtained(again).await.release().await.unwrap();
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_contended_lock_is_four_commands_on_each_node() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let (mut fewest, mut shortest) = (u64::MAX, Duration::MAX);
+        // The safety poll of a second is no part of a hand-over, and may fall into one when the machine is busy.
+        for round in 0..3 {
+            let key = format!("order:{round}");
+            let held = acquired_everywhere(&theirs, &nodes, &key).await;
+            reset_counts(&nodes).await;
+            let call = waiting(&ours, patient(&key));
+            wait_until_queued(&nodes, &key, 1).await;
+            let released = Instant::now();
+            held.release().await.unwrap();
+            let guard = obtained(call).await;
+            shortest = shortest.min(released.elapsed());
+            guard.release().await.unwrap();
+            nodes.assert_empty(PATIENCE).await;
+            barrier(&nodes).await;
+            // The release by the other one is not counted, the first try by a plain SET is.
+            fewest = fewest.min(most_scripts(&nodes).await);
+        }
+        assert_eq!(fewest, 4, "{size} nodes: the first try, a place in the queue, a lease, and the release");
+        // Nobody who was not woken has it before the safety poll.
+        assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
+        assert_all_gone(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_polls_while_the_lock_is_held() {
+    let nodes = Nodes::start(3).await;
+    let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
+    let held = acquired_everywhere(&holder, &nodes, KEY).await;
+    let calls = queue_up(&managers, &nodes, KEY).await;
+    barrier(&nodes).await;
+    reset_counts(&nodes).await;
+    // Peers poll every 50 ms, so this is 24 of their commands; of ours, a safety poll may fall into it.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(most_scripts(&nodes).await <= 4, "{} scripts", most_scripts(&nodes).await);
+    calls.iter().for_each(tokio::task::JoinHandle::abort);
+    drop(held);
+    assert_all_gone(&holder, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_release_wakes_one_of_sixteen() {
+    // Defect 18: a broadcast makes everybody ask again, 120 commands for these alone.
+    const WAITERS: usize = 16;
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, WAITERS).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let calls = queue_up(&managers, &nodes, KEY).await;
+        reset_counts(&nodes).await;
+        held.release().await.unwrap();
+        for call in calls {
+            obtained(call).await.release().await.unwrap();
+        }
+        nodes.assert_empty(PATIENCE).await;
+        let scripts = most_scripts(&nodes).await;
+        // A lease and a release for each, and the release before them; with room for a safety poll of each.
+        assert!(scripts <= 1 + 3 * WAITERS as u64, "{scripts} scripts on one of {size} nodes");
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn hostile_keys_are_waited_for_like_all_others() {
+    let long = "x".repeat(1024);
+    let keys = ["{", "}", "{}", "a}b", "order:{7}", "a b", "\n", "\0", "granted x y", "ключ:7", "🔒", "'\"\\", &long];
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    for key in keys {
+        let held = acquired_everywhere(&theirs, &nodes, key).await;
+        let call = waiting(&ours, patient(key));
+        eventually(PATIENCE, "the queue is there", async || {
+            let keys = nodes[0].inspect().keys().await;
+            if keys.iter().any(|name| name != key && name.contains(":q")) { Ok(()) } else { Err(keys) }
+        })
+        .await;
+        held.release().await.unwrap();
+        let guard = obtained(call).await;
+        assert_eq!(guard.key().as_str(), key);
+        guard.release().await.unwrap();
+    }
+    assert_all_gone(&ours, &nodes).await;
+}
+
+#[tokio::test]
+async fn lost_scripts_do_not_stop_the_hand_over() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let mut calls = queue_up(&managers, &nodes, KEY).await.into_iter();
+        nodes.flush_scripts().await;
+        held.release().await.unwrap();
+        let guard = obtained(calls.next().unwrap()).await;
+        nodes.flush_scripts().await;
+        guard.release().await.unwrap();
+        obtained(calls.next().unwrap()).await.release().await.unwrap();
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wait_without_end_survives_the_restart_of_the_only_node() {
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let held = acquired_everywhere(&theirs, &nodes, KEY).await;
+    let call = waiting(&ours, LockRequest::new(KEY).wait(Wait::Forever));
+    wait_until_queued(&nodes, KEY, 1).await;
+    nodes[0].restart_empty().await;
+    // The node has forgotten the holder, too: with one node, that is the price.
+    let guard = obtained(call).await;
+    assert_eq!(holders(&nodes, &guard).await, 1);
+    drop((guard, held));
+    assert_all_gone(&ours, &nodes).await;
+}
+
+#[tokio::test]
+async fn an_entry_that_is_asked_for_again_does_not_expire() {
+    // A queue lives for 30 s after the last one who joined; every safety poll joins again.
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let held = acquired_everywhere(&theirs, &nodes, KEY).await;
+    let call = waiting(&ours, patient(KEY));
+    wait_until_queued(&nodes, KEY, 1).await;
+    let before = queue(nodes[0].inspect(), KEY).await;
+    nodes[0].inspect().command::<()>(&["PEXPIRE", "{order:7}:q", "1"]).await;
+    wait_until_no_queue(&nodes, KEY).await;
+    wait_until_queued(&nodes, KEY, 1).await;
+    eventually_eq(PATIENCE, "it is the same one", before, async || queue(nodes[0].inspect(), KEY).await).await;
+    held.release().await.unwrap();
+    obtained(call).await.release().await.unwrap();
+    assert_all_gone(&ours, &nodes).await;
+}

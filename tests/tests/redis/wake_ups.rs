@@ -1,0 +1,198 @@
+//! Wake-ups that are lost, late or impossible: the lock passes on all the same (defect 19 of peers).
+
+use crate::support::{acquired_everywhere, builder, connected, manager, manager_through, wait_until_queued};
+use crate::waiters::{assert_all_gone, managers, obtained, patient, queue, queue_up, waiting};
+use redlock_runtime::LockManager;
+use redlock_tests::{Builder, Nodes, PATIENCE, Proxy, RedisServer};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+const KEY: &str = "order:7";
+
+/// Wake-ups come with the answers in RESP3, and on a connection of their own in RESP2.
+const PROTOCOLS: [fn(Builder) -> Builder; 2] = [|resp3| resp3, |resp2| resp2.without_command("HELLO")];
+
+async fn each_protocol(size: usize, scene: impl AsyncFn(Nodes)) {
+    for configure in PROTOCOLS {
+        scene(Nodes::start_with(size, |_, builder| configure(builder)).await).await;
+    }
+}
+
+/// Lets the waiters have the lock one after the other.
+async fn drain(calls: Vec<crate::waiters::Waiting>) {
+    for call in calls {
+        obtained(call).await.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn both_protocols_wake_waiters_in_order() {
+    for size in [1, 3] {
+        each_protocol(size, async |nodes| {
+            let (holder, managers) = (manager(&nodes).await, managers(&nodes, 3).await);
+            let held = acquired_everywhere(&holder, &nodes, KEY).await;
+            let calls = queue_up(&managers, &nodes, KEY).await;
+            held.release().await.unwrap();
+            drain(calls).await;
+            assert_all_gone(&holder, &nodes).await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn waiters_whose_connections_are_killed_are_served_all_the_same() {
+    each_protocol(3, async |nodes| {
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 3).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let calls = queue_up(&managers, &nodes, KEY).await;
+        for node in nodes.iter() {
+            assert!(node.inspect().kill_clients().await >= 4);
+        }
+        drop(held);
+        // In whatever order: who is not connected again when the lock is released is passed over, and asks anew.
+        let mut served = JoinSet::new();
+        for call in calls {
+            served.spawn(async { obtained(call).await.release().await });
+        }
+        served.join_all().await;
+        assert_all_gone(&holder, &nodes).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_waiter_whose_connection_for_wake_ups_is_killed_again_and_again_is_served() {
+    // Defect 19. With RESP3 there is none but the one for commands.
+    each_protocol(1, async |nodes| {
+        let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
+        for _ in 0..5 {
+            let held = acquired_everywhere(&holder, &nodes, KEY).await;
+            let call = waiting(&waiter, patient(KEY));
+            wait_until_queued(&nodes, KEY, 1).await;
+            let kill = ["CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes"];
+            nodes[0].inspect().command::<u64>(&kill).await;
+            drop(held);
+            obtained(call).await.release().await.unwrap();
+        }
+        assert_all_gone(&holder, &nodes).await;
+    })
+    .await;
+}
+
+/// What the nodes tell a waiter is lost, and its connections break. How long until it has the lock.
+async fn after_a_lost_grant(nodes: &Nodes, proxies: &[Proxy], [holder, waiter]: [&LockManager; 2]) -> Duration {
+    let held = acquired_everywhere(holder, nodes, KEY).await;
+    let call = waiting(waiter, patient(KEY));
+    wait_until_queued(nodes, KEY, 1).await;
+    proxies.iter().for_each(Proxy::drop_replies);
+    let lost: Vec<_> = proxies.iter().map(|proxy| proxy.traffic().replies.dropped).collect();
+    held.release().await.unwrap();
+    for (proxy, lost) in proxies.iter().zip(lost) {
+        proxy.wait_until("the wake-up is lost", |traffic| traffic.replies.dropped > lost).await;
+        proxy.cut().await;
+        proxy.pass();
+    }
+    let cut = Instant::now();
+    obtained(call).await.release().await.unwrap();
+    nodes.assert_empty(PATIENCE).await;
+    cut.elapsed()
+}
+
+#[tokio::test]
+async fn a_waiter_whose_grant_is_lost_with_its_connection_asks_at_once() {
+    for size in [1, 3] {
+        each_protocol(size, async |nodes| {
+            let proxies = nodes.proxied().await;
+            let managers = [&manager(&nodes).await, &manager_through(&proxies, &nodes).await];
+            let mut shortest = Duration::MAX;
+            for _ in 0..3 {
+                shortest = shortest.min(after_a_lost_grant(&nodes, &proxies, managers).await);
+            }
+            // Not when the claim is over, after a second.
+            assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
+            assert_all_gone(managers[1], &nodes).await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_grant_that_never_arrives_is_found_by_asking() {
+    // The connection stands, and what it carries is late: neither an answer nor an error tells.
+    each_protocol(1, async |nodes| {
+        let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let call = waiting(&waiter, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        let [token] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
+        // As the hand-over does it, without the wake-up.
+        let inspect = nodes[0].inspect();
+        let pipeline = "redis.call('DEL', KEYS[2]) return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)";
+        inspect.command::<()>(&["EVAL", pipeline, "2", KEY, "{order:7}:q", &token]).await;
+        obtained(call).await.release().await.unwrap();
+        drop(held);
+        assert_all_gone(&waiter, &nodes).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn waiters_without_wake_ups_ask_again_and_again() {
+    let rules = "resetchannels ~* +@all -subscribe -publish";
+    for configure in PROTOCOLS {
+        let user = |builder: Builder| configure(builder).password("x").user("alice", "w0nder", rules);
+        let nodes = Nodes::start_with(1, |_, builder| user(builder)).await;
+        let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let call = waiting(&waiter, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        held.release().await.unwrap();
+        obtained(call).await.release().await.unwrap();
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+async fn subscriptions(node: &RedisServer) -> usize {
+    node.inspect().command::<Vec<String>>(&["PUBSUB", "CHANNELS", "redlock:*"]).await.len()
+}
+
+async fn contended(ours: &LockManager, theirs: &LockManager, nodes: &Nodes, key: &str) {
+    let held = acquired_everywhere(theirs, nodes, key).await;
+    let call = waiting(ours, patient(key));
+    wait_until_queued(nodes, key, 1).await;
+    drop(held);
+    obtained(call).await.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_manager_subscribes_once_and_only_when_it_waits() {
+    // Defect 19: a pool of subscriptions, one for each waiter, is exhausted by as many waiters.
+    each_protocol(1, async |nodes| {
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        assert_eq!(subscriptions(&nodes[0]).await, 0);
+        for key in ["order:1", "order:2", "order:3"] {
+            contended(&ours, &theirs, &nodes, key).await;
+            assert_eq!(subscriptions(&nodes[0]).await, 1, "the holder does not listen");
+        }
+        assert_all_gone(&ours, &nodes).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn waiting_works_although_a_minority_is_down() {
+    let nodes = Nodes::start(3).await;
+    let brief = || builder(nodes.urls()).node_timeout(crate::support::BRIEF);
+    let managers = [connected(brief(), &nodes).await, connected(brief(), &nodes).await];
+    let held = acquired_everywhere(&managers[0], &nodes, KEY).await;
+    let call = waiting(&managers[1], patient(KEY));
+    wait_until_queued(&nodes, KEY, 1).await;
+    nodes[2].freeze();
+    drop(held);
+    let guard = obtained(call).await;
+    assert!(guard.is_held());
+    nodes[2].thaw();
+    drop(guard);
+    assert_all_gone(&managers[0], &nodes).await;
+}
