@@ -83,9 +83,12 @@ mod tests {
         observations.iter().map(observe).collect()
     }
 
+    /// A name, what is seen, and the steps that it shows.
+    type Case = (&'static str, &'static [(u64, u64, u64)], &'static [Option<u64>]);
+
     #[test]
     fn steps_are_told_from_drift_and_from_slow_answers() {
-        let table: [(&str, &[(u64, u64, u64)], &[Option<u64>]); 9] = [
+        let table: [Case; 9] = [
             ("even", &[(0, 0, 1), (1000, 1000, 1001), (9000, 9000, 9001)], &[None; 3]),
             ("drift", &[(0, 0, 1), (10_100, 10_000, 10_001), (20_200, 20_000, 20_001)], &[None; 3]),
             ("slow drift", &[(0, 0, 1), (9_900, 10_000, 10_001), (19_800, 20_000, 20_001)], &[None; 3]),
