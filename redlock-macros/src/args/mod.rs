@@ -23,6 +23,8 @@ pub(crate) struct Args {
     pub(crate) wait: Option<Waiting>,
     pub(crate) manager: Option<Expr>,
     pub(crate) guard: Option<Ident>,
+    /// `fencing`
+    pub(crate) is_fenced: bool,
     pub(crate) on_contended: Option<Contended>,
     pub(crate) on_error: Option<Expr>,
     pub(crate) on_lost: Lost,

@@ -2,8 +2,9 @@
 
 use super::Args;
 use super::values::{
-    flag, read_crate, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode, read_on_contended,
-    read_on_error, read_on_lost, read_path, read_permits, read_release, read_renew, read_ttl, read_wait,
+    flag, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode,
+    read_on_contended, read_on_error, read_on_lost, read_path, read_permits, read_release, read_renew, read_ttl,
+    read_wait,
 };
 use syn::parse::ParseStream;
 
@@ -49,6 +50,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     value("max_hold", "max_hold = \"5m\"", read_max_hold),
     value("min_hold", "min_hold = \"5s\"", read_min_hold),
     value("guard", "guard = lock", read_guard),
+    Opt { form: Form::Flag, ..value("fencing", "fencing", read_fencing) },
     value("on_contended", "on_contended = skip", read_on_contended),
     value("on_error", "on_error = |error| ..", read_on_error),
     value("on_lost", "on_lost = continue", read_on_lost),
@@ -59,7 +61,6 @@ pub(super) const OPTIONS: &[Opt] = &[
     later(value("path", "path = \"/tenants/{tenant}\"", read_path)),
     later(value("permits", "permits = 4", read_permits)),
     later(Opt { form: Form::Flag, ..value("reentrant", "reentrant", flag) }),
-    later(Opt { form: Form::Flag, ..value("fencing", "fencing", flag) }),
 ];
 
 /// Words that other lock libraries use for one of the options.

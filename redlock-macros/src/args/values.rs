@@ -240,6 +240,12 @@ pub(super) fn read_crate(args: &mut Args, input: ParseStream<'_>) -> syn::Result
     Ok(())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
+pub(super) fn read_fencing(args: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {
+    args.is_fenced = true;
+    Ok(())
+}
+
 /// A flag has no value.
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
 pub(super) fn flag(_: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {

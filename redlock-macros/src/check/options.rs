@@ -34,6 +34,7 @@ pub(super) fn check(
     who_waits_for_ever_is_never_contended(args, errors);
     guard_is_a_new_name(args, function, bindings, errors);
     guard_is_seen_by_the_body(args, form, errors);
+    fencing_token_is_read(args, errors);
     errors_are_not_handled_twice(args, output, errors);
 }
 
@@ -99,6 +100,18 @@ fn guard_is_seen_by_the_body(args: &Args, form: Option<&Form>, errors: &mut Erro
         let message = "this function makes its future before it has the lock, so nothing could use the guard: end it \
                        with `async move { .. }`";
         errors.at(guard.span(), message);
+    }
+}
+
+fn fencing_token_is_read(args: &Args, errors: &mut Errors) {
+    if args.on_lost == Lost::Continue {
+        // Another rule has refused it.
+        return;
+    }
+    if let (true, None, Some(name)) = (args.is_fenced, &args.guard, args.name("fencing")) {
+        let message = "nothing could read the fencing token: write `guard = lock` as well, and hand \
+                       `lock.fencing_token()` to what is written in the body";
+        errors.at(name.span(), message);
     }
 }
 

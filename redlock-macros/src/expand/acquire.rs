@@ -25,6 +25,7 @@ impl Writer<'_> {
         let captured = self.captured();
         let given = self.given();
         let format = if self.is_seen_by_an_editor() { &Literal::string("") } else { &key.format };
+        let acquire = Ident::new(if self.lock.args.is_fenced { "acquire_fenced" } else { "acquire" }, here());
         let chosen = self.option(self.lock.args.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
             let __acquire = {
@@ -32,7 +33,7 @@ impl Writer<'_> {
                 let __settings = #settings;
                 #(#named)*
                 #(#captured)*
-                let __acquire = #private::acquire(#chosen, #private::format_args!(#format #given), __settings);
+                let __acquire = #private::#acquire(#chosen, #private::format_args!(#format #given), __settings);
                 __acquire
             };
         }

@@ -96,8 +96,13 @@ impl Writer<'_> {
     /// Nothing for a release in the background: that is what the drop of the guard does.
     fn give_back(&self) -> Option<TokenStream> {
         let private = &self.private;
+        let guard = if self.lock.args.is_fenced {
+            quote_spanned!(here()=> __guard.into_guard())
+        } else {
+            quote_spanned!(here()=> __guard)
+        };
         (self.lock.args.release == Release::Confirmed)
-            .then(|| quote_spanned!(here()=> #private::give_back(__guard).await;))
+            .then(|| quote_spanned!(here()=> #private::give_back(#guard).await;))
     }
 
     /// The arm for a lock that another held.

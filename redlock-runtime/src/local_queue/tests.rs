@@ -18,7 +18,7 @@ impl LocalQueue {
 }
 
 fn request() -> LockRequest {
-    LockRequest::new(KEY).ttl(TTL).wait(Wait::Forever)
+    LockRequest::new(KEY).ttl(TTL).wait(Wait::Forever).renew(false)
 }
 
 async fn waiting(manager: &LockManager, request: LockRequest) -> JoinHandle<Result<(), LockError>> {

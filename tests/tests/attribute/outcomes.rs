@@ -2,7 +2,7 @@
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use crate::is_free;
-use redlock_runtime::{LockError, LockGuard, LockManager, distributed_lock};
+use redlock_runtime::{FencingToken, LockError, LockGuard, LockManager, distributed_lock};
 use redlock_tests::{Flow, PATIENCE, Proxy, RedisServer, eventually};
 use std::pin::pin;
 use std::time::Duration;
@@ -122,6 +122,26 @@ async fn the_body_sees_its_guard() {
     assert_eq!((key.as_str(), ttl), ("guard:7", Duration::from_secs(20)));
     assert_eq!(manager.scope(guarded_block(8)).await.unwrap(), "guard:8");
     assert!(is_free(&manager, "guard:7").await && is_free(&manager, "guard:8").await);
+}
+
+#[distributed_lock(key = "fenced:{id}", guard = lock, fencing)]
+async fn fenced(id: u64) -> Result<FencingToken, LockError> {
+    lock.ensure_held()?;
+    Ok(lock.fencing_token())
+}
+
+#[distributed_lock(key = "fenced:{id}", guard = lock, fencing, release = confirmed)]
+async fn fenced_and_confirmed(id: u64) -> Result<FencingToken, LockError> {
+    Ok(lock.fencing_token())
+}
+
+#[tokio::test]
+async fn the_body_sees_a_fencing_token_that_grows() {
+    let manager = LockManager::in_memory();
+    let first = manager.scope(fenced(7)).await.unwrap();
+    let second = manager.scope(fenced_and_confirmed(7)).await.unwrap();
+    let third = manager.scope(fenced(7)).await.unwrap();
+    assert!(first < second && second < third, "{first} {second} {third}");
 }
 
 #[distributed_lock(key = "lost", ttl = 100ms, guard = lock, on_lost = continue, renew = false)]

@@ -34,3 +34,8 @@ pub async fn skip_after_ever() -> Result<(), LockError> {
 pub async fn dead_handler() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "nightly", fencing)]
+pub async fn fencing_without_guard() -> Result<(), LockError> {
+    Ok(())
+}

@@ -1,6 +1,6 @@
 use redlock_runtime::{LockError, distributed_lock};
 
-#[distributed_lock(key = "nightly", permits = 4, reentrant, fencing)]
+#[distributed_lock(key = "nightly", permits = 4, reentrant)]
 pub async fn later() -> Result<(), LockError> {
     Ok(())
 }
