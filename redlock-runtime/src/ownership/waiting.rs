@@ -81,7 +81,7 @@ impl Ownership {
                 standing.hold(now);
                 return Ok(Waited::Held);
             }
-            if standing.is_spoilt() {
+            if standing.is_spoilt(now) {
                 return Ok(Waited::Spoilt);
             }
             if self.core.is_closed() {

@@ -76,7 +76,7 @@ impl Actor {
 
     async fn acquire(&self, call: &Call) -> Option<LockGuard> {
         let waits = self.observer.waits(self.client, call);
-        let request = LockRequest::new(key(call.key)).ttl(call.ttl);
+        let request = LockRequest::new(key(call.key)).ttl(call.ttl).renew(call.renews);
         let acquire = async {
             match call.wait {
                 Wait::None => self.manager.try_acquire(request).await,

@@ -20,6 +20,7 @@ pub(super) struct Call {
     pub(super) is_held: bool,
     /// The body extends the lease halfway.
     pub(super) extends: bool,
+    pub(super) renews: bool,
     pub(super) end: End,
 }
 
@@ -63,6 +64,7 @@ impl Call {
             body: millis(random.u64(profile.bodies.clone())),
             is_held: sometimes.holds,
             extends: sometimes.extends,
+            renews: random.u8(0..100) < profile.renewals,
             end: sometimes.end,
         }
     }

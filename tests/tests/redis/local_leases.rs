@@ -56,7 +56,7 @@ async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
     let held = manager.acquire(KEY).await.unwrap();
-    let leaked = waiting(&manager, patient(KEY).ttl(SHORT));
+    let leaked = waiting(&manager, patient(KEY).ttl(SHORT).renew(false));
     yield_now().await;
     let [third] = line_up(&manager, KEY, 1).await.try_into().unwrap();
     drop(held);

@@ -28,6 +28,7 @@ mod leaving;
 mod local_leases;
 mod local_line;
 mod network;
+mod paused;
 mod queue;
 mod restarted;
 mod servers;

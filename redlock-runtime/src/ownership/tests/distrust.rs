@@ -17,7 +17,7 @@ async fn a_node_that_abstains_has_no_vote_and_must_be_told_of_the_release() {
         scene.send(0, verb);
         scene.answer(0, abstains());
         assert_eq!((scene.node(0).vote, scene.node(0).may_know()), (Vote::Failed, true), "{verb:?}");
-        assert!(!scene.is_won() && !scene.standing.is_spoilt());
+        assert!(!scene.is_won() && !scene.standing.is_spoilt(scene.now()));
         assert_eq!(scene.node(0).reason(scene.now(), NODE_TIMEOUT), Some(NodeError::Abstains(LEFT)));
     }
 }

@@ -109,7 +109,11 @@ async fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
     for (error, is_tainted) in table {
         let mut scene = beaten(1).await;
         scene.fail(0, YIELD, error.clone());
-        assert_eq!((scene.node(0).is_tainted, scene.standing.is_spoilt()), (is_tainted, is_tainted), "{error:?}");
+        assert_eq!(
+            (scene.node(0).is_tainted, scene.standing.is_spoilt(scene.now())),
+            (is_tainted, is_tainted),
+            "{error:?}"
+        );
         advance(Duration::from_secs(1)).await;
         assert_eq!(scene.wants() == [Some(ACQUIRE)], !is_tainted, "{error:?}");
     }
@@ -119,7 +123,7 @@ async fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
 async fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token() {
     let mut scene = beaten(3).await;
     scene.fail(0, YIELD, disconnected());
-    assert!(!scene.standing.is_spoilt(), "two others can still make a majority");
+    assert!(!scene.standing.is_spoilt(scene.now()), "two others can still make a majority");
     scene.claim(0);
     scene.claim(1);
     assert_eq!(scene.wants()[..2], [None, None], "one vote, not two");
@@ -131,5 +135,9 @@ async fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token(
     let mut scene = beaten(3).await;
     scene.hear(1, ACQUIRE, BEATEN);
     (0..2).for_each(|node| scene.fail(node, YIELD, disconnected()));
-    assert!(scene.standing.is_spoilt());
+    assert!(scene.standing.is_spoilt(scene.now()));
+    let mut scene = beaten(3).await;
+    scene.fail(0, YIELD, disconnected());
+    scene.fail(1, ACQUIRE, disconnected());
+    assert!(scene.standing.is_spoilt(scene.now()), "one that is away must not be waited for");
 }

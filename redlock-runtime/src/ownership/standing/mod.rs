@@ -5,6 +5,8 @@
 //! Source: "Distributed Locks with Redis", the Redis documentation, for the majority and its validity. The queues, the
 //! direct hand-over and yielding are ours.
 
+mod next;
+
 use super::in_flight::InFlight;
 use super::node::{NodeStanding, Vote};
 use super::numbers::Numbers;
@@ -13,7 +15,6 @@ use super::watchers::Watchers;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::lease;
-use crate::node::Verb;
 use crate::options::LocalBudget;
 use crate::quorum::{Quorum, Tally, Verdict};
 use crate::rules::{Rule, Rules};
@@ -22,8 +23,6 @@ use std::time::Duration;
 
 /// A waiting token asks every node again after about this time, should all wake-ups have been lost.
 const POLL: Duration = Duration::from_secs(1);
-/// How often to look whether the channel for wake-ups is open.
-const LISTENING_PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct Standing {
     pub(super) nodes: Box<[NodeStanding]>,
@@ -204,22 +203,6 @@ impl Standing {
         }
     }
 
-    /// Time passes for a waiting token.
-    pub(super) fn tick(&mut self, now: Instant) {
-        if self.poll_at <= now {
-            self.ask_all(now);
-        }
-        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
-        let present = self.nodes.iter().filter(|node| node.is_present(now, self.terms.node_timeout)).count();
-        let is_silent = present < self.terms.quorum.needed || self.votes(now) >= self.terms.quorum.needed;
-        self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
-    }
-
-    /// For how long too few nodes have taken part, or have answered too late for a lease.
-    pub(super) fn silence(&self, now: Instant) -> Duration {
-        self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
-    }
-
     /// Whether enough nodes answer, and vote.
     pub(super) fn is_heard(&self, now: Instant) -> bool {
         let is_heard = |node: &&NodeStanding| node.failure.is_none() && !node.is_late(now, self.terms.node_timeout);
@@ -236,56 +219,11 @@ impl Standing {
         self.terms.quorum.needed
     }
 
-    /// The command that node number `index` should be sent next.
-    pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
-        let node = self.nodes.get(index)?;
-        let (ttl, claim) = (self.terms.ttl, self.terms.claim());
-        // Numbers must be of one round: leases from before it do not do.
-        let is_drawing = self.numbers.is_drawing();
-        let useful_from = if is_drawing { self.terms.provable(now) } else { self.terms.useful_from(now) };
-        let wants_extension = || node.wants_extension(now, useful_from, self.terms.node_timeout);
-        match self.phase {
-            // A claim that came late: the others have made a majority without it.
-            Phase::Holding => {
-                (node.end(self.terms.rules).is_none() && wants_extension()).then_some(Verb::Extend { ttl })
-            }
-            Phase::Waiting if self.votes(now) >= self.terms.quorum.needed => {
-                wants_extension().then_some(Verb::Extend { ttl })
-            }
-            Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
-            Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
-            Phase::Claiming | Phase::Left => None,
-        }
-    }
-
-    /// Without the rule, a yield waits until every node has answered.
-    fn may_yield(&self, now: Instant) -> bool {
-        let all = || self.nodes.iter().all(|node| node.vote != Vote::Open && !node.is_late(now, Duration::ZERO));
-        self.terms.rules.apply(Rule::YieldAtOnce) || all()
-    }
-
-    /// Whether node number `index` had better be asked a little later, because its wake-ups do not arrive yet.
-    pub(super) fn postpones(&mut self, index: usize, verb: Verb, now: Instant) -> bool {
-        let is_early = matches!(verb, Verb::Acquire { .. }) && now < self.listening_by;
-        if let Some(node) = self.nodes.get_mut(index).filter(|_| is_early) {
-            node.ask_again(now.after(LISTENING_PAUSE));
-        }
-        is_early
-    }
-
     /// Waits for the answer to `verb`, sent to node number `index` at `now`.
     pub(super) fn sent(&mut self, index: usize, sent: InFlight) {
         if let Some(node) = self.nodes.get_mut(index) {
             node.awaits(InFlight { round: self.numbers.round(), ..sent }, self.terms.rules);
         }
-    }
-
-    /// When there is something to do, if no answer and no wake-up comes before.
-    pub(super) fn next_event(&self, now: Instant) -> Instant {
-        // Votes that are being confirmed leave nothing to ask for.
-        let asks = self.votes(now) < self.terms.quorum.needed;
-        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout, asks));
-        nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
     }
 
     /// The moment until which enough nodes provably hold the lock for us.
@@ -318,9 +256,12 @@ impl Standing {
         self.valid_until().is_some_and(|end| end >= self.terms.useful_from(now))
     }
 
-    /// Whether so many nodes have ceased to count for this token that only another one can have a majority.
-    pub(super) fn is_spoilt(&self) -> bool {
-        self.nodes.iter().filter(|node| !node.is_tainted).count() < self.terms.quorum.needed
+    /// Whether too few nodes count for this token as things are, because some have ceased to. Another one can have a
+    /// majority: it must not wait for nodes that may be away for long.
+    pub(super) fn is_spoilt(&self, now: Instant) -> bool {
+        let counts = |node: &&NodeStanding| !node.is_tainted && node.is_present(now, self.terms.node_timeout);
+        let is_tainted = self.nodes.iter().any(|node| node.is_tainted);
+        is_tainted && self.nodes.iter().filter(counts).count() < self.terms.quorum.needed
     }
 
     /// The nodes that said that the lock is not ours.
