@@ -207,6 +207,7 @@ impl Entry {
     }
 
     fn take_over(&mut self, ownership: Arc<Ownership>) -> Seat {
+        self.ownership.forfeit();
         self.ownership = Arc::clone(&ownership);
         Seat::new(ownership)
     }

@@ -34,6 +34,14 @@ impl Ownership {
         self.standing().phase = Phase::Left;
     }
 
+    /// Ends a lock whose lease has run out, for good: an answer that is still to come could otherwise make it good again,
+    /// when nobody looks after it any more.
+    pub(crate) fn forfeit(&self) {
+        let mut standing = self.standing();
+        standing.phase = Phase::Forfeited;
+        wake(standing.watchers.take());
+    }
+
     /// Whether the watchdog should act at `now`, together with all that is due until `soon`.
     pub(crate) fn look(&self, now: Instant, soon: Instant) -> Look {
         let standing = self.standing();

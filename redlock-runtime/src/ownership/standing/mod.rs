@@ -54,6 +54,8 @@ pub(super) enum Phase {
     Waiting,
     /// It has, or had, the lock.
     Holding,
+    /// It had the lock, and another call of this process has gone on: what the nodes may still say does not count.
+    Forfeited,
     /// Its releases were sent: it is dead.
     Left,
 }
@@ -127,7 +129,7 @@ impl Standing {
     pub(super) fn pass(&mut self, now: Instant, budget: LocalBudget) -> bool {
         match self.phase {
             Phase::Waiting => true,
-            Phase::Claiming | Phase::Left => false,
+            Phase::Claiming | Phase::Forfeited | Phase::Left => false,
             Phase::Holding if self.valid_until().is_none_or(|end| end <= now) => false,
             Phase::Holding => {
                 self.tenure.pass(now, self.contended_since, budget) || !self.terms.rules.apply(Rule::PassesAreLimited)
@@ -228,6 +230,9 @@ impl Standing {
 
     /// The moment until which enough nodes provably hold the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
+        if self.phase == Phase::Forfeited {
+            return None;
+        }
         lease::valid_until(&self.nodes.iter().filter_map(|node| node.end(self.terms.rules)), self.terms.quorum)
     }
 

@@ -45,7 +45,7 @@ impl Standing {
             }
             Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
-            Phase::Claiming | Phase::Left => None,
+            Phase::Claiming | Phase::Forfeited | Phase::Left => None,
         }
     }
 

@@ -114,3 +114,12 @@ async fn a_quarter_of_the_ttl_must_be_left_for_the_next() {
     (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     assert!(scene.standing.is_passable(scene.now()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_was_taken_over_stays_lost_whatever_the_nodes_say_later() {
+    let mut scene = Scene::holding(1);
+    scene.standing.phase = Phase::Forfeited;
+    scene.hear(0, EXTEND, EXTENDED);
+    assert_eq!((scene.standing.held_until(), scene.is_won()), (None, false));
+    assert_eq!(scene.wants(), [None]);
+}
