@@ -67,9 +67,9 @@ async fn a_suspended_body_does_not_go_on_after_the_resume_and_its_late_write_is_
     second.args(["--exact", "--nocapture", name]).env(URLS, nodes.urls().join(","));
     let second = second.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let pid = Pid::from_raw(second.id().unwrap().try_into().unwrap()).unwrap();
-    let state = async || nodes[0].inspect().get(STATE).await;
-    eventually_eq(PATIENCE, "it writes", Some("suspended".to_owned()), state).await;
-    let stale = nodes[0].inspect().get(FENCE).await.unwrap();
+    let written = async || nodes[0].inspect().get(STATE).await;
+    eventually_eq(PATIENCE, "it writes", Some("suspended".to_owned()), written).await;
+    let old_token = nodes[0].inspect().get(FENCE).await.unwrap();
 
     kill_process(pid, Signal::STOP).unwrap();
     let manager = client(nodes.urls()).await;
@@ -85,7 +85,7 @@ async fn a_suspended_body_does_not_go_on_after_the_resume_and_its_late_write_is_
     let steps = printed.lines().filter_map(|line| line.strip_prefix("step ")?.parse::<u128>().ok());
     let late = steps.filter(|at| *at > resumed).count();
     assert!(late <= 1, "{late} steps after the resume: up to the next await, and no further");
-    assert_eq!(write(&nodes[0], &stale, "stale").await, 0, "the token of the suspended writer is too old");
+    assert_eq!(write(&nodes[0], &old_token, "stale").await, 0, "the token of the suspended writer is too old");
     assert_eq!(nodes[0].inspect().get(STATE).await.as_deref(), Some("next"), "nor did a late write of its own get in");
     guard.ensure_held().unwrap();
     guard.release().await.unwrap();
