@@ -54,7 +54,7 @@ async fn on_redis() {
         assert_story(&outcome);
         assert!(nodes.contents().await.is_empty(), "{count} nodes: {:?}", nodes.contents().await);
         for node in nodes.iter() {
-            assert!(node.inspect().calls("set").await >= 6, "one of {count} nodes was left out");
+            assert!(node.inspect().calls("set").await > 0, "one of {count} nodes was left out");
         }
     }
 }

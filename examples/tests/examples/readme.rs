@@ -28,7 +28,8 @@ async fn errors_on_the_way_to_the_lock_and_back() {
         locks.acquire("").await,
     ];
     drop(guard);
-    let lost = locks.with_lock(request(), async |_| std::future::pending::<Result<(), LockError>>().await).await;
+    let lost =
+        locks.with_lock(request().renew(false), async |_| std::future::pending::<Result<(), LockError>>().await).await;
     let not_installed = LockManager::current().map(drop);
     assert!(locks.shutdown().await);
     let closed = locks.acquire(KEY).await.map(drop);
