@@ -5,7 +5,7 @@ use crate::detached::DetachedLock;
 use crate::error::LockError;
 use crate::fencing_token::FencingToken;
 use crate::key::LockKey;
-use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, Ticket, Wish};
+use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, TakenOver, Ticket, Wish};
 use crate::options::{HoldTerms, LockRequest, Wait};
 use crate::ownership::{Ownership, Unnumbered, Waited};
 use crate::quorum::Verdict;
@@ -24,8 +24,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Seat, LockError> {
     let call = Call::begin(core, request, false)?;
     call.may_start().await?;
-    let seat = call.obtain(call.enter().await?).await?;
-    seat.ownership().begin(call.hold);
+    let seat = call.obtain().await?;
+    call.hold(&seat);
     Ok(seat)
 }
 
@@ -36,17 +36,14 @@ pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Se
 pub(crate) async fn acquire_fenced(core: &Arc<Core>, request: LockRequest) -> Result<(Seat, FencingToken), LockError> {
     let call = Call::begin(core, request, true)?;
     call.may_start().await?;
-    let mut seat = call.enter().await?;
+    let mut seat = call.obtain().await?;
     loop {
-        seat = call.obtain(seat).await?;
-        match seat.ownership().numbered().await {
+        match call.numbered(&seat).await {
             Ok(token) => {
-                seat.ownership().begin(call.hold);
+                call.hold(&seat);
                 return Ok((seat, token));
             }
-            Err(Unnumbered::Overtaken { above }) if call.has_time() => {
-                seat.change(seat.ownership().again_above(above));
-            }
+            Err(Unnumbered::Overtaken { above }) if call.has_time() => seat = call.start_above(seat, above).await?,
             Err(Unnumbered::Overtaken { .. }) => return Err(seat.ownership().failure()),
             Err(Unnumbered::Failed(error)) => return Err(error),
         }
@@ -62,9 +59,9 @@ pub(crate) async fn attach(core: &Arc<Core>, detached: DetachedLock) -> Result<S
     let call = Call::begin(core, request.wait(Wait::None), false)?;
     call.may_start().await?;
     let mut seat = call.enter().await?;
-    seat.change(Ownership::new(core, &call.key, token, call.ttl));
+    seat.change(Ownership::new(core, &call.key, token, call.ttl)).map_err(|TakenOver| call.contended())?;
     seat.ownership().attach().await?;
-    seat.ownership().begin(call.hold);
+    call.hold(&seat);
     Ok(seat)
 }
 
@@ -93,7 +90,7 @@ impl<'c> Call<'c> {
         Ok(Self { core, key, ttl, wait, hold: request.hold, is_fenced, begun: core.clock.now() })
     }
 
-    /// Waits for the first connections, and sees to it that the watchdog looks at the lock in time.
+    /// Waits for the first connections.
     async fn may_start(&self) -> Result<(), LockError> {
         if self.core.is_starting() {
             self.core.started(self.wait).await;
@@ -101,8 +98,15 @@ impl<'c> Call<'c> {
         if self.core.is_closed() {
             return Err(LockError::Closed);
         }
-        self.core.watchdog.look_within(self.core, self.ttl / LOOKS_PER_TTL, self.begun);
         Ok(())
+    }
+
+    /// The lock is that of this call from now on, and the watchdog looks at it in time.
+    fn hold(&self, seat: &Seat) {
+        seat.ownership().begin(self.hold);
+        let (now, within) = (self.core.clock.now(), self.ttl / LOOKS_PER_TTL);
+        self.core.local.look_by(&self.key, now.after(within));
+        self.core.watchdog.look_within(self.core, within, now);
     }
 
     /// Takes the seat for the key, waiting for whoever has it.
@@ -129,33 +133,97 @@ impl<'c> Call<'c> {
             if let Some(seat) = ticket.take_over() {
                 return Ok(seat);
             }
+            if self.core.is_closed() {
+                return Err(LockError::Closed);
+            }
             if left <= lease {
-                return Err(self.timed_out());
+                return Err(self.gave_up_in_line());
             }
         }
     }
 
-    /// Makes the lock of this process that of this call.
-    async fn obtain(&self, mut seat: Seat) -> Result<Seat, LockError> {
-        seat.ownership().want_number(self.is_fenced);
-        if seat.ownership().is_held() {
-            if is_still_useful(seat.ownership()).await {
+    /// Whoever represents the process may have waited for servers that are silent.
+    fn gave_up_in_line(&self) -> LockError {
+        let first = self.core.local.ownership(self.key.name());
+        let silent = first.filter(|first| first.is_waiting() && !first.is_heard());
+        silent.map_or_else(|| self.timed_out(), |first| first.failure())
+    }
+
+    /// Makes the lock of this process that of this call. A seat that another call has taken over meanwhile is waited for
+    /// once more.
+    async fn obtain(&self) -> Result<Seat, LockError> {
+        loop {
+            let seat = self.enter().await?;
+            if let Some(seat) = self.secure(seat).await? {
                 return Ok(seat);
             }
-            seat.change_to_successor(self.ttl);
+        }
+    }
+
+    /// `None` when another call has taken the seat.
+    async fn secure(&self, mut seat: Seat) -> Result<Option<Seat>, LockError> {
+        if seat.ownership().is_forfeited() {
+            return Ok(None);
+        }
+        seat.ownership().want_number(self.is_fenced);
+        if seat.ownership().is_held() {
+            if self.is_still_useful(seat.ownership()).await {
+                return Ok(Some(seat));
+            }
+            if seat.change_to_successor(self.ttl).is_err() {
+                return Ok(None);
+            }
             seat.ownership().want_number(self.is_fenced);
         }
         if self.may_claim(&seat) {
             let now = self.core.clock.now();
             let verdict = seat.ownership().claimed(now, self.patience()).await;
             match (verdict, self.wait) {
-                (Verdict::Reached, _) => return Ok(seat),
+                (Verdict::Reached, _) => return Ok(Some(seat)),
                 (Verdict::Contended, Wait::None) => return Err(self.contended()),
                 (Verdict::OutOfReach | Verdict::Open, Wait::None) => return Err(seat.ownership().failure()),
                 (_, Wait::For(_) | Wait::Forever) => {}
             }
         }
         self.wait(seat).await
+    }
+
+    /// Whether a lock that was passed on is good for a whole body; asks for a new lease when too little is left of it.
+    async fn is_still_useful(&self, ownership: &Ownership) -> bool {
+        if ownership.is_passable() {
+            return true;
+        }
+        let is_extended = timeout(self.patience(), ownership.extend()).await.is_ok_and(|extended| extended.is_ok());
+        // What was proven before stays so when too few nodes answer.
+        is_extended || ownership.is_useful()
+    }
+
+    /// The fencing token of a lock that is held.
+    async fn numbered(&self, seat: &Seat) -> Result<FencingToken, Unnumbered> {
+        let limit = match self.wait {
+            Wait::For(_) => self.left(),
+            // Who does not wait for holders still waits for answers, and those have limits of their own.
+            Wait::None | Wait::Forever => None,
+        };
+        let numbered = seat.ownership().numbered();
+        match limit {
+            None => numbered.await,
+            Some(limit) => match timeout(limit.max(SHORTEST_LOOK), numbered).await {
+                Ok(token) => token,
+                Err(_) => Err(Unnumbered::Failed(seat.ownership().failure())),
+            },
+        }
+    }
+
+    /// Starts anew with another token, whose fencing number is larger than `above`.
+    async fn start_above(&self, mut seat: Seat, above: u64) -> Result<Seat, LockError> {
+        let next = seat.ownership().again_above(above);
+        if seat.change(next).is_ok()
+            && let Some(seat) = self.secure(seat).await?
+        {
+            return Ok(seat);
+        }
+        self.obtain().await
     }
 
     /// Whether to try at once without standing in the queues first. Where others have waited lately it would fail, and
@@ -165,13 +233,17 @@ impl<'c> Call<'c> {
             && (self.wait == Wait::None || !self.core.hot_keys.is_hot(&self.key, self.core.clock.now()))
     }
 
-    async fn wait(&self, mut seat: Seat) -> Result<Seat, LockError> {
+    /// `None` when another call has taken the seat.
+    async fn wait(&self, mut seat: Seat) -> Result<Option<Seat>, LockError> {
         let limit = self.limit();
         loop {
             match seat.ownership().waited(limit).await {
-                Waited::Held => return Ok(seat),
+                Waited::Held => return Ok(Some(seat)),
+                Waited::TakenOver => return Ok(None),
                 Waited::Spoilt => {
-                    seat.change(seat.ownership().again());
+                    if seat.change(seat.ownership().again()).is_err() {
+                        return Ok(None);
+                    }
                     seat.ownership().want_number(self.is_fenced);
                 }
                 Waited::Closed => return Err(LockError::Closed),
@@ -216,10 +288,4 @@ impl<'c> Call<'c> {
     fn timed_out(&self) -> LockError {
         LockError::TimedOut { key: self.key.clone(), waited: self.core.clock.now().since(self.begun) }
     }
-}
-
-/// Whether a lock that was passed on is good for a whole body; asks for a new lease when too little is left of it.
-async fn is_still_useful(ownership: &Ownership) -> bool {
-    // What was proven before stays so when too few nodes answer.
-    ownership.is_passable() || ownership.extend().await.is_ok() || ownership.is_useful()
 }

@@ -208,10 +208,9 @@ impl Future for Watching<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
         let Self { guard, expiry } = &mut *self;
-        if guard.seat.is_vacated() {
-            return Poll::Ready(guard.loss());
-        }
-        expiry.poll_lost(guard, cx)
+        let lost = expiry.poll_lost(guard, cx);
+        // After having registered: a release from now on wakes us.
+        if guard.is_released() { Poll::Ready(guard.loss()) } else { lost }
     }
 }
 

@@ -8,7 +8,7 @@ mod seat;
 mod tests;
 mod ticket;
 
-pub(crate) use self::seat::Seat;
+pub(crate) use self::seat::{Seat, TakenOver};
 use self::ticket::Waiter;
 pub(crate) use self::ticket::{Ended, Ticket};
 use crate::clock::Instant;
@@ -118,6 +118,12 @@ impl LocalQueue {
         self.ownership(key.name())?.lease_left()
     }
 
+    /// Sees to it that the watchdog looks at `key` at `at`, or before.
+    pub(crate) fn look_by(&self, key: &LockKey, at: Instant) {
+        let mut shard = self.shard(key.name());
+        shard.look_at = Some(shard.look_at.map_or(at, |look_at| look_at.min(at)));
+    }
+
     /// The token of this process for the key that is called `name` in Redis.
     pub(crate) fn ownership(&self, name: &str) -> Option<Arc<Ownership>> {
         Some(Arc::clone(&self.shard(name).entries.get(name)?.ownership))
@@ -158,9 +164,7 @@ impl LocalQueue {
                 for waiter in waiters.into_values() {
                     waiter.close();
                 }
-                if ownership.is_waiting() {
-                    ownership.give_back();
-                }
+                ownership.leave_queues();
             }
         }
     }

@@ -14,6 +14,10 @@ pub(crate) struct Seat {
     is_vacated: AtomicBool,
 }
 
+/// Another call of this process has taken the seat, because the lease had run out.
+#[derive(Debug)]
+pub(crate) struct TakenOver;
+
 impl Seat {
     pub(super) const fn new(ownership: Arc<Ownership>) -> Self {
         Self { ownership, is_vacated: AtomicBool::new(false) }
@@ -24,16 +28,27 @@ impl Seat {
         &self.ownership
     }
 
-    /// Goes on with another token, after the one before was given back.
-    pub(crate) fn change(&mut self, ownership: Ownership) {
+    /// Goes on with another token, after the one before was given back. Wake-ups find it from here on.
+    ///
+    /// # Errors
+    /// [`TakenOver`] when the lease had run out and another call has the seat. Nothing has changed then.
+    pub(crate) fn change(&mut self, ownership: Ownership) -> Result<(), TakenOver> {
+        let (name, ownership) = (self.ownership.key().name(), Arc::new(ownership));
+        match self.ownership.local_queue().shard(name).entries.get_mut(name) {
+            Some(entry) if Arc::ptr_eq(&entry.ownership, &self.ownership) => entry.ownership = Arc::clone(&ownership),
+            _ => return Err(TakenOver),
+        }
         self.ownership.give_back();
-        self.ownership = Arc::new(ownership);
-        self.announce();
+        self.ownership = ownership;
+        Ok(())
     }
 
     /// Goes on with another token for `ttl`, at the end of the queues.
-    pub(crate) fn change_to_successor(&mut self, ttl: Duration) {
-        self.change(Ownership::successor(&self.ownership, ttl));
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub(crate) fn change_to_successor(&mut self, ttl: Duration) -> Result<(), TakenOver> {
+        self.change(Ownership::successor(&self.ownership, ttl))
     }
 
     /// Whether the seat was left; what it had may be somebody else's by now.
@@ -50,8 +65,11 @@ impl Seat {
 
     /// Leaves the lock with the nodes, for whoever has its token.
     pub(crate) fn abandon(&self) {
-        self.ownership.detach();
-        self.vacate(|_| {});
+        // What was given back before may be another call's by now.
+        if !self.is_vacated() {
+            self.ownership.detach();
+            self.vacate(|_| {});
+        }
     }
 
     fn vacate(&self, mut give_back: impl FnMut(&Ownership)) {
@@ -72,14 +90,6 @@ impl Seat {
                 Err(seat) => seat.is_vacated.store(true, Ordering::Release),
             }
             ownership = token;
-        }
-    }
-
-    /// From here on, wake-ups find the token.
-    fn announce(&self) {
-        let name = self.ownership.key().name();
-        if let Some(entry) = self.ownership.local_queue().shard(name).entries.get_mut(name) {
-            entry.ownership = Arc::clone(&self.ownership);
         }
     }
 }

@@ -13,12 +13,15 @@ use std::sync::Arc;
 impl Ownership {
     /// Sends `verb` to every node at once that takes more. `now` must be before the first send.
     pub(super) fn ask_all(&self, verb: Verb, fence: Option<Fence>, now: Instant) {
-        let mut standing = self.standing();
+        self.ask_all_of(&mut self.standing(), verb, fence, now);
+    }
+
+    pub(super) fn ask_all_of(&self, standing: &mut Standing, verb: Verb, fence: Option<Fence>, now: Instant) {
         standing.settle(self.core.clock);
         standing.numbers.begin_round();
         for index in 0..self.core.nodes.len() {
             if standing.nodes.get(index).is_some_and(NodeStanding::is_open) {
-                self.ask(&mut standing, index, verb, fence, now);
+                self.ask(standing, index, verb, fence, now);
             }
         }
     }

@@ -4,6 +4,7 @@ use super::Ownership;
 use super::standing::{Phase, Standing};
 use crate::clock::Instant;
 use crate::error::LockError;
+use crate::lease;
 use crate::loss::LossCause;
 use crate::node::Verb;
 use crate::options::HoldTerms;
@@ -27,10 +28,11 @@ impl Ownership {
         self.standing().tenure.begin(terms, self.core.clock.now());
     }
 
-    /// Leaves the lock with the nodes until its ttl is over.
+    /// Leaves the lock with the nodes, for whoever has its token: until its ttl is over, or for as long as that one renews
+    /// it. Nobody tells us when that ends.
     pub(crate) fn detach(&self) {
         let now = self.core.clock.now();
-        self.core.parked.park(*self.token(), now.after(self.ttl()), now);
+        self.core.parked.park(*self.token(), now.after(lease::MAX_TTL), now);
         self.standing().phase = Phase::Left;
     }
 
@@ -124,6 +126,7 @@ impl Ownership {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub(crate) async fn attach(&self) -> Result<(), LockError> {
+        self.standing().is_taken_up = true;
         self.extend().await?;
         self.standing().hold(self.core.clock.now());
         Ok(())
@@ -132,7 +135,9 @@ impl Ownership {
     pub(super) fn lost_by(&self, standing: &Standing) -> LockError {
         let now = self.core.clock.now();
         let is_proven = standing.held_until().is_some_and(|end| now < end);
-        let cause = if standing.tenure.is_used_up(now) {
+        let cause = if standing.phase == Phase::Left {
+            LossCause::Released
+        } else if standing.tenure.is_used_up(now) {
             LossCause::MaxHold
         } else if is_proven || standing.is_taken() {
             // What was proven can only be over because the nodes say so.

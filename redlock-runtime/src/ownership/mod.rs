@@ -35,7 +35,7 @@ use crate::token::OwnerToken;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -102,10 +102,15 @@ impl Ownership {
     /// Whether the next call in this process, which wants the lock for `ttl`, may go on with the token.
     pub(crate) fn pass(&self, ttl: Duration, is_fenced: bool) -> bool {
         // Another ttl would be a promise to others that they did not ask for.
-        let mut standing = self.standing();
+        let (mut standing, now) = (self.standing(), self.core.clock.now());
+        if let Some(rest) = standing.tenure.rest(now) {
+            // Before anybody else is announced here: what others say of the token must not release it.
+            self.core.parked.park(*self.token(), now.after(rest), now);
+            return false;
+        }
         let passes = ttl == self.ttl()
             && standing.numbers.may_pass(is_fenced)
-            && standing.pass(self.core.clock.now(), self.core.policy.local_budget);
+            && standing.pass(now, self.core.policy.local_budget);
         if passes {
             // Whoever had it has it no more.
             holding::wake(standing.watchers.take());
@@ -116,6 +121,11 @@ impl Ownership {
     /// Whether the lock is held already, by whoever passed it on.
     pub(crate) fn is_held(&self) -> bool {
         self.standing().phase == Phase::Holding
+    }
+
+    /// Whether another call of this process has gone on without it.
+    pub(crate) fn is_forfeited(&self) -> bool {
+        self.standing().phase == Phase::Forfeited
     }
 
     /// Whether the lock was held and its lease has run out.
@@ -200,9 +210,18 @@ impl Ownership {
         let _turn = self.extending.lock().await;
         let now = self.core.clock.now();
         let wanted = self.terms.provable(now);
-        self.ask_all(Verb::Extend { ttl: self.ttl() }, None, now);
+        {
+            let mut standing = self.standing();
+            if standing.has_ended(now) {
+                return Err(self.lost_by(&standing));
+            }
+            self.ask_all_of(&mut standing, Verb::Extend { ttl: self.ttl() }, None, now);
+        }
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
+            if standing.has_ended(now) {
+                return Poll::Ready(Err(self.lost_by(&standing)));
+            }
             standing.poll(cx, self.core.clock);
             if standing.valid_until().is_some_and(|end| end >= wanted) {
                 return Poll::Ready(Ok(()));
@@ -259,8 +278,11 @@ impl Ownership {
 
     /// Sends the release to every node that may know the token, and hands `each` what is unanswered. Later calls send
     /// nothing.
-    fn release(&self, mut each: impl FnMut(usize, Unanswered)) {
-        let mut standing = self.standing();
+    fn release(&self, each: impl FnMut(usize, Unanswered)) {
+        self.release_of(&mut self.standing(), each);
+    }
+
+    fn release_of(&self, standing: &mut Standing, mut each: impl FnMut(usize, Unanswered)) {
         if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
             return;
         }
@@ -273,7 +295,10 @@ impl Ownership {
         }
         let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
         for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
-            if node.may_know() {
+            let may_know = node.may_know();
+            // First: a command whose script the server had lost is sent again as long as somebody waits for its answer.
+            node.forget_answers();
+            if may_know {
                 let is_ours = node.vote == Vote::Granted;
                 let verb = match rest.filter(|_| is_ours) {
                     Some(ttl) => Verb::Extend { ttl },
@@ -282,13 +307,23 @@ impl Ownership {
                 let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
                 each(index, reclaim.leave(command, matters_until, is_ours));
             }
-            node.forget_answers();
         }
     }
 
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background.
     pub(crate) fn give_back(&self) {
         self.release(|node, sent| self.core.see_through(node, sent));
+    }
+
+    /// Leaves the queues of the nodes, if the token stands there.
+    pub(crate) fn leave_queues(&self) {
+        let mut standing = self.standing();
+        if standing.phase == Phase::Waiting {
+            self.release_of(&mut standing, |node, sent| self.core.see_through(node, sent));
+            let waker = standing.waker.take();
+            drop(standing);
+            waker.into_iter().for_each(Waker::wake);
+        }
     }
 
     /// Gives the lock back; the answers can be waited for.

@@ -17,6 +17,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Held,
+    /// Another call of this process has gone on without it.
+    TakenOver,
     /// The token cannot win any more; another one, with the same place in the queues, can.
     Spoilt,
     /// The wait is over.
@@ -74,6 +76,12 @@ impl Ownership {
         let mut standing = self.standing();
         standing.waker = Some(cx.waker().clone());
         loop {
+            match standing.phase {
+                // The manager was shut down, and has left the queues for us.
+                Phase::Left => return Ok(Waited::Closed),
+                Phase::Forfeited => return Ok(Waited::TakenOver),
+                Phase::Claiming | Phase::Waiting | Phase::Holding => {}
+            }
             standing.poll(cx, self.core.clock);
             let now = self.core.clock.now();
             standing.connections(self.core.nodes.iter().map(Reclaim::epoch), now);

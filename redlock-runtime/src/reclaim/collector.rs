@@ -70,7 +70,7 @@ impl Collector {
                 return release.settle(&answer, self.node.label());
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-            release.send_again(&self.node);
+            release.send_again(&self.node, self.clock.now());
             self.repeat_the_others();
         }
     }
@@ -86,7 +86,7 @@ impl Collector {
                 if settles(&answer) {
                     release.answer = Pending::answered(answer);
                 } else {
-                    release.send_again(&self.node);
+                    release.send_again(&self.node, self.clock.now());
                 }
             }
         }

@@ -9,7 +9,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Node, Pending, Reply, Status};
+use crate::node::{Answer, Command, Node, Pending, Reply, Status, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -186,10 +186,14 @@ impl Unanswered {
     }
 
     /// Sends the release once more, after an answer that settled nothing.
-    fn send_again(&mut self, node: &Node) {
+    fn send_again(&mut self, node: &Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         // The first one may have been executed, and its answer lost.
         self.expected = false;
+        // What a key keeps of its window has become less.
+        if let Verb::Extend { ttl } = &mut self.command.verb {
+            *ttl = self.matters_until.since(now).max(Duration::from_millis(1));
+        }
         self.answer = node.send(self.command.clone());
     }
 }

@@ -99,11 +99,17 @@ impl Drop for Rest {
     }
 }
 
+/// A lock that was renewed, and until when to look for the answers.
+struct Renewed {
+    ownership: Arc<Ownership>,
+    until: Instant,
+}
+
 /// What the task knows from one look to the next.
 #[derive(Default)]
 struct Round {
     /// Renewals whose answers have not been seen, and when to look for them.
-    renewed: Vec<Arc<Ownership>>,
+    renewed: Vec<Renewed>,
     answers_at: Option<Instant>,
     answers_pause: Duration,
     idle_looks: u32,
@@ -114,11 +120,16 @@ impl Round {
     fn look(&mut self, core: &Core) -> Option<Instant> {
         let now = core.clock.now();
         self.take_answers(now);
+        // Who comes while we look wakes us, whether or not we have passed by already.
+        core.watchdog.next_look.store(u64::MAX, Ordering::Release);
         let looked = core.local.look(now);
         if !looked.due.is_empty() {
             looked.due.iter().for_each(|ownership| ownership.renew(now));
             (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
-            self.renewed.extend(looked.due);
+            self.renewed.extend(looked.due.into_iter().map(|ownership| {
+                let until = now.after(ownership.node_timeout());
+                Renewed { ownership, until }
+            }));
         }
         let next = looked.next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
         self.plan(core, now, next.into_iter().chain(self.answers_at).min())
@@ -130,15 +141,15 @@ impl Round {
         let longest = now.after(LONGEST_SLEEP);
         let next = next.map_or(longest, |next| next.min(longest));
         let next = (self.idle_looks <= IDLE_LOOKS).then_some(next);
-        core.watchdog.next_look.store(next.map_or(u64::MAX, Instant::millis), Ordering::Release);
-        // What was taken just before that did not wake us.
-        next.or_else(|| core.local.look(now).next)
+        core.watchdog.next_look.fetch_min(next.map_or(u64::MAX, Instant::millis), Ordering::AcqRel);
+        next
     }
 
     /// A lock that is not ours any more should be known at once, and not at its next renewal.
     fn take_answers(&mut self, now: Instant) {
         if self.answers_at.is_some_and(|at| at <= now) {
-            self.renewed.retain(|ownership| ownership.is_awaited_after_settling(now));
+            // A node that is silent for longer is asked again in its turn.
+            self.renewed.retain(|renewed| renewed.ownership.is_awaited_after_settling(now) && now < renewed.until);
             self.answers_pause *= 2;
             self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
         }

@@ -29,6 +29,8 @@ pub(super) struct Standing {
     pub(super) phase: Phase,
     terms: Terms,
     pub(super) tenure: Tenure,
+    /// Another worker had the lock before with this token, and what it did with it is not known here.
+    pub(super) is_taken_up: bool,
     pub(super) numbers: Numbers,
     /// The latest moment until which the lock ever was provably ours.
     pub(super) proven_until: Option<Instant>,
@@ -94,6 +96,7 @@ impl Standing {
             phase: Phase::Claiming,
             terms,
             tenure: Tenure::new(terms.ttl, now),
+            is_taken_up: false,
             numbers: Numbers::new(),
             proven_until: None,
             contended_since: None,
@@ -130,7 +133,7 @@ impl Standing {
         match self.phase {
             Phase::Waiting => true,
             Phase::Claiming | Phase::Forfeited | Phase::Left => false,
-            Phase::Holding if self.valid_until().is_none_or(|end| end <= now) => false,
+            Phase::Holding if self.is_taken_up || self.valid_until().is_none_or(|end| end <= now) => false,
             Phase::Holding => {
                 self.tenure.pass(now, self.contended_since, budget) || !self.terms.rules.apply(Rule::PassesAreLimited)
             }
@@ -230,7 +233,7 @@ impl Standing {
 
     /// The moment until which enough nodes provably hold the lock for us.
     pub(super) fn valid_until(&self) -> Option<Instant> {
-        if self.phase == Phase::Forfeited {
+        if matches!(self.phase, Phase::Forfeited | Phase::Left) {
             return None;
         }
         lease::valid_until(&self.nodes.iter().filter_map(|node| node.end(self.terms.rules)), self.terms.quorum)
@@ -239,6 +242,11 @@ impl Standing {
     /// The moment until which the present call has the lock.
     pub(super) fn held_until(&self) -> Option<Instant> {
         self.valid_until().map(|end| self.tenure.capped(end))
+    }
+
+    /// Whether the present call may not go on with the lock, whatever the nodes say.
+    pub(super) fn has_ended(&self, now: Instant) -> bool {
+        matches!(self.phase, Phase::Forfeited | Phase::Left) || self.tenure.is_used_up(now)
     }
 
     /// For how long the present call has had the lock.
