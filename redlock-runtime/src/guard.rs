@@ -141,7 +141,8 @@ impl LockGuard {
     /// The release is sent by the call itself, before the future is polled. Dropping the guard is enough in most
     /// places; wait when the caller must know, or when a body has work left that needs no lock.
     ///
-    /// Where another call of this process waits for the lock, it may be passed on to that one without a command.
+    /// Where another call of this process waits for the lock, it may be passed on to that one without a command. A key with
+    /// a [`min_hold`](crate::LockRequest::min_hold) stays taken until that is over.
     ///
     /// # Errors
     /// The lock is given back in every case. [`LockError::Lost`] says that the lock was gone before, so that another
@@ -169,7 +170,8 @@ impl LockGuard {
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach).
     ///
-    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`.
+    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A guard that was released before has
+    /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
         let detached = DetachedLock::new(self.key().clone(), *self.token(), self.ttl());
@@ -235,7 +237,7 @@ impl fmt::Debug for LockGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LockManager, LockRequest};
+    use crate::{LockManager, LockRequest, LossCause};
     use tokio::runtime::Builder;
     use tokio::time::advance;
 
@@ -267,6 +269,50 @@ mod tests {
         guard.extend().await.unwrap();
         advance(LONG).await;
         assert!((TTL..TTL * 3 / 2).contains(&held_for(guard.release().await)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_given_back_cannot_be_handed_on_nor_extended() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire(request()).await }
+        });
+        tokio::task::yield_now().await;
+        guard.release().await.unwrap();
+        let heir = waiting.await.unwrap().unwrap();
+        assert!(matches!(guard.extend().await, Err(LockError::Lost { cause: LossCause::Released, .. })));
+        drop(guard.detach());
+        advance(10 * TTL).await;
+        tokio::time::sleep(TTL).await;
+        drop(heir);
+        drop(manager.try_acquire(request()).await.expect("the heir has given it back"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_extension_does_not_go_beyond_the_longest_hold() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request().max_hold(TTL / 2)).await.unwrap();
+        guard.extend().await.unwrap();
+        advance(TTL / 2).await;
+        assert!(matches!(guard.extend().await, Err(LockError::Lost { cause: LossCause::MaxHold, .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn fencing_tokens_grow_over_a_lock_that_was_detached() {
+        let manager = LockManager::in_memory();
+        let first = manager.acquire_fenced(request()).await.unwrap();
+        let (token, detached) = (first.fencing_token(), first.into_guard().detach());
+        let attached = manager.attach(detached).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire_fenced(request()).await }
+        });
+        tokio::task::yield_now().await;
+        drop(attached);
+        let next = waiting.await.unwrap().unwrap();
+        assert!(next.fencing_token() > token, "{} after {token}", next.fencing_token());
     }
 
     #[tokio::test(start_paused = true)]

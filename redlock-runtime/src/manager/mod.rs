@@ -135,11 +135,17 @@ impl LockManager {
         self.acquire(request.into().wait(Wait::None)).await
     }
 
-    /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Its lease starts anew and is renewed.
+    /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Its lease starts anew and is renewed, without
+    /// the limits that it had there.
+    ///
+    /// A text must be taken up once: two workers that do so both hold the lock, because to the nodes they are one. Where
+    /// jobs may be delivered twice, let the job have a lock of its own. Both managers need the same namespace.
     ///
     /// # Errors
+    /// The lock is given back in every case: whoever could not take it up starts anew.
     /// [`LockError::Lost`] when the lock is not held for that worker any more, [`LockError::NoQuorum`] when too few nodes
-    /// answered, [`LockError::Contended`] when another call of this process has the key, [`LockError::Closed`] after
+    /// answered, [`LockError::Contended`] when another call of this process has the key, [`LockError::Configuration`] when
+    /// the `ttl` is too short for this manager, [`LockError::Closed`] after
     /// [`shutdown`](Self::shutdown).
     ///
     /// # Panics

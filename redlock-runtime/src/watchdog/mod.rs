@@ -189,6 +189,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
+        let body = async |_: &LockGuard| {
+            sleep(Duration::from_secs(10)).await;
+            Ok::<_, crate::LockError>(())
+        };
+        LockManager::in_memory().with_lock(request(Duration::from_millis(200)), body).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_lease_behind_a_long_one_is_renewed() {
+        // What was planned for the holder before must not hold for its successor.
+        let manager = LockManager::in_memory();
+        for (first, second) in [(TTL, TTL / 15), (TTL, TTL)] {
+            let key = format!("order:{second:?}");
+            let held = manager.acquire(LockRequest::new(&*key).ttl(first).renew(first != second)).await.unwrap();
+            let waiting = tokio::spawn({
+                let (manager, request) = (manager.clone(), LockRequest::new(&*key).ttl(second));
+                async move { manager.acquire(request).await }
+            });
+            sleep(TTL / 4).await;
+            drop(held);
+            let guard = waiting.await.unwrap().unwrap();
+            sleep(5 * TTL).await;
+            guard.ensure_held().unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn it_wakes_up_after_a_rest() {
         let manager = LockManager::in_memory();
         for _ in 0..3 {

@@ -65,8 +65,10 @@ async fn a_body_is_stopped_before_the_keys_expire_when_a_majority_is_frozen() {
         let begun = Instant::now();
         let error = stopped(&manager, KEY.into(), async || nodes[..frozen].iter().for_each(RedisServer::freeze)).await;
         assert!(begun.elapsed() > TTL / 2, "not for a single silent round: {error}");
+        let held_for = begun.elapsed();
         let LossCause::NotRenewed { causes, .. } = cause(error) else { panic!("{size} nodes") };
         assert!(causes.len() >= frozen, "{causes:?}");
+        assert!(held_for < TTL, "the keys are set to live for a ttl: {held_for:?}");
         nodes[..frozen].iter().for_each(RedisServer::thaw);
         assert_nothing_left(&manager, &nodes).await;
     }
@@ -269,10 +271,10 @@ async fn another_worker_goes_on_with_a_detached_lock() {
         let guard = acquired_everywhere(&ours, &nodes, KEY).await;
         let token = *guard.token();
         let message = guard.detach().to_string();
+        let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
         // A call that waits makes the nodes tell the first worker about a token that it does not have any more.
         let error = ours.acquire(LockRequest::new(KEY).wait(BRIEF)).await.unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
-        let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
         assert_eq!(*taken_up.token(), token);
         eventually_eq(PATIENCE, "held everywhere", size, async || holders(&nodes, &taken_up).await).await;
         taken_up.release().await.unwrap();
@@ -281,4 +283,19 @@ async fn another_worker_goes_on_with_a_detached_lock() {
         assert_nothing_left(&ours, &nodes).await;
         assert_nothing_left(&theirs, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn a_lock_that_was_taken_up_is_kept_for_longer_than_its_ttl_although_others_wait() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
+    let message = ours.acquire(KEY).await.unwrap().detach().to_string();
+    let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+    let error = ours.acquire(LockRequest::new(KEY).wait(3 * TTL)).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+    taken_up.ensure_held().unwrap();
+    assert!(holders(&nodes, &taken_up).await >= 2);
+    taken_up.release().await.unwrap();
+    assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
 }
