@@ -48,8 +48,10 @@ struct Shard {
     look_at: Option<Instant>,
 }
 
+/// Lines that are to be looked at within this time are looked at together.
+const SOON: Duration = Duration::from_millis(500);
+
 /// What the watchdog finds.
-#[derive(Default)]
 pub(crate) struct Looked {
     pub(crate) due: Vec<Arc<Ownership>>,
     /// When to look again, if anything is held or wanted.
@@ -129,18 +131,20 @@ impl LocalQueue {
         Some(Arc::clone(&self.shard(name).entries.get(name)?.ownership))
     }
 
-    /// What is due by now. So that those go out together that are due at about the same time, a part of the line at a time
-    /// is looked at, and what is due soon counts.
+    /// What is due by now, and with it what is due soon: so that renewals go out together, and seldom.
     pub(crate) fn look(&self, now: Instant) -> Looked {
-        let mut looked = Looked::default();
+        let next = self.next_look();
+        if next.is_none_or(|next| now < next) {
+            return Looked { due: Vec::new(), next };
+        }
+        let (mut due, soon) = (Vec::new(), now.after(SOON));
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            if shard.look_at.is_some_and(|at| at <= now) {
-                shard.look(now, &mut looked.due);
+            if shard.look_at.is_some_and(|at| at <= soon) {
+                shard.look(now, &mut due);
             }
-            looked.next = looked.next.into_iter().chain(shard.look_at).min();
         }
-        looked
+        Looked { due, next: self.next_look() }
     }
 
     /// All tokens of this process, which the watchdog should look at by `now`.
@@ -152,6 +156,11 @@ impl LocalQueue {
             all.extend(shard.entries.values().map(|entry| Arc::clone(&entry.ownership)));
         }
         all
+    }
+
+    fn next_look(&self) -> Option<Instant> {
+        let look_at = |shard: &Mutex<Shard>| shard.lock().unwrap_or_else(PoisonError::into_inner).look_at;
+        self.shards.iter().filter_map(look_at).min()
     }
 
     /// Ends every wait in every line, and leaves the queues of the nodes.

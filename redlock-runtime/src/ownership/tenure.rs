@@ -33,7 +33,7 @@ impl Tenure {
             first_held: None,
             contended_passes: 0,
             renewed_at: now,
-            spread: 0.85 + 0.15 * fastrand::f64(),
+            spread: 0.9 + 0.1 * fastrand::f64(),
         }
     }
 
