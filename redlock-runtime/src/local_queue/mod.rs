@@ -48,10 +48,8 @@ struct Shard {
     look_at: Option<Instant>,
 }
 
-/// Lines that are to be looked at within this time are looked at together.
-const SOON: Duration = Duration::from_millis(500);
-
 /// What the watchdog finds.
+#[derive(Default)]
 pub(crate) struct Looked {
     pub(crate) due: Vec<Arc<Ownership>>,
     /// When to look again, if anything is held or wanted.
@@ -131,20 +129,18 @@ impl LocalQueue {
         Some(Arc::clone(&self.shard(name).entries.get(name)?.ownership))
     }
 
-    /// What is due by now, and with it what is due soon: so that renewals go out together, and seldom.
+    /// What is due by now. So that those go out together that are due at about the same time, a part of the line at a time
+    /// is looked at, and what is due soon counts.
     pub(crate) fn look(&self, now: Instant) -> Looked {
-        let next = self.next_look();
-        if next.is_none_or(|next| now < next) {
-            return Looked { due: Vec::new(), next };
-        }
-        let (mut due, soon) = (Vec::new(), now.after(SOON));
+        let mut looked = Looked::default();
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            if shard.look_at.is_some_and(|at| at <= soon) {
-                shard.look(now, &mut due);
+            if shard.look_at.is_some_and(|at| at <= now) {
+                shard.look(now, &mut looked.due);
             }
+            looked.next = looked.next.into_iter().chain(shard.look_at).min();
         }
-        Looked { due, next: self.next_look() }
+        looked
     }
 
     /// All tokens of this process, which the watchdog should look at by `now`.
@@ -156,11 +152,6 @@ impl LocalQueue {
             all.extend(shard.entries.values().map(|entry| Arc::clone(&entry.ownership)));
         }
         all
-    }
-
-    fn next_look(&self) -> Option<Instant> {
-        let look_at = |shard: &Mutex<Shard>| shard.lock().unwrap_or_else(PoisonError::into_inner).look_at;
-        self.shards.iter().filter_map(look_at).min()
     }
 
     /// Ends every wait in every line, and leaves the queues of the nodes.

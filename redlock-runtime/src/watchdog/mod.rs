@@ -189,6 +189,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn many_locks_are_held_for_many_ttls() {
+        let manager = LockManager::in_memory();
+        let mut guards = Vec::new();
+        for lock in 0..1000 {
+            guards.push(manager.acquire(LockRequest::new(format!("order:{lock}")).ttl(TTL)).await.unwrap());
+            sleep(Duration::from_millis(1)).await;
+        }
+        for _ in 0..40 {
+            sleep(TTL / 4).await;
+            let least = guards.iter().map(LockGuard::remaining).min().unwrap();
+            assert!(least > TTL / 2, "{least:?} left");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
         let body = async |_: &LockGuard| {
             sleep(Duration::from_secs(10)).await;
