@@ -1,14 +1,78 @@
 //! Giving a lock back at every node that may hold it.
 
+use super::Ownership;
+use super::node::Vote;
+use super::standing::{Phase, Standing};
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::node::{Answer, Pending, Reply, Subject};
+use crate::lease;
+use crate::node::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::quorum::{Tally, Verdict};
 use crate::reclaim::Unanswered;
 use crate::shared::Core;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::Duration;
+
+impl Ownership {
+    /// Sends the release to every node that may know the token, and hands `each` what is unanswered. Later calls send
+    /// nothing.
+    fn release(&self, each: impl FnMut(usize, Unanswered)) {
+        self.release_of(&mut self.standing(), each);
+    }
+
+    fn release_of(&self, standing: &mut Standing, mut each: impl FnMut(usize, Unanswered)) {
+        if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
+            return;
+        }
+        super::holding::wake(standing.watchers.take());
+        standing.settle(self.core.clock);
+        let now = self.core.clock.now();
+        let rest = standing.tenure.rest(now);
+        if let Some(rest) = rest {
+            self.core.parked.park(*self.token(), now.after(rest), now);
+        }
+        let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
+        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
+            let may_know = node.may_know();
+            // First: a command whose script the server had lost is sent again as long as somebody waits for its answer.
+            node.forget_answers();
+            if may_know {
+                let is_ours = node.vote == Vote::Granted;
+                let verb = match rest.filter(|_| is_ours) {
+                    Some(ttl) => Verb::Extend { ttl },
+                    None => Verb::Release { claim: self.terms.claim() },
+                };
+                let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
+                each(index, reclaim.leave(command, matters_until, is_ours));
+            }
+        }
+    }
+
+    /// Gives the lock back, or the place in the queues; the answers are seen to in the background.
+    pub(crate) fn give_back(&self) {
+        self.release(|node, sent| self.core.see_through(node, sent));
+    }
+
+    /// Leaves the queues of the nodes, if the token stands there.
+    pub(crate) fn leave_queues(&self) {
+        let mut standing = self.standing();
+        if standing.phase == Phase::Waiting {
+            self.release_of(&mut standing, |node, sent| self.core.see_through(node, sent));
+            let waker = standing.waker.take();
+            drop(standing);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Gives the lock back; the answers can be waited for.
+    pub(crate) fn leave(&self) -> Leaving {
+        let mut leaving = Leaving::new(&self.core, &self.subject, self.lost());
+        leaving.not_ours(self.standing().not_ours());
+        self.release(|node, sent| leaving.add(node, sent));
+        leaving
+    }
+}
 
 /// Releases on their way. Dropped, they are seen through in the background.
 #[must_use]

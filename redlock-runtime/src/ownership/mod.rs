@@ -18,24 +18,22 @@ mod watchers;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::holding::Look;
 pub(crate) use self::leaving::Leaving;
-use self::node::Vote;
 use self::standing::{Phase, Standing, Terms};
 pub(crate) use self::waiting::Waited;
 use crate::clock::Instant;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::key::LockKey;
-use crate::lease;
 use crate::local_queue::LocalQueue;
-use crate::node::{Command, Notice, Subject, Verb};
+use crate::node::{Notice, Subject, Verb};
 use crate::quorum::Verdict;
-use crate::reclaim::{Reclaim, Unanswered};
+use crate::reclaim::Reclaim;
 use crate::rules::Rule;
 use crate::shared::Core;
 use crate::token::OwnerToken;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -274,64 +272,6 @@ impl Ownership {
             Some(NodeFailure { node: reclaim.label().into(), error: node.reason(now, self.node_timeout())? })
         });
         failures.collect()
-    }
-
-    /// Sends the release to every node that may know the token, and hands `each` what is unanswered. Later calls send
-    /// nothing.
-    fn release(&self, each: impl FnMut(usize, Unanswered)) {
-        self.release_of(&mut self.standing(), each);
-    }
-
-    fn release_of(&self, standing: &mut Standing, mut each: impl FnMut(usize, Unanswered)) {
-        if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
-            return;
-        }
-        holding::wake(standing.watchers.take());
-        standing.settle(self.core.clock);
-        let now = self.core.clock.now();
-        let rest = standing.tenure.rest(now);
-        if let Some(rest) = rest {
-            self.core.parked.park(*self.token(), now.after(rest), now);
-        }
-        let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
-        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
-            let may_know = node.may_know();
-            // First: a command whose script the server had lost is sent again as long as somebody waits for its answer.
-            node.forget_answers();
-            if may_know {
-                let is_ours = node.vote == Vote::Granted;
-                let verb = match rest.filter(|_| is_ours) {
-                    Some(ttl) => Verb::Extend { ttl },
-                    None => Verb::Release { claim: self.terms.claim() },
-                };
-                let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
-                each(index, reclaim.leave(command, matters_until, is_ours));
-            }
-        }
-    }
-
-    /// Gives the lock back, or the place in the queues; the answers are seen to in the background.
-    pub(crate) fn give_back(&self) {
-        self.release(|node, sent| self.core.see_through(node, sent));
-    }
-
-    /// Leaves the queues of the nodes, if the token stands there.
-    pub(crate) fn leave_queues(&self) {
-        let mut standing = self.standing();
-        if standing.phase == Phase::Waiting {
-            self.release_of(&mut standing, |node, sent| self.core.see_through(node, sent));
-            let waker = standing.waker.take();
-            drop(standing);
-            waker.into_iter().for_each(Waker::wake);
-        }
-    }
-
-    /// Gives the lock back; the answers can be waited for.
-    pub(crate) fn leave(&self) -> Leaving {
-        let mut leaving = Leaving::new(&self.core, &self.subject, self.lost());
-        leaving.not_ours(self.standing().not_ours());
-        self.release(|node, sent| leaving.add(node, sent));
-        leaving
     }
 
     fn standing(&self) -> MutexGuard<'_, Standing> {
