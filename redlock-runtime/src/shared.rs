@@ -45,7 +45,7 @@ pub(crate) struct Core {
     /// Tokens that live on although no call here has them.
     pub(crate) parked: Parked,
     pub(crate) rules: Rules,
-    /// The largest fencing number that the nodes have agreed on here, for any lock.
+    /// The largest fencing number that a node has given here, for any lock.
     pub(crate) largest_number: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
     started: AtomicBool,

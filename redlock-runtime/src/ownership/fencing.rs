@@ -1,11 +1,11 @@
 //! Drawing the fencing number of a lock that is held.
 //!
 //! It comes with the votes, at no cost, where the counters of the nodes are alike. Where they differ, one more round trip
-//! raises the lower ones.
+//! raises the lower ones, and another one if a node that was not heard of before is further ahead.
 
 use super::Ownership;
 use super::node::NodeStanding;
-use super::numbers::Decision;
+use super::numbers::{Decision, Drawn};
 use super::standing::{Phase, Standing};
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::fencing_token::FencingToken;
@@ -57,7 +57,12 @@ impl Ownership {
         if decision == Decision::Missing {
             decision = self.round().await;
         }
-        if let Decision::Differ { highest } = decision {
+        let mut raised_to = 0;
+        // Each time to more: a node that was not heard of before may be further ahead.
+        while let Decision::Differ { highest } = decision
+            && highest > raised_to
+        {
+            raised_to = highest;
             decision = self.raised(highest).await;
         }
         self.first_token(decision)
@@ -107,9 +112,19 @@ impl Ownership {
         if matches!(decision, Decision::Differ { .. }) || !is_held {
             return Err(Unnumbered::Overtaken { above });
         }
-        self.core.largest_number.fetch_max(above, Ordering::Relaxed);
+        self.learn_numbers(&standing);
         standing.numbers.agreed(above);
         standing.numbers.next_token().ok_or(Unnumbered::Overtaken { above })
+    }
+
+    /// Takes note of what the nodes have given, also of what came too late to count: a node that is ahead of the others
+    /// would cost a round trip again and again. The next number is above its own, and all nodes are alike then.
+    pub(super) fn learn_numbers(&self, standing: &Standing) {
+        if let Some(Drawn { number, .. }) =
+            standing.nodes.iter().filter_map(NodeStanding::number).max_by_key(|drawn| drawn.number)
+        {
+            self.core.largest_number.fetch_max(number, Ordering::Relaxed);
+        }
     }
 
     /// The error when too few nodes gave a number.

@@ -27,6 +27,7 @@ impl Ownership {
         }
         super::holding::wake(standing.watchers.take());
         standing.settle(self.core.clock);
+        self.learn_numbers(standing);
         let now = self.core.clock.now();
         let rest = standing.tenure.rest(now);
         if let Some(rest) = rest {

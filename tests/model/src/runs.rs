@@ -81,13 +81,19 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
 /// The fencing numbers of the test run.
 #[must_use]
 pub fn fencing(variant: Variant) -> Fencing {
-    Fencing { tokens: 2, repeats: true, retries: true, variant }
+    Fencing { tokens: 2, rounds: 2, repeats: true, retries: true, variant }
 }
 
 /// The fencing numbers of the long run.
 #[must_use]
 pub fn fencing_of_three() -> Fencing {
-    Fencing { tokens: 3, repeats: false, retries: false, variant: Variant::Protocol }
+    Fencing { tokens: 3, rounds: 2, repeats: false, retries: false, variant: Variant::Protocol }
+}
+
+/// The fencing numbers of tokens that raise twice.
+#[must_use]
+pub const fn fencing_raised_twice() -> Fencing {
+    Fencing { tokens: 2, rounds: 3, repeats: false, retries: false, variant: Variant::Protocol }
 }
 
 /// Searches as far as a test may.

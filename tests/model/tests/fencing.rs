@@ -5,9 +5,11 @@ use redlock_model::runs;
 
 #[test]
 fn numbers_are_unique_and_increase_in_real_time() {
-    let outcome = runs::search_in_test(&runs::fencing(Variant::Protocol));
-    println!("{outcome}");
-    assert!(outcome.is_safe(), "{outcome}");
+    for model in [runs::fencing(Variant::Protocol), runs::fencing_raised_twice()] {
+        let outcome = runs::search_in_test(&model);
+        println!("{outcome}");
+        assert!(outcome.is_safe(), "{outcome}");
+    }
 }
 
 fn assert_refuted(variant: Variant) {

@@ -10,9 +10,6 @@ const RAISE: u8 = 8;
 
 const QUORUM: usize = 2;
 
-/// One that draws, and one that raises or draws again.
-const MOST_ROUNDS: u8 = 2;
-
 pub(super) fn is_raise(command: u8) -> bool {
     command & RAISE != 0
 }
@@ -37,10 +34,10 @@ impl Fencing {
             }
             Phase::Confirming => {
                 let numbers = numbers(state, token).count();
-                if client.round < MOST_ROUNDS && self.repeats {
+                if client.round < self.rounds && self.repeats {
                     actions.push(Action::Again { token });
                 }
-                if client.round < MOST_ROUNDS && numbers >= QUORUM {
+                if client.round < self.rounds && numbers >= QUORUM {
                     actions.push(Action::Raise { token });
                 }
                 // Nobody else would notice.

@@ -38,7 +38,9 @@ pub enum Variant {
 pub struct Fencing {
     /// At most 3.
     pub tokens: usize,
-    /// The second round of a token may also be one that draws, as after a timeout.
+    /// How many rounds a token may begin: one that draws, and those that raise or draw again.
+    pub rounds: u8,
+    /// A later round of a token may also be one that draws, as after a timeout.
     pub repeats: bool,
     /// Tokens may give up, and others go on with their hints.
     pub retries: bool,
