@@ -61,8 +61,6 @@ impl Ownership {
 
     /// Asks for new leases, without waiting for the answers. A lock that is lost is made known instead.
     pub(crate) fn renew(&self, now: Instant) {
-        // Whoever waits for an extension takes in the answers.
-        let Ok(_turn) = self.extending.try_lock() else { return };
         let mut standing = self.standing();
         standing.settle(self.core.clock);
         let is_held = standing.phase == Phase::Holding && standing.held_until().is_some_and(|end| now < end);
@@ -83,7 +81,6 @@ impl Ownership {
 
     /// Takes in the answers to a renewal. Whether some are still to come.
     pub(crate) fn is_awaited_after_settling(&self, now: Instant) -> bool {
-        let Ok(_turn) = self.extending.try_lock() else { return false };
         let mut standing = self.standing();
         standing.settle(self.core.clock);
         let is_lost = standing.phase == Phase::Holding && standing.held_until().is_none_or(|end| end <= now);
@@ -96,7 +93,7 @@ impl Ownership {
 
     /// The clock of node number `index` went ahead by at most `step`.
     pub(crate) fn clock_stepped(&self, index: usize, step: Duration) {
-        let watchers = self.standing().shorten(index, step, self.core.clock.now());
+        let watchers = self.standing().shorten(index, step, self.core.clock);
         wake(watchers);
     }
 

@@ -44,7 +44,7 @@ pub(crate) struct Ownership {
     subject: Arc<Subject>,
     terms: Terms,
     standing: Mutex<Standing>,
-    /// Held while an extension waits: an answer wakes one task.
+    /// Held while somebody waits for the answers to an extension: an answer wakes one task.
     extending: tokio::sync::Mutex<()>,
 }
 
@@ -163,8 +163,7 @@ impl Ownership {
             standing.held_until().map_or(Duration::ZERO, |end| end.since(self.core.clock.now()))
         };
         match validity(&standing) {
-            // Whoever waits for an extension takes in the answers.
-            Duration::ZERO if self.extending.try_lock().is_ok() => {
+            Duration::ZERO => {
                 standing.settle(self.core.clock);
                 validity(&standing)
             }

@@ -6,7 +6,6 @@ use crate::node::{Node, Pending};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -80,9 +79,8 @@ impl Collector {
         while let Ok(release) = self.queue.try_recv() {
             self.waiting.push_back(release);
         }
-        let mut cx = Context::from_waker(Waker::noop());
         for release in &mut self.waiting {
-            if let Poll::Ready(answer) = release.answer.poll_answer(&mut cx) {
+            if let Some(answer) = release.answer.try_answer() {
                 if settles(&answer) {
                     release.answer = Pending::answered(answer);
                 } else {

@@ -1,10 +1,13 @@
 //! Locks that are held for longer than their ttl: renewal, and the end of the body when it fails (defects 9 to 14 of
 //! peers).
 
-use crate::support::{BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager};
+use crate::support::{
+    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager, polled,
+};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use std::future::pending;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -150,6 +153,38 @@ async fn a_short_ttl_is_renewed_for_as_long_as_the_body_takes_and_not_in_a_hot_l
     assert_nothing_left(&manager, &nodes).await;
     let renewals = nodes[0].inspect().calls("pexpire").await - before;
     assert!((10..=100).contains(&renewals), "{renewals} renewals in 5 s");
+}
+
+#[tokio::test]
+async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
+    // A busy machine may really be late by so much now and then.
+    const MOST_TRIES: usize = 5;
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    let request = || LockRequest::new(KEY).ttl(Duration::from_millis(200));
+    let body = async |_: &LockGuard| {
+        sleep(Duration::from_secs(10)).await;
+        Ok(())
+    };
+    let mut lost: Vec<LockError> = Vec::new();
+    while let Err(error) = manager.with_lock(request(), body).await {
+        lost.push(error);
+        assert!(lost.len() < MOST_TRIES, "{lost:?}");
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn an_extension_that_nobody_waits_for_does_not_hinder_renewal() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let mut extension = pin!(guard.extend());
+    assert!(polled(&mut extension, 1).await.is_none());
+    sleep(4 * TTL).await;
+    guard.ensure_held().unwrap();
+    extension.await.unwrap();
+    guard.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use super::{AFTER_FAILURE, News, NodeStanding, Vote};
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::node::{Answer, Reply, Verb};
-use crate::ownership::in_flight::InFlight;
+use crate::ownership::in_flight::{InFlight, Queue};
 use crate::ownership::numbers::Drawn;
 use crate::ownership::trace::Trace;
 use crate::rules::{Rule, Rules};
@@ -18,10 +18,24 @@ const PER_RANK: Duration = Duration::from_millis(30);
 const MOST_RANKS: u32 = 10;
 
 impl NodeStanding {
-    /// Takes in the answers that are here.
+    /// Takes in the answers that are here, and sees to it that the task of `cx` is woken for the next one.
     pub(in crate::ownership) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock, rules: Rules) -> News {
+        self.take_in_all(|in_flight| in_flight.poll_answer(cx), clock, rules)
+    }
+
+    /// Takes in the answers that are here.
+    pub(in crate::ownership) fn settle(&mut self, clock: Clock, rules: Rules) -> News {
+        self.take_in_all(|in_flight| in_flight.try_answer().map_or(Poll::Pending, Poll::Ready), clock, rules)
+    }
+
+    fn take_in_all(
+        &mut self,
+        mut next: impl FnMut(&mut Queue) -> Poll<(InFlight, Answer)>,
+        clock: Clock,
+        rules: Rules,
+    ) -> News {
         let mut news = News::default();
-        while let Poll::Ready((sent, answer)) = self.in_flight.poll_answer(cx) {
+        while let Poll::Ready((sent, answer)) = next(&mut self.in_flight) {
             news.is_any = true;
             news.is_contended |= self.take_in(&sent, answer, clock.now(), rules);
         }
@@ -32,12 +46,8 @@ impl NodeStanding {
     ///
     /// Those are the ones whose answers are here. Those that are still to come were given after the step, because the
     /// answers of a connection come in the order of its commands.
-    pub(in crate::ownership) fn shorten(&mut self, step: Duration, now: Instant, rules: Rules) -> News {
-        let mut news = News::default();
-        while let Some((sent, answer)) = self.in_flight.try_answer() {
-            news.is_any = true;
-            news.is_contended |= self.take_in(&sent, answer, now, rules);
-        }
+    pub(in crate::ownership) fn shorten(&mut self, step: Duration, clock: Clock, rules: Rules) -> News {
+        let news = self.settle(clock, rules);
         self.end = self.end.map(|end| end.before(step));
         news
     }

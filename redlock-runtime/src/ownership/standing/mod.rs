@@ -8,7 +8,7 @@
 mod next;
 
 use super::in_flight::InFlight;
-use super::node::{NodeStanding, Vote};
+use super::node::{News, NodeStanding, Vote};
 use super::numbers::Numbers;
 use super::tenure::Tenure;
 use super::watchers::Watchers;
@@ -152,32 +152,41 @@ impl Standing {
     }
 
     /// Takes in the answers that are here.
+    ///
+    /// Without asking to be woken: whoever waits for an answer is not forgotten. And without tokio's cooperative budget,
+    /// by which a task that looks at many answers is told that they are not here yet.
     pub(super) fn settle(&mut self, clock: Clock) {
-        self.poll(&mut Context::from_waker(Waker::noop()), clock);
+        self.learn(clock, NodeStanding::settle);
     }
 
+    /// The same, and the task of `cx` is woken for the next one.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock) {
-        let mut is_news = false;
+        self.learn(clock, |node, clock, rules| node.poll(cx, clock, rules));
+    }
+
+    fn learn(&mut self, clock: Clock, mut each: impl FnMut(&mut NodeStanding, Clock, Rules) -> News) {
+        let mut all = News::default();
         for node in &mut self.nodes {
-            let news = node.poll(cx, clock, self.terms.rules);
-            is_news |= news.is_any;
-            if news.is_contended {
-                self.contended_since.get_or_insert_with(|| clock.now());
-            }
+            let news = each(node, clock, self.terms.rules);
+            all.is_any |= news.is_any;
+            all.is_contended |= news.is_contended;
         }
-        if is_news {
+        if all.is_contended {
+            self.contended_since.get_or_insert_with(|| clock.now());
+        }
+        if all.is_any {
             self.proven_until = self.proven_until.max(self.valid_until());
         }
     }
 
     /// The clock of node number `index` went ahead by at most `step`. Returns who has to know that the lock is held for a
     /// shorter time.
-    pub(super) fn shorten(&mut self, index: usize, step: Duration, now: Instant) -> Vec<(u64, Waker)> {
+    pub(super) fn shorten(&mut self, index: usize, step: Duration, clock: Clock) -> Vec<(u64, Waker)> {
         let before = self.held_until();
         if let Some(node) = self.nodes.get_mut(index) {
-            let news = node.shorten(step, now, self.terms.rules);
+            let news = node.shorten(step, clock, self.terms.rules);
             if news.is_contended {
-                self.contended_since.get_or_insert(now);
+                self.contended_since.get_or_insert_with(|| clock.now());
             }
         }
         if self.held_until() < before { self.watchers.take() } else { Vec::new() }

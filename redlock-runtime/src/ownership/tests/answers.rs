@@ -145,3 +145,13 @@ async fn an_answer_that_a_claim_has_overtaken_does_not_take_it_away() {
     scene.hear(0, ACQUIRE, QUEUED);
     assert_eq!((scene.node(0).vote, scene.wants()), (Vote::NotOurs, vec![None]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_task_takes_in_any_number_of_answers() {
+    // Tokio would let it have 128 of them before it has to make room for other tasks.
+    for _ in 0..1000 {
+        let mut scene = Scene::holding(1);
+        scene.hear(0, EXTEND, EXTENDED);
+        assert!(!scene.standing.is_awaited());
+    }
+}

@@ -60,7 +60,7 @@ async fn a_step_shortens_the_leases_of_its_node_alone() {
         let proven = scene.standing.valid_until().unwrap();
         let mut watcher = None;
         scene.standing.watchers.watch(&mut watcher, Waker::noop());
-        let woken: usize = (0..stepped).map(|node| scene.standing.shorten(node, LEFT, scene.now()).len()).sum();
+        let woken: usize = (0..stepped).map(|node| scene.standing.shorten(node, LEFT, scene.clock).len()).sum();
         assert_eq!(woken, usize::from(is_shorter), "{nodes} {stepped}");
         let expected = if is_shorter { proven.before(LEFT) } else { proven };
         assert_eq!(scene.standing.valid_until(), Some(expected), "{nodes} {stepped}");
@@ -76,7 +76,7 @@ async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come()
     scene.unanswered[0].pop_front().unwrap().send(Ok(GRANTED)).unwrap();
     advance(MILLISECOND).await;
     scene.send(0, EXTEND);
-    scene.standing.shorten(0, LEFT, scene.now());
+    scene.standing.shorten(0, LEFT, scene.clock);
     assert_eq!(scene.standing.valid_until(), Some(before.before(LEFT)));
     let after = TERMS.provable(scene.now());
     scene.answer(0, Ok(EXTENDED));
