@@ -10,7 +10,7 @@ use crate::node::{Environment, Servers, Status};
 use crate::options::{Policy, Wait};
 use crate::parked::Parked;
 use crate::quorum::Quorum;
-use crate::reclaim::{Reclaim, Unanswered};
+use crate::reclaim::{Parting, Reclaim, Unanswered};
 use crate::rules::{Rule, Rules};
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenClock;
@@ -157,6 +157,15 @@ impl Core {
     pub(crate) fn see_through(&self, node: usize, release: Unanswered) {
         if let Some(reclaim) = self.nodes.get(node).filter(|_| self.rules.apply(Rule::ReleasesAreSeenThrough)) {
             reclaim.see_through(release);
+        }
+    }
+
+    /// Sends the last command about a token to `node`, and sees to it that it is answered.
+    pub(crate) fn give_back(&self, node: usize, parting: Parting) {
+        match self.nodes.get(node) {
+            Some(reclaim) if self.rules.apply(Rule::ReleasesAreSeenThrough) => reclaim.give_back(parting),
+            Some(reclaim) => drop(reclaim.leave(parting)),
+            None => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::lease;
 use crate::node::{CLAIM, Command, Deliver, Notice, Verb, Wakeup};
+use crate::reclaim::Parting;
 use crate::rules::Rule;
 use crate::shared::Core;
 use std::sync::{Arc, OnceLock, Weak};
@@ -40,11 +41,8 @@ impl Core {
             // Its process or its call is gone, or its release went astray: nobody else would ever give it back.
             None if self.rules.apply(Rule::UnknownTokensAreReleased) => {
                 let matters_until = self.clock.now().after(lease::QUEUE_EXPIRY);
-                if let Some(reclaim) = self.nodes.get(node) {
-                    let release =
-                        Command { verb: Verb::Release { claim: CLAIM }, fence: None, subject: Arc::new(subject) };
-                    reclaim.see_through(reclaim.leave(release, matters_until, false));
-                }
+                let command = Command { verb: Verb::Release { claim: CLAIM }, fence: None, subject: Arc::new(subject) };
+                self.give_back(node, Parting { command, matters_until, expected: false });
             }
             None => {}
         }

@@ -204,7 +204,7 @@ impl LockManagerBuilder {
         let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
         let environment = self.environment(clock, 1);
-        self.finish(clock, environment, Box::new([Reclaim::at_once(node)]), None)
+        self.finish(clock, environment, Box::new([Reclaim::at_once(node, clock)]), None)
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {

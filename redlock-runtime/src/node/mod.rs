@@ -11,7 +11,7 @@ mod servers;
 pub(crate) mod wakeup;
 
 pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Fence, Notice, Reply, Subject, Verb, Wakeup};
-pub(crate) use self::pending::Pending;
+pub(crate) use self::pending::{Pending, Recipient};
 pub(crate) use self::server_clock::ServerClock;
 pub(crate) use self::servers::{Identity, Servers};
 use crate::check::NodeReport;
@@ -60,11 +60,21 @@ pub(crate) struct Environment {
 impl Node {
     /// Puts `command` into the order of the node's connection before it returns; the answer comes later, if at all.
     pub(crate) fn send(&self, command: Command) -> Pending {
+        if let Self::Memory(node) = self {
+            return Pending::answered(Ok(node.execute(&command)));
+        }
+        let (recipient, pending) = Recipient::task();
+        self.send_for(command, recipient);
+        pending
+    }
+
+    /// The same, for an answer that `recipient` gets.
+    pub(crate) fn send_for(&self, command: Command, recipient: Recipient) {
         match self {
-            Self::Redis(node) => node.send(command),
-            Self::Memory(node) => Pending::answered(Ok(node.execute(&command))),
+            Self::Redis(node) => node.send(command, recipient),
+            Self::Memory(node) => recipient.answer(Ok(node.execute(&command))),
             #[cfg(test)]
-            Self::Simulated(node) => node.send(command),
+            Self::Simulated(node) => node.send(command, recipient),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Answers that are still to come.
+//! Answers that are still to come, and who gets them.
 
 use crate::error::NodeError;
 use crate::node::Answer;
@@ -44,6 +44,40 @@ impl Pending {
         };
         *self = Self::Answered(None);
         Some(answer)
+    }
+}
+
+/// Who gets the answer to a command.
+pub(crate) enum Recipient {
+    /// A task that may wait for it.
+    Task(oneshot::Sender<Answer>),
+    /// Called in the task of the connection, so it must neither block nor panic nor send anything.
+    Background(Box<dyn FnOnce(Answer) + Send>),
+}
+
+impl Recipient {
+    pub(crate) fn task() -> (Self, Pending) {
+        let (answer, pending) = oneshot::channel();
+        (Self::Task(answer), Pending::Redis(pending))
+    }
+
+    pub(crate) fn background(receive: impl FnOnce(Answer) + Send + 'static) -> Self {
+        Self::Background(Box::new(receive))
+    }
+
+    pub(crate) fn answer(self, answer: Answer) {
+        match self {
+            Self::Task(task) => {
+                // Whoever asked may be gone.
+                let _ = task.send(answer);
+            }
+            Self::Background(receive) => receive(answer),
+        }
+    }
+
+    /// Whether nobody wants the answer any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, Self::Task(task) if task.is_closed())
     }
 }
 

@@ -7,7 +7,7 @@ use super::standing::Standing;
 use crate::clock::Instant;
 use crate::lease;
 use crate::node::{Command, Fence, Verb};
-use crate::reclaim::Reclaim;
+use crate::reclaim::{Parting, Reclaim};
 use std::sync::Arc;
 
 impl Ownership {
@@ -53,12 +53,12 @@ impl Ownership {
     /// Gives back what a tainted node may still hold for the token: it is of no use to it, and others wait for it.
     fn leave_tainted(&self, standing: &mut Standing, now: Instant) {
         let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
-        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
+        for (index, node) in standing.nodes.iter_mut().enumerate() {
             if node.is_tainted && node.may_know() {
                 node.forget();
                 let verb = Verb::Release { claim: self.terms.claim() };
-                let release = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
-                self.core.see_through(index, reclaim.leave(release, matters_until, false));
+                let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
+                self.core.give_back(index, Parting { command, matters_until, expected: false });
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lease;
 use crate::node::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::quorum::{Tally, Verdict};
-use crate::reclaim::Unanswered;
+use crate::reclaim::{Parting, Unanswered};
 use crate::shared::Core;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,13 +15,12 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 impl Ownership {
-    /// Sends the release to every node that may know the token, and hands `each` what is unanswered. Later calls send
-    /// nothing.
-    fn release(&self, each: impl FnMut(usize, Unanswered)) {
-        self.release_of(&mut self.standing(), each);
+    /// Lets `send` send the release to every node that may know the token. Later calls do nothing.
+    fn release(&self, send: impl FnMut(usize, Parting)) {
+        self.release_of(&mut self.standing(), send);
     }
 
-    fn release_of(&self, standing: &mut Standing, mut each: impl FnMut(usize, Unanswered)) {
+    fn release_of(&self, standing: &mut Standing, mut send: impl FnMut(usize, Parting)) {
         if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
             return;
         }
@@ -34,7 +33,7 @@ impl Ownership {
             self.core.parked.park(*self.token(), now.after(rest), now);
         }
         let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
-        for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
+        for (index, node) in standing.nodes.iter_mut().enumerate() {
             let may_know = node.may_know();
             // First: a command whose script the server had lost is sent again as long as somebody waits for its answer.
             node.forget_answers();
@@ -45,21 +44,21 @@ impl Ownership {
                     None => Verb::Release { claim: self.terms.claim() },
                 };
                 let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
-                each(index, reclaim.leave(command, matters_until, is_ours));
+                send(index, Parting { command, matters_until, expected: is_ours });
             }
         }
     }
 
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background.
     pub(crate) fn give_back(&self) {
-        self.release(|node, sent| self.core.see_through(node, sent));
+        self.release(|node, parting| self.core.give_back(node, parting));
     }
 
     /// Leaves the queues of the nodes, if the token stands there.
     pub(crate) fn leave_queues(&self) {
         let mut standing = self.standing();
         if standing.phase == Phase::Waiting {
-            self.release_of(&mut standing, |node, sent| self.core.see_through(node, sent));
+            self.release_of(&mut standing, |node, parting| self.core.give_back(node, parting));
             let waker = standing.waker.take();
             drop(standing);
             waker.into_iter().for_each(Waker::wake);
@@ -70,7 +69,7 @@ impl Ownership {
     pub(crate) fn leave(&self) -> Leaving {
         let mut leaving = Leaving::new(&self.core, &self.subject, self.lost());
         leaving.not_ours(self.standing().not_ours());
-        self.release(|node, sent| leaving.add(node, sent));
+        self.release(|node, parting| leaving.send(node, parting));
         leaving
     }
 }
@@ -103,8 +102,10 @@ impl Leaving {
         self.not_ours = nodes;
     }
 
-    pub(super) fn add(&mut self, node: usize, sent: Unanswered) {
-        self.releases.push(Release { node, sent, answer: None });
+    fn send(&mut self, node: usize, parting: Parting) {
+        if let Some(reclaim) = self.core.nodes.get(node) {
+            self.releases.push(Release { node, sent: reclaim.leave(parting), answer: None });
+        }
     }
 
     /// Waits until a majority has confirmed the release.

@@ -1,4 +1,4 @@
-//! Takes the answers to the releases of one node, and sends again what was swallowed.
+//! Takes the answers to the releases of one node that nobody else takes, and sends again what was swallowed.
 
 use super::{Ledger, Unanswered, settles};
 use crate::clock::Clock;
@@ -58,7 +58,7 @@ impl Collector {
             self.ledger.waiting_since.store(0, Ordering::Relaxed);
             let left = release.matters_until.since(self.clock.now());
             if settles(&answer) || left.is_zero() {
-                return release.settle(&answer, self.node.label());
+                return release.settle(&answer);
             }
             // Time for the connection to be seen as broken, and for a busy server to get on.
             let later = async {
@@ -66,7 +66,7 @@ impl Collector {
                 self.node.up().await;
             };
             if timeout(left, later).await.is_err() {
-                return release.settle(&answer, self.node.label());
+                return release.settle(&answer);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
             release.send_again(&self.node, self.clock.now());

@@ -1,7 +1,8 @@
 //! Releases in the background: every release is kept until its node has answered.
 //!
 //! `Drop` can send a release but cannot wait for the answer. The answer still matters: a server may have lost its
-//! scripts, and a connection may break with the release on it. So each node has a [`collector`] that takes the answers.
+//! scripts, and a connection may break with the release on it. So each node has a [`collector`] that takes over what the
+//! first answer has not settled.
 
 mod collector;
 
@@ -9,7 +10,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Node, Pending, Reply, Status, Verb};
+use crate::node::{Answer, Command, Node, Pending, Recipient, Reply, Status, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -31,10 +32,17 @@ pub(crate) struct Reclaim {
 }
 
 /// What became of the releases sent to one node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
+    /// The node, as it is called.
+    label: Box<str>,
+    clock: Clock,
     unanswered: AtomicUsize,
-    /// Since when the oldest release has been waiting for its answer, in milliseconds of the clock; 0 when none is.
+    /// How many of them nobody but their connection looks after.
+    owed: AtomicUsize,
+    /// Since when none of those was answered, in milliseconds of the clock; 0 when there are none.
+    owed_since: AtomicU64,
+    /// Since when the collector has been waiting for an answer, likewise.
     waiting_since: AtomicU64,
     /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
     matters_until: AtomicU64,
@@ -42,6 +50,15 @@ pub(crate) struct Ledger {
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
     pub(crate) abandoned: AtomicU64,
+}
+
+/// The last command about a token.
+pub(crate) struct Parting {
+    pub(crate) command: Command,
+    /// The key has expired by then, so that the command has nothing left to do.
+    pub(crate) matters_until: Instant,
+    /// Whether the node is known to hold the lock for the token.
+    pub(crate) expected: bool,
 }
 
 /// A release that was sent. It counts as unanswered until it is dropped.
@@ -60,15 +77,16 @@ pub(crate) struct Unanswered {
 impl Reclaim {
     /// For a node that answers later: `runtime` runs the task that takes the answers.
     pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(Ledger::new(node.label(), clock));
         let (queue, unanswered) = mpsc::unbounded_channel();
         runtime.spawn(Collector::new(node.clone(), clock, Arc::clone(&ledger), unanswered).run());
         Self { node, ledger, queue: Some(queue) }
     }
 
     /// For a node that answers at once.
-    pub(crate) fn at_once(node: Node) -> Self {
-        Self { node, ledger: Arc::default(), queue: None }
+    pub(crate) fn at_once(node: Node, clock: Clock) -> Self {
+        let ledger = Arc::new(Ledger::new(node.label(), clock));
+        Self { node, ledger, queue: None }
     }
 
     pub(crate) const fn ledger(&self) -> &Arc<Ledger> {
@@ -109,30 +127,37 @@ impl Reclaim {
         }
     }
 
-    /// Sends the last command about a token, whatever the node owes. It must be answered before `matters_until`; when it
-    /// is `expected`, the node is known to hold the lock for the token.
-    pub(crate) fn leave(&self, command: Command, matters_until: Instant, expected: bool) -> Unanswered {
-        self.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
-        self.ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
-        let answer = self.node.send(command.clone());
-        let ledger = Arc::clone(&self.ledger);
-        Unanswered { ledger, command, answer, matters_until, is_settled: false, expected }
+    /// Sends the last command about a token, whatever the node owes. The answer can be waited for.
+    pub(crate) fn leave(&self, parting: Parting) -> Unanswered {
+        let mut release = Unanswered::new(&self.ledger, parting);
+        release.answer = self.node.send(release.command.clone());
+        release
+    }
+
+    /// The same, in the background.
+    ///
+    /// Its connection sees to the answer, as long as that is one: a task for each node would be woken for each release.
+    pub(crate) fn give_back(&self, parting: Parting) {
+        let release = Unanswered::new(&self.ledger, parting);
+        let (command, ledger, queue) = (release.command.clone(), Arc::clone(&self.ledger), self.queue.clone());
+        ledger.owes();
+        let receive = move |answer| {
+            ledger.heard();
+            release.answered(answer, queue.as_ref());
+        };
+        self.node.send_for(command, Recipient::background(receive));
     }
 
     /// Sees to it that `release` is answered.
     pub(crate) fn see_through(&self, mut release: Unanswered) {
-        match (&mut release.answer, &self.queue) {
-            (Pending::Answered(answer), _) if answer.as_ref().is_some_and(settles) => {
-                if let Some(answer) = answer.take() {
-                    release.settle(&answer, self.node.label());
-                }
-            }
-            (_, Some(queue)) => {
+        match (release.answer.try_answer(), &self.queue) {
+            (Some(answer), queue) => release.answered(answer, queue.as_ref()),
+            (None, Some(queue)) => {
                 // A collector that is gone is accounted for by the drop.
                 let _ = queue.send(release);
             }
             // A node without a queue has answered.
-            (_, None) => {}
+            (None, None) => {}
         }
     }
 }
@@ -144,12 +169,55 @@ impl fmt::Debug for Reclaim {
 }
 
 impl Ledger {
+    fn new(label: &str, clock: Clock) -> Self {
+        let [unanswered, owed] = [const { AtomicUsize::new(0) }; 2];
+        let [owed_since, waiting_since, matters_until, not_owner, sent_again, abandoned] =
+            [const { AtomicU64::new(0) }; 6];
+        let (label, answered) = (label.into(), Notify::new());
+        Self {
+            label,
+            clock,
+            unanswered,
+            owed,
+            owed_since,
+            waiting_since,
+            matters_until,
+            answered,
+            not_owner,
+            sent_again,
+            abandoned,
+        }
+    }
+
+    /// A release was sent that nobody but its connection looks after.
+    fn owes(&self) {
+        self.owed.fetch_add(1, Ordering::Relaxed);
+        if self.owed_since.load(Ordering::Relaxed) == 0 {
+            self.owed_since.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// One of those was answered.
+    fn heard(&self) {
+        let is_last = self.owed.fetch_sub(1, Ordering::Relaxed) == 1;
+        self.owed_since.store(if is_last { 0 } else { self.now() }, Ordering::Relaxed);
+    }
+
+    /// Never 0, which stands for no time at all.
+    fn now(&self) -> u64 {
+        self.clock.now().millis().max(1)
+    }
+
     /// Why nothing more is asked of the node, if so.
     fn refusal(&self, now: Instant) -> Option<NodeError> {
-        let waited = match self.waiting_since.load(Ordering::Relaxed) {
+        let waited = |since: &AtomicU64| match since.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
             since => now.since(Instant::from_origin(Duration::from_millis(since))),
         };
+        // Two that count at the same time may leave a time behind when nothing is owed any more.
+        let is_owed = self.owed.load(Ordering::Relaxed) > 0;
+        let owed_for = if is_owed { waited(&self.owed_since) } else { Duration::ZERO };
+        let waited = waited(&self.waiting_since).max(owed_for);
         // The number is looked at for itself: on a runtime that is not driven, nobody measures the time.
         let is_overdue = waited >= STALLED_AFTER || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_overdue.then_some(NodeError::Stalled(waited))
@@ -166,12 +234,33 @@ impl Ledger {
 }
 
 impl Unanswered {
-    fn settle(mut self, answer: &Answer, node: &str) {
+    fn new(ledger: &Arc<Ledger>, parting: Parting) -> Self {
+        let Parting { command, matters_until, expected } = parting;
+        ledger.unanswered.fetch_add(1, Ordering::Relaxed);
+        ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
+        let (ledger, answer) = (Arc::clone(ledger), Pending::Answered(None));
+        Self { ledger, command, answer, matters_until, is_settled: false, expected }
+    }
+
+    /// What settles nothing goes to the collector, on whose `queue` that waits.
+    fn answered(mut self, answer: Answer, queue: Option<&mpsc::UnboundedSender<Self>>) {
+        match queue {
+            Some(queue) if !settles(&answer) => {
+                self.answer = Pending::answered(answer);
+                // A collector that is gone is accounted for by the drop.
+                let _ = queue.send(self);
+            }
+            _ => self.settle(&answer),
+        }
+    }
+
+    fn settle(mut self, answer: &Answer) {
         self.is_settled = true;
         match answer {
             Ok(Reply::NotOwner) if self.expected => {
                 self.ledger.not_owner.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(node, key = %self.command.subject.key, "the lock was not ours any more at its release");
+                let node = &self.ledger.label;
+                tracing::warn!(%node, key = %self.command.subject.key, "the lock was not ours any more at its release");
             }
             // It was executed.
             Ok(_) | Err(NodeError::Abstains(_)) => {}

@@ -3,9 +3,8 @@
 use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Answer, Environment, Status};
+use crate::node::{Environment, Recipient, Status};
 use std::collections::VecDeque;
-use tokio::sync::oneshot;
 
 pub(super) struct Link {
     pub(super) client: usize,
@@ -22,7 +21,7 @@ pub(super) struct Link {
     /// The shortest time that a message takes, in milliseconds.
     pub(super) latency: u64,
     /// In the order of the sends.
-    pub(super) unanswered: VecDeque<oneshot::Sender<Answer>>,
+    pub(super) unanswered: VecDeque<Recipient>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +46,7 @@ impl Link {
         self.state = Connection::Down;
         self.is_listening = false;
         for answer in self.unanswered.drain(..) {
-            // Whoever asked may be gone.
-            let _ = answer.send(Err(NodeError::Disconnected));
+            answer.answer(Err(NodeError::Disconnected));
         }
     }
 }

@@ -10,13 +10,12 @@ use super::trace::Trace;
 use super::wire::Wire;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Command, Deliver, Environment, Pending, Verb, Wakeup};
+use crate::node::{Command, Deliver, Environment, Recipient, Verb, Wakeup};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// How long messages take, in milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -128,8 +127,8 @@ impl Network {
         self.world().agenda.add(at, Event::Look);
     }
 
-    pub(super) fn send(&self, link: usize, command: Command) -> Pending {
-        self.world().send(link, command, self.now())
+    pub(super) fn send(&self, link: usize, command: Command, recipient: Recipient) {
+        self.world().send(link, command, recipient, self.now());
     }
 
     pub(super) fn listen(&self, link: usize) {
@@ -157,16 +156,14 @@ impl World {
         now.after(Duration::from_millis(self.links[link].latency + self.random.u64(0..=extra)))
     }
 
-    fn send(&mut self, link: usize, command: Command, now: Instant) -> Pending {
+    fn send(&mut self, link: usize, command: Command, recipient: Recipient, now: Instant) {
         let Connection::Up(wire) = self.links[link].state else {
-            return Pending::answered(Err(NodeError::Unreachable("there is no connection".into())));
+            return recipient.answer(Err(NodeError::Unreachable("there is no connection".into())));
         };
-        let (answer, pending) = oneshot::channel();
-        self.links[link].unanswered.push_back(answer);
+        self.links[link].unanswered.push_back(recipient);
         self.trace_send(link, &command);
         self.aim(link, command.verb, now);
         self.request(wire, Request::Command(command), now);
-        Pending::Redis(pending)
     }
 
     fn listen(&mut self, link: usize, now: Instant) {
@@ -298,9 +295,8 @@ impl World {
                 if let Some(seen) = *seen {
                     link.environment.token_clock.observe(seen);
                 }
-                if let Some(answer) = link.unanswered.pop_front() {
-                    // Whoever asked may be gone.
-                    let _ = answer.send(Ok(*reply));
+                if let Some(recipient) = link.unanswered.pop_front() {
+                    recipient.answer(Ok(*reply));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::network::Network;
 use crate::changes;
-use crate::node::{Command, Environment, Pending, Status};
+use crate::node::{Command, Environment, Recipient, Status};
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ impl SimulatedNode {
         Arc::new(Self { network: Arc::clone(network), link, label: format!("node {}", server + 1), environment })
     }
 
-    pub(crate) fn send(&self, command: Command) -> Pending {
-        self.network.send(self.link, command)
+    pub(crate) fn send(&self, command: Command, recipient: Recipient) {
+        self.network.send(self.link, command, recipient);
     }
 
     pub(crate) fn status(&self) -> Status {

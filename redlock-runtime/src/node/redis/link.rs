@@ -7,7 +7,7 @@ use super::server::Server;
 use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Answer, Command, Environment, Pending, Reply, Verb};
+use crate::node::{Answer, Command, Environment, Recipient, Reply, Verb};
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,12 +68,12 @@ impl Link {
     }
 
     /// Puts `command` into the order of the connection before it returns.
-    pub(super) fn send(&self, command: Command) -> Pending {
+    pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
         // Where nobody wants it, it is not worth a look at the clock.
         let is_timed = self.abstains_until.is_some() || matches!(command.verb, Verb::Extend { .. });
-        self.outbox.put(command, wire, is_timed.then(|| self.server.now()))
+        self.outbox.put(command, wire, is_timed.then(|| self.server.now()), recipient);
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.

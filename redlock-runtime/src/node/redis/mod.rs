@@ -27,7 +27,7 @@ use self::server::Server;
 use self::supervisor::Supervised;
 use crate::changes;
 use crate::error::NodeError;
-use crate::node::{Command, Environment, Pending, Status};
+use crate::node::{Command, Environment, Recipient, Status};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -87,10 +87,10 @@ impl RedisNode {
         changes::until(&self.shared.environment.changed, || self.status() == Status::Up).await;
     }
 
-    pub(crate) fn send(&self, command: Command) -> Pending {
+    pub(crate) fn send(&self, command: Command, recipient: Recipient) {
         match self.shared.link() {
-            Ok(link) => link.send(command),
-            Err(error) => Pending::answered(Err(error)),
+            Ok(link) => link.send(command, recipient),
+            Err(error) => recipient.answer(Err(error)),
         }
     }
 

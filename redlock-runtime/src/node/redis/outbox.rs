@@ -5,7 +5,7 @@
 
 use crate::clock::Instant;
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Pending, Verb};
+use crate::node::{Answer, Command, Recipient, Verb};
 use redis::{Cmd, Value};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,16 +41,14 @@ pub(super) struct Question {
     pub(super) command: Command,
     /// When it was put in, if that matters.
     pub(super) sent: Option<Instant>,
-    answer: oneshot::Sender<Answer>,
+    recipient: Recipient,
     is_repeated: bool,
 }
 
 impl Outbox {
     /// Puts `command` into the order of the connection.
-    pub(super) fn put(&self, command: Command, wire: Cmd, sent: Option<Instant>) -> Pending {
-        let (answer, pending) = oneshot::channel();
-        self.put_question(Question { command, sent, answer, is_repeated: false }, wire);
-        Pending::Redis(pending)
+    pub(super) fn put(&self, command: Command, wire: Cmd, sent: Option<Instant>, recipient: Recipient) {
+        self.put_question(Question { command, sent, recipient, is_repeated: false }, wire);
     }
 
     /// Asks once more, with another wording.
@@ -132,8 +130,7 @@ impl Asked {
 
 impl Question {
     pub(super) fn answer(self, answer: Answer) {
-        // Whoever asked may be gone.
-        let _ = self.answer.send(answer);
+        self.recipient.answer(answer);
     }
 
     /// Whether to ask again what was not executed.
@@ -142,7 +139,7 @@ impl Question {
     /// nobody knows any more, and who has left does not wait for its answer.
     pub(super) fn is_worth_repeating(&self) -> bool {
         let takes = matches!(self.command.verb, Verb::Acquire { .. } | Verb::SetNx { .. });
-        let is_abandoned = takes && self.answer.is_closed();
+        let is_abandoned = takes && self.recipient.is_gone();
         !self.is_repeated && !is_abandoned
     }
 }
@@ -150,7 +147,7 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{CLAIM, Subject};
+    use crate::node::{CLAIM, Pending, Subject};
     use crate::token::{ManagerId, OwnerToken};
     use crate::token_clock::TokenTime;
     use std::sync::Arc;
@@ -159,7 +156,9 @@ mod tests {
     fn put(outbox: &Outbox, verb: Verb) -> Pending {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         let subject = Arc::new(Subject { key: "order:7".into(), token });
-        outbox.put(Command { verb, fence: None, subject }, Cmd::new(), None)
+        let (recipient, pending) = Recipient::task();
+        outbox.put(Command { verb, fence: None, subject }, Cmd::new(), None, recipient);
+        pending
     }
 
     fn questions(outbox: &Outbox) -> Vec<Question> {
