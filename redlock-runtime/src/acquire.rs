@@ -59,7 +59,8 @@ pub(crate) async fn attach(core: &Arc<Core>, detached: DetachedLock) -> Result<S
     let call = Call::begin(core, request.wait(Wait::None), false)?;
     call.may_start().await?;
     let mut seat = call.enter().await?;
-    seat.change(Ownership::new(core, &call.key, token, call.ttl)).map_err(|TakenOver| call.contended())?;
+    seat.change(Ownership::new(core, &call.key, token, call.ttl, core.clock.now()))
+        .map_err(|TakenOver| call.contended())?;
     seat.ownership().attach().await?;
     call.hold(&seat);
     Ok(seat)
@@ -103,8 +104,8 @@ impl<'c> Call<'c> {
 
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, seat: &Seat) {
-        seat.ownership().begin(self.hold);
         let (now, within) = (self.core.clock.now(), self.ttl / LOOKS_PER_TTL);
+        seat.ownership().begin(self.hold, now);
         self.core.local.look_by(&self.key, now.after(within));
         self.core.watchdog.look_within(self.core, within, now);
     }
@@ -175,8 +176,8 @@ impl<'c> Call<'c> {
             }
             seat.ownership().want_number(self.is_fenced);
         }
-        if self.may_claim(&seat) {
-            let now = self.core.clock.now();
+        let now = self.core.clock.now();
+        if self.may_claim(&seat, now) {
             let verdict = seat.ownership().claimed(now, self.patience()).await;
             match (verdict, self.wait) {
                 (Verdict::Reached, _) => return Ok(Some(seat)),
@@ -228,9 +229,8 @@ impl<'c> Call<'c> {
 
     /// Whether to try at once without standing in the queues first. Where others have waited lately it would fail, and
     /// who does not wait may not stand in a queue.
-    fn may_claim(&self, seat: &Seat) -> bool {
-        !seat.ownership().is_waiting()
-            && (self.wait == Wait::None || !self.core.hot_keys.is_hot(&self.key, self.core.clock.now()))
+    fn may_claim(&self, seat: &Seat, now: Instant) -> bool {
+        !seat.ownership().is_waiting() && (self.wait == Wait::None || !self.core.hot_keys.is_hot(&self.key, now))
     }
 
     /// `None` when another call has taken the seat.

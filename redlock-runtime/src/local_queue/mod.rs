@@ -93,7 +93,7 @@ impl LocalQueue {
         let look_at = now.after(wish.ttl / LOOKS_PER_TTL);
         shard.look_at = Some(shard.look_at.map_or(look_at, |at| at.min(look_at)));
         let shard = &mut shard.entries;
-        let first = || Arc::new(Ownership::new(core, key, core.new_token(), wish.ttl));
+        let first = || Arc::new(Ownership::new(core, key, core.new_token(), wish.ttl, now));
         let Some(entry) = shard.get_mut(key.name()) else {
             let ownership = first();
             shard.insert(key.shared_name(), Entry::new(Arc::clone(&ownership)));

@@ -101,7 +101,8 @@ impl Ticket {
             return None;
         }
         entry.waiters.pop_first();
-        let ownership = Ownership::new(&self.core, &self.key, self.core.new_token(), self.waiter.ttl);
+        let ownership =
+            Ownership::new(&self.core, &self.key, self.core.new_token(), self.waiter.ttl, self.core.clock.now());
         Some(entry.take_over(Arc::new(ownership)))
     }
 }

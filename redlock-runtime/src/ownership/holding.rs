@@ -24,8 +24,8 @@ pub(crate) enum Look {
 
 impl Ownership {
     /// A call has the lock from now on, on its own terms.
-    pub(crate) fn begin(&self, terms: HoldTerms) {
-        self.standing().tenure.begin(terms, self.core.clock.now());
+    pub(crate) fn begin(&self, terms: HoldTerms, now: Instant) {
+        self.standing().tenure.begin(terms, now);
     }
 
     /// Leaves the lock with the nodes, for whoever has its token: until its ttl is over, or for as long as that one renews

@@ -49,13 +49,13 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    pub(crate) fn new(core: &Arc<Core>, key: &LockKey, token: OwnerToken, ttl: Duration) -> Self {
+    pub(crate) fn new(core: &Arc<Core>, key: &LockKey, token: OwnerToken, ttl: Duration, now: Instant) -> Self {
         let policy = &core.policy;
         let node_timeout = policy.node_timeout(ttl);
         let terms =
             Terms { ttl, drift_factor: policy.drift_factor, node_timeout, quorum: core.quorum, rules: core.rules };
         let epochs = core.nodes.iter().map(Reclaim::epoch);
-        let standing = Standing::new(epochs, terms, core.clock.now());
+        let standing = Standing::new(epochs, terms, now);
         Self {
             core: Arc::clone(core),
             subject: Arc::new(Subject { key: key.clone(), token }),
@@ -87,14 +87,14 @@ impl Ownership {
 
     /// The next token of this process for the same key.
     pub(crate) fn successor(&self, ttl: Duration) -> Self {
-        Self::new(&self.core, self.key(), self.core.new_token(), ttl)
+        Self::new(&self.core, self.key(), self.core.new_token(), ttl, self.core.clock.now())
     }
 
     /// Another token with the same place in the queues.
     pub(crate) fn again(&self) -> Self {
         let token =
             if self.core.rules.apply(Rule::ReleasedTokensAreDead) { self.token().again() } else { *self.token() };
-        Self::new(&self.core, self.key(), token, self.ttl())
+        Self::new(&self.core, self.key(), token, self.ttl(), self.core.clock.now())
     }
 
     /// Whether the next call in this process, which wants the lock for `ttl`, may go on with the token.
@@ -186,11 +186,11 @@ impl Ownership {
             }
         });
         let verdict = tokio::time::timeout(patience, votes).await;
-        let mut standing = self.standing();
+        let (mut standing, now) = (self.standing(), self.core.clock.now());
         match verdict {
-            Ok(Verdict::Reached) if !standing.is_won(self.core.clock.now()) => standing.too_late(),
+            Ok(Verdict::Reached) if !standing.is_won(now) => standing.too_late(),
             Ok(Verdict::Reached) => {
-                standing.hold(self.core.clock.now());
+                standing.hold(now);
                 Verdict::Reached
             }
             Ok(verdict) => verdict,
