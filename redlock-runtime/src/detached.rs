@@ -11,7 +11,8 @@ use std::time::Duration;
 /// [`LockManager::attach`](crate::LockManager::attach) to take up.
 ///
 /// It is plain text, to be sent along with a job: `Display` writes it and `FromStr` reads it, as do serde's traits with
-/// the feature `serde`. Whoever has the text can take up the lock, once: treat it like the job itself.
+/// the feature `serde`. Whoever has the text can take up the lock: treat it like the job itself. It is taken up once,
+/// however often it is delivered.
 ///
 /// # Examples
 /// ```
@@ -44,7 +45,7 @@ impl DetachedLock {
         &self.key
     }
 
-    /// Who holds it.
+    /// Under which token the nodes keep it, until it is taken up.
     #[must_use]
     pub const fn token(&self) -> &OwnerToken {
         &self.token

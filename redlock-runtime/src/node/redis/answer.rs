@@ -56,8 +56,10 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
         }
-        (Verb::Extend { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => Reply::NotOwner,
-        (Verb::Extend { .. }, [Value::Int(waiters), number @ ..]) => {
+        (Verb::Extend { .. } | Verb::Adopt { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => {
+            Reply::NotOwner
+        }
+        (Verb::Extend { .. } | Verb::Adopt { .. }, [Value::Int(waiters), number @ ..]) => {
             Reply::Extended { waiters: count(*waiters)?, number: fencing_number(number).ok()? }
         }
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
