@@ -1,12 +1,12 @@
 //! Locks that one worker leaves and another one takes up.
 
 use crate::support::{
-    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager, manager_through,
-    polled, wait_until_queued,
+    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager, polled,
+    wait_until_queued,
 };
 use crate::waiters::{obtained, patient, queue_of, waiting};
 use redlock_runtime::{LockError, LockManager, LockRequest, NodeError};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually_eq};
 use std::time::Duration;
 
 const KEY: &str = "order:7";
@@ -131,11 +131,10 @@ async fn a_lock_whose_ttl_is_over_cannot_be_taken_up() {
 async fn a_node_that_cannot_be_asked_is_regained_by_a_renewal() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
-    let (ours, theirs) = (manager(&nodes).await, manager_through(&proxies, &nodes).await);
-    let request = LockRequest::new(KEY).ttl(5 * TTL);
-    let guard = ours.acquire(request).await.unwrap();
-    eventually_eq(PATIENCE, "held everywhere", 3, async || holders(&nodes, &guard).await).await;
-    let message = guard.detach().to_string();
+    let through = |urls: Vec<String>| builder(urls).node_timeout(BRIEF).default_ttl(5 * TTL);
+    let ours = connected(through(nodes.urls()), &nodes).await;
+    let theirs = connected(through(proxies.iter().map(Proxy::url).collect()), &nodes).await;
+    let message = left(&ours, &nodes).await;
     proxies[0].refuse(true).await;
     proxies[0].cut().await;
     let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
