@@ -119,4 +119,23 @@ mod tests {
             assert_eq!(error.to_string(), "this is not the text of a detached lock");
         }
     }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_writes_and_reads_the_text() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        for key in ["order:7", "", "with a space", "\"quoted\"\n\u{1F512}"] {
+            let detached = DetachedLock::new(key.into(), token, Duration::from_secs(30));
+            let json = serde_json::to_string(&detached).unwrap();
+            assert_eq!(json, serde_json::to_string(&detached.to_string()).unwrap());
+            assert_eq!(serde_json::from_str::<DetachedLock>(&json).unwrap(), detached);
+            // Nothing to borrow from.
+            let value = serde_json::to_value(&detached).unwrap();
+            assert_eq!(serde_json::from_value::<DetachedLock>(value).unwrap(), detached);
+            assert_eq!(serde_json::from_reader::<_, DetachedLock>(json.as_bytes()).unwrap(), detached);
+        }
+        for wrong in ["7", "null", "{}", r#""order:7""#] {
+            serde_json::from_str::<DetachedLock>(wrong).unwrap_err();
+        }
+    }
 }
