@@ -31,7 +31,7 @@
 //!
 //! # Results
 //!
-//! The tests search 12 million states of the lock and find no violation. The long run (`tests/run.sh --long`) takes three
+//! The tests search 11 million states of the lock and find no violation. The long run (`tests/run.sh --long`) takes three
 //! tokens with `YIELD` and `EXTEND`; each line was searched to its end, without a violation:
 //!
 //! | nodes | tokens | expiries | polls | crashes | cuts | states | depth |
