@@ -91,20 +91,14 @@ async fn whoever_takes_a_lock_up_hears_of_those_who_wait_and_gives_way_to_them()
         let (ours, others) = (manager(&nodes).await, manager(&nodes).await);
         let theirs = connected(builder(nodes.urls()).local_handover(0, Duration::ZERO), &nodes).await;
         let message = left(&ours, &nodes).await;
-        let queue_up = async || {
-            let waiter = waiting(&others, patient(KEY));
-            wait_until_queued(&nodes, KEY, 1).await;
-            waiter
-        };
-        let early = if is_waited_for_before { Some(queue_up().await) } else { None };
+        let early = is_waited_for_before.then(|| waiting(&others, patient(KEY)));
+        wait_until_queued(&nodes, KEY, usize::from(is_waited_for_before)).await;
         let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
         all_heard(&theirs).await;
         let local = waiting(&theirs, patient(KEY));
         tokio::task::yield_now().await;
-        let remote = match early {
-            Some(waiter) => waiter,
-            None => queue_up().await,
-        };
+        let remote = early.unwrap_or_else(|| waiting(&others, patient(KEY)));
+        wait_until_queued(&nodes, KEY, 1).await;
         all_heard(&theirs).await;
         taken_up.release().await.unwrap();
         let first = obtained(remote).await;
