@@ -128,9 +128,13 @@ async fn a_node_that_cannot_be_asked_is_regained_by_a_renewal() {
     let through = |urls: Vec<String>| builder(urls).node_timeout(BRIEF).default_ttl(5 * TTL);
     let ours = connected(through(nodes.urls()), &nodes).await;
     let theirs = connected(through(proxies.iter().map(Proxy::url).collect()), &nodes).await;
-    let message = left(&ours, &nodes).await;
     proxies[0].refuse(true).await;
     proxies[0].cut().await;
+    eventually_eq(PATIENCE, "it is known to be down", true, async || {
+        matches!(theirs.check().await.nodes[0].error, Some(NodeError::Unreachable(_)))
+    })
+    .await;
+    let message = left(&ours, &nodes).await;
     let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
     assert_eq!(holders(&nodes, &taken_up).await, 2);
     proxies[0].refuse(false).await;
