@@ -5,7 +5,7 @@ use crate::detached::DetachedLock;
 use crate::error::LockError;
 use crate::fencing_token::FencingToken;
 use crate::key::LockKey;
-use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, TakenOver, Ticket, Wish};
+use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, Ticket, Wish};
 use crate::options::{HoldTerms, LockRequest, Wait};
 use crate::ownership::{Ownership, Unnumbered, Waited};
 use crate::quorum::Verdict;
@@ -53,17 +53,37 @@ pub(crate) async fn acquire_fenced(core: &Arc<Core>, request: LockRequest) -> Re
 /// Takes up a lock that another call has left at the nodes.
 ///
 /// # Cancel safety
-/// Dropped at any await, the lock is given back.
-pub(crate) async fn attach(core: &Arc<Core>, detached: DetachedLock) -> Result<Seat, LockError> {
-    let (token, request) = (*detached.token(), LockRequest::new(detached.key().clone()).ttl(detached.ttl()));
-    let call = Call::begin(core, request.wait(Wait::None), false)?;
-    call.may_start().await?;
-    let mut seat = call.enter().await?;
-    seat.change(Ownership::new(core, &call.key, token, call.ttl, core.clock.now()))
-        .map_err(|TakenOver| call.contended())?;
-    seat.ownership().attach().await?;
+/// Dropped at any await, what was taken up is given back: the [`Seat`] sees to that.
+pub(crate) async fn attach(core: &Arc<Core>, detached: &DetachedLock) -> Result<Seat, LockError> {
+    let call = Call::begin(core, attachment(detached), false)?;
+    let seat = call.adopt(detached).await?;
     call.hold(&seat);
     Ok(seat)
+}
+
+/// Takes up a lock that another call has left at the nodes, together with a fencing token.
+///
+/// # Cancel safety
+/// As for [`attach`].
+pub(crate) async fn attach_fenced(
+    core: &Arc<Core>,
+    detached: &DetachedLock,
+) -> Result<(Seat, FencingToken), LockError> {
+    let call = Call::begin(core, attachment(detached), true)?;
+    let seat = call.adopt(detached).await?;
+    match call.numbered(&seat).await {
+        Ok(token) => {
+            call.hold(&seat);
+            Ok((seat, token))
+        }
+        // There is no second try: the lock was left once.
+        Err(Unnumbered::Overtaken { .. }) => Err(seat.ownership().failure()),
+        Err(Unnumbered::Failed(error)) => Err(error),
+    }
+}
+
+fn attachment(detached: &DetachedLock) -> LockRequest {
+    LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None)
 }
 
 /// A request with everything decided.
@@ -148,6 +168,15 @@ impl<'c> Call<'c> {
         let first = self.core.local.ownership(self.key.name());
         let silent = first.filter(|first| first.is_waiting() && !first.is_heard());
         silent.map_or_else(|| self.timed_out(), |first| first.failure())
+    }
+
+    /// Takes the seat, and with it a lock that was left under another token.
+    async fn adopt(&self, detached: &DetachedLock) -> Result<Seat, LockError> {
+        self.may_start().await?;
+        let seat = self.enter().await?;
+        seat.ownership().want_number(self.is_fenced);
+        seat.ownership().adopt(*detached.token()).await?;
+        Ok(seat)
     }
 
     /// Makes the lock of this process that of this call. A seat that another call has taken over meanwhile is waited for

@@ -11,7 +11,8 @@ use std::time::Duration;
 /// [`LockManager::attach`](crate::LockManager::attach) to take up.
 ///
 /// It is plain text, to be sent along with a job: `Display` writes it and `FromStr` reads it, as do serde's traits with
-/// the feature `serde`. Whoever has the text can take up the lock, once: treat it like the job itself.
+/// the feature `serde`. Whoever has the text can take up the lock: treat it like the job itself. It is taken up once,
+/// however often it is delivered.
 ///
 /// # Examples
 /// ```
@@ -44,7 +45,7 @@ impl DetachedLock {
         &self.key
     }
 
-    /// Who holds it.
+    /// Under which token the nodes keep it, until it is taken up.
     #[must_use]
     pub const fn token(&self) -> &OwnerToken {
         &self.token
@@ -116,6 +117,25 @@ mod tests {
         for text in ["", "order:7", &format!("{token} order:7"), &format!("{token} -1 order:7"), "token 30 order:7"] {
             let error = text.parse::<DetachedLock>().unwrap_err();
             assert_eq!(error.to_string(), "this is not the text of a detached lock");
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_writes_and_reads_the_text() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        for key in ["order:7", "", "with a space", "\"quoted\"\n\u{1F512}"] {
+            let detached = DetachedLock::new(key.into(), token, Duration::from_secs(30));
+            let json = serde_json::to_string(&detached).unwrap();
+            assert_eq!(json, serde_json::to_string(&detached.to_string()).unwrap());
+            assert_eq!(serde_json::from_str::<DetachedLock>(&json).unwrap(), detached);
+            // Nothing to borrow from.
+            let value = serde_json::to_value(&detached).unwrap();
+            assert_eq!(serde_json::from_value::<DetachedLock>(value).unwrap(), detached);
+            assert_eq!(serde_json::from_reader::<_, DetachedLock>(json.as_bytes()).unwrap(), detached);
+        }
+        for wrong in ["7", "null", "{}", r#""order:7""#] {
+            serde_json::from_str::<DetachedLock>(wrong).unwrap_err();
         }
     }
 }

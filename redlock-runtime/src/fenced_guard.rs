@@ -1,5 +1,6 @@
 //! A held lock with its fencing token.
 
+use crate::detached::DetachedLock;
 use crate::fencing_token::FencingToken;
 use crate::guard::LockGuard;
 use crate::local_queue::Seat;
@@ -39,8 +40,14 @@ impl FencedGuard {
         self.token
     }
 
-    /// The guard without the token, for what takes it by value, as [`LockGuard::detach`] does. Whoever goes on with a
-    /// detached lock goes on with its token, too: send it along.
+    /// Leaves the lock at the nodes for another worker, as [`LockGuard::detach`] does. Whoever takes it up with
+    /// [`LockManager::attach_fenced`](crate::LockManager::attach_fenced) gets a larger token.
+    #[must_use = "without it, nobody can take the lock up or give it back"]
+    pub fn detach(self) -> DetachedLock {
+        self.guard.detach()
+    }
+
+    /// The guard without the token, for what takes it by value.
     pub fn into_guard(self) -> LockGuard {
         self.guard
     }

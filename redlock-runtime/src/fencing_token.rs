@@ -127,4 +127,18 @@ mod tests {
             assert_eq!(error.to_string(), "this is not the text of a fencing token", "{wrong}");
         }
     }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_writes_and_reads_the_number() {
+        let last = FencingToken::new(FencingToken::NUMBERS.end - 1, u16::MAX);
+        for token in [FencingToken::new(1, 0), FencingToken::new(7, 3), last] {
+            let json = serde_json::to_string(&token).unwrap();
+            assert_eq!(json, token.to_string());
+            assert_eq!(serde_json::from_str::<FencingToken>(&json).unwrap(), token);
+        }
+        for wrong in ["-1", "1.5", "null", r#""458755""#, "18446744073709551616"] {
+            serde_json::from_str::<FencingToken>(wrong).unwrap_err();
+        }
+    }
 }

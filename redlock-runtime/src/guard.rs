@@ -168,15 +168,13 @@ impl LockGuard {
     }
 
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
-    /// [`LockManager::attach`](crate::LockManager::attach).
+    /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///
     /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A guard that was released before has
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        let detached = DetachedLock::new(self.key().clone(), *self.token(), self.ttl());
-        self.seat.abandon();
-        detached
+        DetachedLock::new(self.key().clone(), self.seat.abandon(), self.ttl())
     }
 
     /// Whether a body may go on: the lock is held, or the body itself has given it back.

@@ -1,6 +1,6 @@
 //! Tokens that hold a lock although no call of this process has it.
 //!
-//! A lock that must stay taken for a while, or that another process goes on with: a wake-up about its token is no sign of
+//! A lock that must stay taken for a while, or that was left for another worker: a wake-up about its token is no sign of
 //! something that was left behind.
 
 use crate::clock::Instant;
@@ -29,7 +29,9 @@ impl Parked {
             tokens.until.retain(|_, until| now < *until);
             tokens.sweep_at = tokens.until.len() * 2;
         }
-        tokens.until.insert(token, until);
+        // Whatever it was parked for before still stands.
+        let known = tokens.until.entry(token).or_insert(until);
+        *known = until.max(*known);
     }
 
     pub(crate) fn is_parked(&self, token: &OwnerToken, now: Instant) -> bool {
@@ -39,5 +41,25 @@ impl Parked {
     fn tokens(&self) -> MutexGuard<'_, Tokens> {
         // No code that can panic runs under this mutex.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::ManagerId;
+    use crate::token_clock::TokenTime;
+    use std::time::Duration;
+
+    #[test]
+    fn a_token_stays_parked_for_the_longest_of_its_reasons() {
+        let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        let parked = Parked::default();
+        parked.park(token, at(60), at(0));
+        parked.park(token, at(5), at(0));
+        assert!(parked.is_parked(&token, at(59)) && !parked.is_parked(&token, at(60)));
+        parked.park(token, at(90), at(60));
+        assert!(parked.is_parked(&token, at(89)));
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Rule {
     HolderHearsOfEveryCall,
     /// An extension never creates the lock: somebody else may have held it in between.
     ExtensionNeverCreates,
+    /// Whoever adopts a lock takes the place of the token that it was left with: with that one, others could go on as well.
+    AdopterReplaces,
     /// Only the owner gives a lock back.
     ReleaseChecksTheOwner,
     /// A claim is a vote: nobody knows when its expiry was set.

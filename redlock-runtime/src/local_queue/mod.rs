@@ -8,7 +8,7 @@ mod seat;
 mod tests;
 mod ticket;
 
-pub(crate) use self::seat::{Seat, TakenOver};
+pub(crate) use self::seat::Seat;
 use self::ticket::Waiter;
 pub(crate) use self::ticket::{Ended, Ticket};
 use crate::clock::Instant;

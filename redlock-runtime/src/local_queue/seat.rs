@@ -2,6 +2,7 @@
 
 use super::ticket::Waiter;
 use crate::ownership::{Leaving, Ownership};
+use crate::token::OwnerToken;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,13 +64,16 @@ impl Seat {
         leaving
     }
 
-    /// Leaves the lock with the nodes, for whoever has its token.
-    pub(crate) fn abandon(&self) {
+    /// Leaves the lock with the nodes, and returns the token that they have it under: one that they do not know when there
+    /// is no lock to leave.
+    pub(crate) fn abandon(&self) -> OwnerToken {
         // What was given back before may be another call's by now.
-        if !self.is_vacated() {
-            self.ownership.detach();
-            self.vacate(|_| {});
+        if self.is_vacated() {
+            return self.ownership.unused_token();
         }
+        self.ownership.detach();
+        self.vacate(|_| {});
+        *self.ownership.token()
     }
 
     fn vacate(&self, mut give_back: impl FnMut(&Ownership)) {

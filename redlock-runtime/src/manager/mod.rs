@@ -1,13 +1,13 @@
 //! The lock manager: what users hold.
 
 mod builder;
+mod detached;
 mod fenced;
 pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
-use crate::acquire::{acquire, attach};
+use crate::acquire::acquire;
 use crate::check::CheckReport;
-use crate::detached::DetachedLock;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::from_lock_error::FromLockError;
 use crate::guard::LockGuard;
@@ -133,28 +133,6 @@ impl LockManager {
     /// As for [`acquire`](Self::acquire).
     pub async fn try_acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
         self.acquire(request.into().wait(Wait::None)).await
-    }
-
-    /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Its lease starts anew and is renewed, without
-    /// the limits that it had there.
-    ///
-    /// A text must be taken up once: two workers that do so both hold the lock, because to the nodes they are one. Where
-    /// jobs may be delivered twice, let the job have a lock of its own. Both managers need the same namespace.
-    ///
-    /// # Errors
-    /// The lock is given back in every case: whoever could not take it up starts anew.
-    /// [`LockError::Lost`] when the lock is not held for that worker any more, [`LockError::NoQuorum`] when too few nodes
-    /// answered, [`LockError::Contended`] when another call of this process has the key, [`LockError::Configuration`] when
-    /// the `ttl` is too short for this manager, [`LockError::Closed`] after
-    /// [`shutdown`](Self::shutdown).
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime with time enabled.
-    ///
-    /// # Cancel safety
-    /// Dropped at any point, the lock is given back.
-    pub async fn attach(&self, detached: DetachedLock) -> Result<LockGuard, LockError> {
-        attach(&self.core, detached).await.map(LockGuard::new)
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
-    /// What a `SetNx`, `Acquire` or `Extend` also does when the token owns the lock after it.
+    /// What a `SetNx`, `Acquire`, `Extend` or `Adopt` also does when the token owns the lock after it.
     pub(crate) fence: Option<Fence>,
     /// Shared by all commands of one acquisition, to all nodes.
     pub(crate) subject: Arc<Subject>,
@@ -49,10 +49,22 @@ pub(crate) enum Verb {
     Acquire { ttl: Duration, claim: Duration },
     /// Start the lease anew if the token owns the lock; never creates it.
     Extend { ttl: Duration },
+    /// Take the place of `from`, which the lock was left with, and start the lease anew; never creates it. Where the token
+    /// owns the lock already, it is an `Extend`: it may be sent again, and instead of one.
+    ///
+    /// Who releases the token must have dropped the answer to this, as for `Acquire`.
+    Adopt { ttl: Duration, from: OwnerToken },
     /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
     Yield { claim: Duration },
     /// Leave the queue, and pass the lock on if the token owns it.
     Release { claim: Duration },
+}
+
+impl Verb {
+    /// Whether it starts the lease of an owner anew.
+    pub(crate) const fn is_extension(self) -> bool {
+        matches!(self, Self::Extend { .. } | Self::Adopt { .. })
+    }
 }
 
 /// What happens to the fencing counter of a lock.
@@ -74,7 +86,7 @@ pub(crate) enum Reply {
     Held,
     /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
     Queued { left: Option<Duration>, rank: u32 },
-    /// `Extend`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
+    /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
     Extended { waiters: u32, number: Option<u64> },
     /// `Yield`: nobody who waits comes first, and the lock stays ours; its expiry is what it was.
     Kept,
@@ -82,7 +94,7 @@ pub(crate) enum Reply {
     Yielded { left: Option<Duration> },
     /// `Release`: given back.
     Released,
-    /// `Extend`, `Yield`, `Release`: the token does not own the lock.
+    /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock.
     NotOwner,
 }
 

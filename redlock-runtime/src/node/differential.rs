@@ -56,11 +56,11 @@ enum Step {
 
 impl Step {
     /// `latest`: the key and the token of the step before, which often are those of the next one.
-    fn random(random: &mut Rng, latest: &mut (usize, usize)) -> Self {
+    fn random(random: &mut Rng, tokens: &[OwnerToken], latest: &mut (usize, usize)) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
-        let verb = match random.u32(0..34) {
+        let verb = match random.u32(0..38) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim },
             14..=17 => Verb::Extend { ttl },
@@ -69,6 +69,7 @@ impl Step {
             28..=30 => return Self::Pass(WHILE),
             31 => return Self::Pass(HOUR * random.u32(1..4)),
             32 => return Self::Pass(AGES),
+            33..=36 => Verb::Adopt { ttl, from: tokens[random.usize(0..TOKENS)] },
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         if random.bool() {
@@ -192,6 +193,7 @@ impl Pair {
 
     async fn ask(&mut self, verb: Verb, fence: Option<Fence>, key: usize, token: usize) {
         let subject = Subject { key: KEYS[key].into(), token: self.tokens[token] };
+        let owner = self.memory.state.owner(KEYS[key], self.memory.clock.now());
         let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
@@ -200,6 +202,7 @@ impl Pair {
         let published = std::mem::take(&mut self.memory.published);
         assert_eq!(published, self.redis.published(), "memory left, Redis right");
         self.seen.insert(kind(answer));
+        self.seen.extend(adoption(verb, self.tokens[token], owner));
         self.seen.extend(fence.and_then(|_| numbering(answer)));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
@@ -230,7 +233,7 @@ impl Pair {
         self.tokens = tokens.take(TOKENS).collect();
         let mut latest = (0, 0);
         for step in 0..STEPS {
-            let next = Step::random(&mut random, &mut latest);
+            let next = Step::random(&mut random, &self.tokens, &mut latest);
             println!("{SEED}={seed}, step {step}: {next:?}");
             match next {
                 Step::Pass(time) => self.pass(time).await,
@@ -287,6 +290,18 @@ fn kind(reply: Reply) -> &'static str {
     }
 }
 
+/// What an adoption finds.
+fn adoption(verb: Verb, token: OwnerToken, owner: Option<OwnerToken>) -> Option<&'static str> {
+    let Verb::Adopt { from, .. } = verb else { return None };
+    let found = match owner {
+        Some(owner) if owner == token => "it was adopted before",
+        Some(owner) if owner == from => "it is adopted",
+        Some(_) => "another has it",
+        None => "nobody has it",
+    };
+    Some(found)
+}
+
 /// What became of the number that a fenced command asked for.
 const fn numbering(reply: Reply) -> Option<&'static str> {
     match reply {
@@ -296,8 +311,8 @@ const fn numbering(reply: Reply) -> Option<&'static str> {
     }
 }
 
-/// Every kind, both kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 15;
+/// Every kind, what an adoption finds, both kinds of wake-ups, and both ends of a fenced command.
+const KINDS: usize = 19;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

@@ -35,7 +35,8 @@ impl Ownership {
 
     /// Sends whatever the nodes should be asked next.
     pub(super) fn ask_what_is_wanted(&self, standing: &mut Standing, now: Instant) -> bool {
-        self.leave_tainted(standing, now);
+        // What a tainted node may still hold is of no use to the token, and others wait for it.
+        self.leave_where(standing, now, |node| node.is_tainted);
         let (mut has_asked, fence) = (false, standing.numbers.fence());
         standing.numbers.begin_round();
         for index in 0..self.core.nodes.len() {
@@ -50,11 +51,11 @@ impl Ownership {
         has_asked
     }
 
-    /// Gives back what a tainted node may still hold for the token: it is of no use to it, and others wait for it.
-    fn leave_tainted(&self, standing: &mut Standing, now: Instant) {
+    /// Gives back what the nodes may have of the token that are `unwanted`.
+    pub(super) fn leave_where(&self, standing: &mut Standing, now: Instant, unwanted: impl Fn(&NodeStanding) -> bool) {
         let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
         for (index, node) in standing.nodes.iter_mut().enumerate() {
-            if node.is_tainted && node.may_know() {
+            if unwanted(node) && node.may_know() {
                 node.forget();
                 let verb = Verb::Release { claim: self.terms.claim() };
                 let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };

@@ -9,7 +9,6 @@ use super::numbers::{Decision, Drawn};
 use super::standing::{Phase, Standing};
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::fencing_token::FencingToken;
-use crate::node::Verb;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -80,12 +79,12 @@ impl Ownership {
     /// Asks every node at once, and waits until a quorum has given a number or cannot any more.
     async fn round(&self) -> Decision {
         let now = self.core.clock.now();
-        let fence = {
+        {
             let mut standing = self.standing();
             standing.numbers.start_anew();
-            standing.numbers.fence()
-        };
-        self.ask_all(Verb::Extend { ttl: self.ttl() }, fence, now);
+            let (verb, fence) = (standing.extension(), standing.numbers.fence());
+            self.ask_all_of(&mut standing, verb, fence, now);
+        }
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();
             standing.poll(cx, self.core.clock);

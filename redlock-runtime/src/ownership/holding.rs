@@ -1,13 +1,14 @@
 //! A lock that is held: renewals, and the end of it.
 
 use super::Ownership;
+use super::node::Vote;
 use super::standing::{Phase, Standing};
 use crate::clock::Instant;
 use crate::error::LockError;
 use crate::lease;
 use crate::loss::LossCause;
-use crate::node::Verb;
 use crate::options::HoldTerms;
+use crate::token::OwnerToken;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -28,12 +29,19 @@ impl Ownership {
         self.standing().tenure.begin(terms, now);
     }
 
-    /// Leaves the lock with the nodes, for whoever has its token: until its ttl is over, or for as long as that one renews
-    /// it. Nobody tells us when that ends.
+    /// Leaves the lock with the nodes that have it, for whoever puts another token in the place of this one. Elsewhere the
+    /// token leaves the queue, and is given back should it still arrive.
+    ///
+    /// Whoever waits for the lock until then is announced here, which must not release it. The nodes have the token for one
+    /// ttl from here, or two: an extension may still be on its way, and be executed when the first one is nearly over.
     pub(crate) fn detach(&self) {
-        let now = self.core.clock.now();
-        self.core.parked.park(*self.token(), now.after(lease::MAX_TTL), now);
-        self.standing().phase = Phase::Left;
+        let (now, longest) = (self.core.clock.now(), 2 * self.ttl());
+        let gone_by = now.after(longest + lease::drift(longest, self.terms.drift_factor));
+        self.core.parked.park(*self.token(), gone_by, now);
+        let mut standing = self.standing();
+        standing.settle(self.core.clock);
+        standing.phase = Phase::Left;
+        self.leave_where(&mut standing, now, |node| node.vote != Vote::Granted);
     }
 
     /// Ends a lock whose lease has run out, for good: an answer that is still to come could otherwise make it good again,
@@ -68,9 +76,10 @@ impl Ownership {
             standing.tenure.renewed(now);
             standing.numbers.begin_round();
             for index in 0..self.core.nodes.len() {
-                if standing.nodes.get(index).is_some_and(super::node::NodeStanding::is_renewable) {
+                if standing.is_renewable(index) {
+                    let verb = standing.extension();
                     // Without a number: that of the token stays what it is.
-                    self.ask(&mut standing, index, Verb::Extend { ttl: self.ttl() }, None, now);
+                    self.ask(&mut standing, index, verb, None, now);
                 }
             }
         }
@@ -118,13 +127,18 @@ impl Ownership {
         LockError::Lost { key: self.key().clone(), held_for, cause: LossCause::Released }
     }
 
-    /// Takes up a lock that another call has left at the nodes with this token.
+    /// Takes up a lock that another call has left at the nodes with the token `from`, together with the number that is
+    /// wanted.
     ///
     /// # Errors
     /// As [`extend`](Self::extend).
-    pub(crate) async fn attach(&self) -> Result<(), LockError> {
-        self.standing().is_taken_up = true;
-        self.extend().await?;
+    pub(crate) async fn adopt(&self, from: OwnerToken) -> Result<(), LockError> {
+        let fence = {
+            let mut standing = self.standing();
+            standing.adopts = Some(from);
+            standing.numbers.fence()
+        };
+        self.extend_all(fence).await?;
         self.standing().hold(self.core.clock.now());
         Ok(())
     }

@@ -24,7 +24,7 @@ use crate::clock::Instant;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::key::LockKey;
 use crate::local_queue::LocalQueue;
-use crate::node::{Notice, Subject, Verb};
+use crate::node::{Fence, Notice, Subject, Verb};
 use crate::quorum::Verdict;
 use crate::reclaim::Reclaim;
 use crate::rules::Rule;
@@ -83,6 +83,11 @@ impl Ownership {
 
     pub(crate) const fn node_timeout(&self) -> Duration {
         self.terms.node_timeout
+    }
+
+    /// A token that no node has ever seen.
+    pub(crate) fn unused_token(&self) -> OwnerToken {
+        self.core.new_token()
     }
 
     /// The next token of this process for the same key.
@@ -204,6 +209,11 @@ impl Ownership {
     /// [`LockError::Lost`] when too many nodes say that the lock is not ours, [`LockError::NoQuorum`] when too few
     /// answer in time. Neither takes away what was proven before.
     pub(crate) async fn extend(&self) -> Result<(), LockError> {
+        // Without a number: that of the token stays what it is.
+        self.extend_all(None).await
+    }
+
+    async fn extend_all(&self, fence: Option<Fence>) -> Result<(), LockError> {
         let _turn = self.extending.lock().await;
         let now = self.core.clock.now();
         let wanted = self.terms.provable(now);
@@ -212,7 +222,8 @@ impl Ownership {
             if standing.has_ended(now) {
                 return Err(self.lost_by(&standing));
             }
-            self.ask_all_of(&mut standing, Verb::Extend { ttl: self.ttl() }, None, now);
+            let verb = standing.extension();
+            self.ask_all_of(&mut standing, verb, fence, now);
         }
         let answers = poll_fn(|cx| {
             let mut standing = self.standing();

@@ -17,7 +17,7 @@ impl Trace {
     pub(super) const fn of(verb: Verb) -> Self {
         match verb {
             Verb::Acquire { .. } | Verb::Yield { .. } => Self::Queue,
-            Verb::SetNx { .. } | Verb::Extend { .. } | Verb::Release { .. } => Self::Key,
+            Verb::SetNx { .. } | Verb::Extend { .. } | Verb::Adopt { .. } | Verb::Release { .. } => Self::Key,
         }
     }
 }

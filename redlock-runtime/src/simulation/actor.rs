@@ -1,5 +1,6 @@
 //! Runs what the programs do, through the interface that programs have.
 
+use super::jobs::{Job, Jobs};
 use super::network::Network;
 use super::observer::Observer;
 use super::telling::client_name;
@@ -31,6 +32,7 @@ pub(super) fn key(index: usize) -> LockKey {
 pub(super) struct Actor {
     pub(super) network: Arc<Network>,
     pub(super) observer: Arc<Observer>,
+    pub(super) jobs: Arc<Jobs>,
     pub(super) manager: LockManager,
     pub(super) client: usize,
 }
@@ -42,6 +44,10 @@ impl Actor {
             let calls = async {
                 for call in &work.calls {
                     self.call(call).await;
+                }
+                if !work.shift.is_zero() {
+                    // What is under way when it ends is dropped.
+                    let _ = timeout(work.shift, self.take_up_jobs()).await;
                 }
             };
             match work.aborted_after {
@@ -55,7 +61,28 @@ impl Actor {
 
     async fn call(&self, call: &Call) {
         sleep(call.pause).await;
-        let Some(guard) = self.acquire(call).await else { return };
+        let request = LockRequest::new(key(call.key)).ttl(call.ttl).renew(call.renews);
+        let acquire = async {
+            match call.wait {
+                Wait::None => self.manager.try_acquire(request).await,
+                wait => self.manager.acquire(request.wait(wait)).await,
+            }
+        };
+        if let Some(guard) = self.obtained(call, acquire).await {
+            self.work(call, guard).await;
+        }
+    }
+
+    async fn take_up_jobs(&self) {
+        loop {
+            let Job { call, detached } = self.jobs.next().await;
+            if let Some(guard) = self.obtained(&call, self.manager.attach(detached)).await {
+                self.work(&call, guard).await;
+            }
+        }
+    }
+
+    async fn work(&self, call: &Call, guard: LockGuard) {
         let guard = Arc::new(guard);
         let entered = self.observer.entered(self.client, call, &guard);
         if call.is_held {
@@ -71,18 +98,21 @@ impl Actor {
             // A lease that ran out is no error of the run.
             End::Release => guard.release().await.unwrap_or_default(),
             End::Panic => resume_unwind(Box::new(Planned)),
+            End::Detach { copies } => {
+                let (call, detached) = (Call { wait: Wait::None, end: End::Release, ..call.clone() }, guard.detach());
+                self.observer.detached(*detached.token());
+                self.jobs.put(Job { call, detached }, copies);
+            }
         }
     }
 
-    async fn acquire(&self, call: &Call) -> Option<LockGuard> {
+    /// The lock that `acquire` gets, if it does so in time.
+    async fn obtained(
+        &self,
+        call: &Call,
+        acquire: impl Future<Output = Result<LockGuard, LockError>>,
+    ) -> Option<LockGuard> {
         let waits = self.observer.waits(self.client, call);
-        let request = LockRequest::new(key(call.key)).ttl(call.ttl).renew(call.renews);
-        let acquire = async {
-            match call.wait {
-                Wait::None => self.manager.try_acquire(request).await,
-                wait => self.manager.acquire(request.wait(wait)).await,
-            }
-        };
         let outcome = match call.patience {
             None => Some(acquire.await),
             Some(patience) => timeout(patience, acquire).await.ok(),

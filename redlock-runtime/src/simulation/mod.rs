@@ -6,6 +6,7 @@
 mod actor;
 mod agenda;
 mod faults;
+mod jobs;
 mod link;
 mod mutations;
 mod network;

@@ -21,13 +21,14 @@ const CONTROLS: u64 = 4000;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 17] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion]),
     (Rule::QueuesExpire, crowd_with_crashes, &[Promise::Clean]),
     (Rule::HolderHearsOfEveryCall, families_with_cuts, &[Promise::Fairness]),
     (Rule::ExtensionNeverCreates, cut_extensions, &[Promise::Exclusion, Promise::Clean]),
+    (Rule::AdopterReplaces, double_delivery, &[Promise::Exclusion]),
     (Rule::ReleaseChecksTheOwner, cuts, &[Promise::Exclusion]),
     (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion]),
     (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion]),
@@ -83,6 +84,12 @@ fn cut_extensions() -> Profile {
 fn cut_acquisitions() -> Profile {
     let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Acquire { .. })), ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, cancels: 50, ttls: vec![20_000], ..slow_crowd() }
+}
+
+/// Locks are left to others, and some of them to several.
+fn double_delivery() -> Profile {
+    let faults = Faults { cuts: 8, until: 600, ..Faults::NONE };
+    Profile { nodes: vec![1, 3, 5], faults, detaches: 60, ..crowd() }
 }
 
 fn slow_crowd() -> Profile {

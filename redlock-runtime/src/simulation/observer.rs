@@ -108,6 +108,12 @@ impl Observer {
         })
     }
 
+    /// The nodes keep the lock under `token`, for nobody yet.
+    pub(super) fn detached(&self, token: OwnerToken) {
+        self.network.trace.line(|trace| format!("{} is detached", trace.name(token)));
+        self.records().detached.push(token);
+    }
+
     pub(super) fn entered_by_foreigner(&self, key: usize, token: OwnerToken, until: Instant) -> Recorded<'_> {
         let proof = Proof::Foreign { until };
         self.entered_as(Holder { id: 0, client: None, key, token, proof, stops_within: None, lapsed_at: None })
@@ -228,11 +234,11 @@ impl Observer {
         let waits =
             |waiter: &&Waiter| waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client);
         let clients: Vec<_> = records.waiters.iter().filter(waits).map(|waiter| waiter.client).collect();
-        let mut holders = records.holders.iter().filter(|holder| holder.key == index);
+        let holders = records.holders.iter().filter(|holder| holder.key == index);
         if clients.is_empty() || holders.clone().any(|holder| holder.is_valid(now)) {
             return false;
         }
-        let kept: Vec<_> = holders.by_ref().map(|holder| holder.token).collect();
+        let kept: Vec<_> = holders.map(|holder| holder.token).chain(records.detached.iter().copied()).collect();
         self.network.can_serve(&key(index), &clients, &kept)
     }
 
@@ -243,6 +249,9 @@ impl Observer {
         let mut haunted = Vec::new();
         for index in 0..2 {
             for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
+                if self.records().detached.contains(&token) {
+                    continue;
+                }
                 if is_ghost {
                     haunted.push(index);
                     continue;

@@ -28,6 +28,8 @@ pub(super) struct Profile {
     /// How many calls have their lease renewed.
     pub(super) renewals: u8,
     pub(super) foreign: u8,
+    /// How many calls leave their lock to others.
+    pub(super) detaches: u8,
     pub(super) faults: Faults,
     /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
     /// allows for is one part in a hundred.
@@ -46,7 +48,12 @@ impl Profile {
     /// the plain `SET` of a newcomer as well.
     pub(super) fn is_calm(&self) -> bool {
         let is_in_time = self.ttls.iter().all(|ttl| self.bodies.end() * 2 < *ttl);
-        self.faults.are_none() && self.foreign == 0 && self.cancels == 0 && self.aborts == 0 && is_in_time
+        self.faults.are_none()
+            && self.foreign == 0
+            && self.cancels == 0
+            && self.aborts == 0
+            && self.detaches == 0
+            && is_in_time
     }
 
     /// Healthy servers, short ways, everybody waits for a second at least.
@@ -69,6 +76,7 @@ impl Profile {
             extends: 0,
             renewals: 0,
             foreign: 0,
+            detaches: 0,
             faults: Faults::NONE,
             drift_ppm: 0,
             skew: 0,
@@ -97,6 +105,7 @@ impl Profile {
         let is_slow = random.u8(0..4) == 0;
         // Long bodies on short leases now and then: those that are renewed outlive them, and the others are stopped.
         let (renewals, longest_body) = if random.u8(0..4) == 0 { (50, 1500) } else { (20, 150) };
+        let detaches = if random.u8(0..4) == 0 { random.u8(1..=60) } else { 0 };
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         Self {
             clients: 2..=5,
@@ -118,6 +127,7 @@ impl Profile {
             extends,
             renewals,
             foreign,
+            detaches,
             faults,
             drift_ppm: 4500,
             skew: 10_000,

@@ -47,6 +47,8 @@ pub(super) struct Records {
     pub(super) longest_idle: Duration,
     /// One may serve several calls of its process.
     pub(super) served_tokens: Vec<OwnerToken>,
+    /// They stand at the nodes until somebody takes their place, or their ttl is over.
+    pub(super) detached: Vec<OwnerToken>,
 }
 
 pub(super) struct Holder {

@@ -1,6 +1,7 @@
 //! One run: everything that a seed decides, from the first connection to the last release.
 
 use super::actor::{Actor, Planned, act, key};
+use super::jobs::Jobs;
 use super::network::{Network, Step};
 use super::observer::Observer;
 use super::profile::Profile;
@@ -88,11 +89,11 @@ impl Run {
 
     /// Starts the tasks of all programs.
     fn start(&mut self, profile: &Profile, random: &mut Rng) {
-        let keys = random.usize(profile.keys.clone());
+        let (keys, jobs) = (random.usize(profile.keys.clone()), Arc::new(Jobs::default()));
         for (client, manager) in self.managers.iter().enumerate() {
             for _ in 0..random.usize(profile.tasks.clone()) {
                 let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
-                let actor = Actor { network, observer, manager: manager.clone(), client };
+                let actor = Actor { network, observer, jobs: Arc::clone(&jobs), manager: manager.clone(), client };
                 self.tasks.push((client, tokio::spawn(actor.run(Work::draw(random, profile, keys)))));
             }
         }

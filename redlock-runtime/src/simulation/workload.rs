@@ -30,12 +30,18 @@ pub(super) enum End {
     Drop,
     Release,
     Panic,
+    /// It is left for whoever gets one of so many copies of its text.
+    Detach {
+        copies: usize,
+    },
 }
 
 /// What one task of one manager does.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) calls: Vec<Call>,
+    /// For how long it takes up locks that others have left, after its calls.
+    pub(super) shift: Duration,
     /// The task is dropped at this time, wherever it is.
     pub(super) aborted_after: Option<Duration>,
 }
@@ -85,7 +91,10 @@ impl Sometimes {
             (false, true) => End::Release,
             (false, false) => End::Drop,
         };
-        Self { cancels: percent(profile.cancels), holds: percent(70), extends: percent(profile.extends), end }
+        let detaches = profile.detaches > 0 && percent(profile.detaches);
+        let drawn =
+            Self { cancels: percent(profile.cancels), holds: percent(70), extends: percent(profile.extends), end };
+        if detaches { Self { end: End::Detach { copies: random.usize(1..=3) }, ..drawn } } else { drawn }
     }
 }
 
@@ -93,7 +102,9 @@ impl Work {
     pub(super) fn draw(random: &mut Rng, profile: &Profile, keys: usize) -> Self {
         let calls = (0..random.u32(profile.calls.clone())).map(|_| Call::draw(random, profile, keys)).collect();
         let is_aborted = random.u8(0..100) < profile.aborts;
-        Self { calls, aborted_after: is_aborted.then(|| Duration::from_millis(random.u64(0..2000))) }
+        let shift = if profile.detaches > 0 { random.u64(0..1000) } else { 0 };
+        let shift = Duration::from_millis(shift);
+        Self { calls, shift, aborted_after: is_aborted.then(|| Duration::from_millis(random.u64(0..2000))) }
     }
 }
 

@@ -11,6 +11,8 @@
 //! - when nothing is on its way, nobody waits for a lock that nobody holds. Without timers in the scenario this must be
 //!   so at once; with them, after some safety polls and with no other key expiring than those of crashed clients;
 //! - when nothing can happen any more, every node is empty: what a released token has left is healed or expires;
+//! - a lock that its holder has detached is adopted by one token at most, while a renewal of the old one is still on its
+//!   way; nodes that an adopter did not reach are regained, and all of them are empty in the end;
 //! - at any single node, and so for any number of them ([`lock::Scenario::lone_node`]): a lease that counts belongs to
 //!   the owner of the node, whatever the clients send. As two quorums share a node, this alone excludes two holders.
 //!

@@ -37,8 +37,17 @@ pub fn of_the_tests() -> Vec<Run> {
             "one node, any expiries, a cut",
             Scenario { expiries: UNBOUNDED, polls: UNBOUNDED, cuts: 1, ..Scenario::new(1, 3) },
         ),
+        run("a detached lock, two adopters and a waiter", Scenario { give_up: true, ..detached(3, 4) }),
+        run("a detached lock, two adopters, a cut", Scenario { cuts: 1, ..detached(3, 3) }),
+        run("a detached lock, two adopters, any expiries", Scenario { expiries: UNBOUNDED, ..detached(3, 3) }),
+        run("any node, a detached lock", Scenario { adopters: 2, ..Scenario::lone_node(3, 2) }),
         run("any node, a cut", Scenario { cuts: 1, ..Scenario::lone_node(2, 2) }),
     ]
+}
+
+/// A lock that was detached, and two tokens that adopt it at the same time.
+fn detached(nodes: usize, tokens: usize) -> Scenario {
+    Scenario { adopters: 2, ..Scenario::new(nodes, tokens) }
 }
 
 /// What `tests/run.sh --long` searches as well: three tokens with `YIELD` and `EXTEND`.
@@ -68,6 +77,7 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
         (Rule::TaintOnCutYield, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
         (Rule::OwnerCheckInRelease, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
         (Rule::TokensNeverReused, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::AdopterReplaces, detached(3, 3), "hold the lock at once"),
         (Rule::LeaseFromSending, timers(pair()), "hold the lock at once"),
         (Rule::CallersTtlInHand, crash(Scenario::lone_node(2, 1)), "does not own"),
         (Rule::ReleasesKept, one_node(), "nothing is on its way"),

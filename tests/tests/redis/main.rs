@@ -12,6 +12,8 @@ mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
+mod detached;
+mod detached_twice;
 mod ended;
 mod exclusion;
 mod exit_paths;

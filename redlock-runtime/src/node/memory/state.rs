@@ -56,6 +56,7 @@ impl State {
         self.expire(command.key(), now);
         let Subject { key, token } = &*command.subject;
         let mut execution = Execution { state: self, now, key, token: *token, publish };
+        execution.adopt(command.verb);
         let seen = execution.seen(command.verb);
         let reply = execution.run(command.verb);
         (execution.fenced(reply, command.fence), seen)
@@ -94,7 +95,7 @@ impl Execution<'_> {
         match verb {
             Verb::SetNx { ttl } => self.set_nx(ttl),
             Verb::Acquire { ttl, claim } => self.acquire(ttl, claim),
-            Verb::Extend { ttl } => self.extend(ttl),
+            Verb::Extend { ttl } | Verb::Adopt { ttl, .. } => self.extend(ttl),
             Verb::Yield { claim } => self.yield_(claim),
             Verb::Release { claim } => self.release(claim),
         }
@@ -134,6 +135,19 @@ impl Execution<'_> {
                     Some(next) if next == self.token => Reply::Granted { smaller: false, number: None },
                     _ => self.queued(),
                 }
+            }
+        }
+    }
+
+    /// What an adoption does before it is an extension.
+    fn adopt(&mut self, verb: Verb) {
+        if let Verb::Adopt { ttl, from } = verb
+            && self.owner() == Some(from)
+        {
+            if self.applies(Rule::AdopterReplaces) {
+                self.own(self.token, ttl);
+            } else {
+                self.token = from;
             }
         }
     }
@@ -296,29 +310,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::token::ManagerId;
-
-    fn at(seconds: u64) -> Instant {
-        Instant::from_origin(Duration::from_secs(seconds))
-    }
-
-    fn command(verb: Verb, key: &str, counter: u16) -> Command {
-        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, counter));
-        Command { verb, fence: None, subject: Arc::new(Subject { key: key.into(), token }) }
-    }
-
-    #[test]
-    fn what_is_abandoned_does_not_pile_up() {
-        let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
-        let mut state = State::default();
-        for i in 0..5 * SWEEP_FROM as u64 {
-            for counter in 0..2 {
-                let acquire = command(Verb::Acquire { ttl, claim }, &i.to_string(), counter);
-                state.execute(at(i), &acquire, &mut |_, _| 0);
-            }
-        }
-        assert!(state.locks.len() + state.queues.len() <= SWEEP_FROM);
-    }
-}
+mod tests;

@@ -72,7 +72,7 @@ impl Link {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
         // Where nobody wants it, it is not worth a look at the clock.
-        let is_timed = self.abstains_until.is_some() || matches!(command.verb, Verb::Extend { .. });
+        let is_timed = self.abstains_until.is_some() || command.verb.is_extension();
         self.outbox.put(command, wire, is_timed.then(|| self.server.now()), recipient);
     }
 

@@ -138,7 +138,7 @@ impl Question {
     /// The release of a token may have been sent in between. What takes the lock behind it would do so for a token that
     /// nobody knows any more, and who has left does not wait for its answer.
     pub(super) fn is_worth_repeating(&self) -> bool {
-        let takes = matches!(self.command.verb, Verb::Acquire { .. } | Verb::SetNx { .. });
+        let takes = matches!(self.command.verb, Verb::Acquire { .. } | Verb::SetNx { .. } | Verb::Adopt { .. });
         let is_abandoned = takes && self.recipient.is_gone();
         !self.is_repeated && !is_abandoned
     }
@@ -153,9 +153,12 @@ mod tests {
     use std::sync::Arc;
     use std::task::Poll;
 
+    fn token() -> OwnerToken {
+        OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0))
+    }
+
     fn put(outbox: &Outbox, verb: Verb) -> Pending {
-        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
-        let subject = Arc::new(Subject { key: "order:7".into(), token });
+        let subject = Arc::new(Subject { key: "order:7".into(), token: token() });
         let (recipient, pending) = Recipient::task();
         outbox.put(Command { verb, fence: None, subject }, Cmd::new(), None, recipient);
         pending
@@ -186,10 +189,13 @@ mod tests {
     #[test]
     fn an_acquisition_that_nobody_waits_for_is_not_repeated() {
         let acquire = Verb::Acquire { ttl: CLAIM, claim: CLAIM };
+        let adopt = Verb::Adopt { ttl: CLAIM, from: token() };
         let table = [
             (acquire, false, true),
             (acquire, true, false),
             (Verb::SetNx { ttl: CLAIM }, true, false),
+            (adopt, false, true),
+            (adopt, true, false),
             (Verb::Release { claim: CLAIM }, true, true),
             (Verb::Extend { ttl: CLAIM }, true, true),
         ];

@@ -17,6 +17,7 @@ pub(super) struct Script {
 pub(super) struct Scripts {
     acquire: Script,
     extend: Script,
+    adopt: Script,
     hand_over: Script,
     release: Script,
     /// Those of fenced locks. They are others, so that locks without fencing pay nothing for it.
@@ -28,6 +29,7 @@ struct Fenced {
     set_nx: Script,
     acquire: Script,
     extend: Script,
+    adopt: Script,
 }
 
 /// The files of a script, one after the other: a script cannot include another.
@@ -51,16 +53,18 @@ macro_rules! fenced {
 // What happens when nobody waits comes first: to make the functions that it does not need takes longer than all of it.
 const ACQUIRE: &str = script!("names", "lock", "hand", "acquire");
 const EXTEND: &str = script!("names", "extend_alone", "lock", "extend");
+const ADOPT: &str = script!("names", "adopt", "extend_alone", "lock", "extend");
 const YIELD: &str = script!("names", "lock", "hand", "yield");
 const RELEASE: &str = script!("names", "release_alone", "lock", "hand", "release");
 const SET_NX_FENCED: &str = script!("names", "fence", "set_nx_fenced");
 const ACQUIRE_FENCED: &str = fenced!("lock", "hand", "acquire"; "acquire_fenced");
 const EXTEND_FENCED: &str = fenced!("lock", "extend"; "extend_fenced");
+const ADOPT_FENCED: &str = fenced!("adopt", "lock", "extend"; "extend_fenced");
 
 impl Scripts {
     /// In the order in which [`Scripts::loaded`] asks for the digests.
-    pub(super) const SOURCES: [&str; 7] =
-        [ACQUIRE, EXTEND, YIELD, RELEASE, SET_NX_FENCED, ACQUIRE_FENCED, EXTEND_FENCED];
+    pub(super) const SOURCES: [&str; 9] =
+        [ACQUIRE, EXTEND, ADOPT, YIELD, RELEASE, SET_NX_FENCED, ACQUIRE_FENCED, EXTEND_FENCED, ADOPT_FENCED];
 
     /// # Errors
     /// The first one of `digest`.
@@ -69,12 +73,14 @@ impl Scripts {
         Ok(Self {
             acquire: script(ACQUIRE)?,
             extend: script(EXTEND)?,
+            adopt: script(ADOPT)?,
             hand_over: script(YIELD)?,
             release: script(RELEASE)?,
             fenced: Fenced {
                 set_nx: script(SET_NX_FENCED)?,
                 acquire: script(ACQUIRE_FENCED)?,
                 extend: script(EXTEND_FENCED)?,
+                adopt: script(ADOPT_FENCED)?,
             },
         })
     }
@@ -88,6 +94,8 @@ impl Scripts {
             (Verb::Acquire { .. }, Some(_)) => &self.fenced.acquire,
             (Verb::Extend { .. }, None) => &self.extend,
             (Verb::Extend { .. }, Some(_)) => &self.fenced.extend,
+            (Verb::Adopt { .. }, None) => &self.adopt,
+            (Verb::Adopt { .. }, Some(_)) => &self.fenced.adopt,
             (Verb::Yield { .. }, _) => &self.hand_over,
             (Verb::Release { .. }, _) => &self.release,
         };
@@ -121,6 +129,7 @@ fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     match command.verb {
         Verb::Acquire { ttl, claim } => call.arg(millis(ttl)).arg(millis(claim)),
         Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
+        Verb::Adopt { ttl, from } => call.arg(millis(ttl)).arg(from.as_str()),
         Verb::Yield { claim } | Verb::Release { claim } => call.arg(millis(claim)),
     };
     match command.fence {

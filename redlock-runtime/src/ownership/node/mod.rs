@@ -83,7 +83,7 @@ impl NodeStanding {
     pub(super) fn awaits(&mut self, sent: InFlight, rules: Rules) {
         match sent.verb {
             Verb::Acquire { .. } => self.recheck_at = None,
-            Verb::Extend { .. } => self.extended_at = Some(sent.sent),
+            Verb::Extend { .. } | Verb::Adopt { .. } => self.extended_at = Some(sent.sent),
             Verb::Yield { .. } => self.yields(rules),
             Verb::SetNx { .. } | Verb::Release { .. } => {}
         }
@@ -175,9 +175,12 @@ impl NodeStanding {
     }
 
     /// Whether an extension can make the node's lease longer. One at a time: a silent node owes no more than that.
-    pub(super) fn is_renewable(&self) -> bool {
-        let is_extending = self.in_flight.any(|sent| matches!(sent.verb, Verb::Extend { .. }));
-        self.vote != Vote::NotOurs && self.trace != Trace::None && !is_extending && self.is_open()
+    ///
+    /// One that `adopts` can do so also where nothing is known yet: the lock may have been left there.
+    pub(super) fn is_renewable(&self, adopts: bool) -> bool {
+        let is_extending = self.in_flight.any(|sent| sent.verb.is_extension());
+        let may_hold = adopts || self.trace != Trace::None;
+        self.vote != Vote::NotOurs && may_hold && !is_extending && self.is_open()
     }
 
     pub(super) fn wants_to_yield(&self) -> bool {

@@ -15,9 +15,11 @@ use super::watchers::Watchers;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
 use crate::lease;
+use crate::node::Verb;
 use crate::options::LocalBudget;
 use crate::quorum::{Quorum, Tally, Verdict};
 use crate::rules::{Rule, Rules};
+use crate::token::OwnerToken;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -29,8 +31,8 @@ pub(super) struct Standing {
     pub(super) phase: Phase,
     terms: Terms,
     pub(super) tenure: Tenure,
-    /// Another worker had the lock before with this token, and what it did with it is not known here.
-    pub(super) is_taken_up: bool,
+    /// The token that another worker has left the lock with, and whose place this one takes.
+    pub(super) adopts: Option<OwnerToken>,
     pub(super) numbers: Numbers,
     /// The latest moment until which the lock ever was provably ours.
     pub(super) proven_until: Option<Instant>,
@@ -96,7 +98,7 @@ impl Standing {
             phase: Phase::Claiming,
             terms,
             tenure: Tenure::new(terms.ttl, now),
-            is_taken_up: false,
+            adopts: None,
             numbers: Numbers::new(),
             proven_until: None,
             contended_since: None,
@@ -133,7 +135,7 @@ impl Standing {
         match self.phase {
             Phase::Waiting => true,
             Phase::Claiming | Phase::Forfeited | Phase::Left => false,
-            Phase::Holding if self.is_taken_up || self.valid_until().is_none_or(|end| end <= now) => false,
+            Phase::Holding if self.valid_until().is_none_or(|end| end <= now) => false,
             Phase::Holding => {
                 self.tenure.pass(now, self.contended_since, budget) || !self.terms.rules.apply(Rule::PassesAreLimited)
             }
@@ -231,6 +233,23 @@ impl Standing {
     /// How many nodes are enough.
     pub(super) const fn needed(&self) -> usize {
         self.terms.quorum.needed
+    }
+
+    /// The command that starts the leases anew.
+    ///
+    /// A node that could not be asked when the lock was adopted may have it under the other token for a while yet: so the
+    /// adoption goes on for as long as the lock is held.
+    pub(super) const fn extension(&self) -> Verb {
+        let ttl = self.terms.ttl;
+        match self.adopts {
+            None => Verb::Extend { ttl },
+            Some(from) => Verb::Adopt { ttl, from },
+        }
+    }
+
+    /// Whether an extension can make the lease of node number `index` longer.
+    pub(super) fn is_renewable(&self, index: usize) -> bool {
+        self.nodes.get(index).is_some_and(|node| node.is_renewable(self.adopts.is_some()))
     }
 
     /// Waits for the answer to `verb`, sent to node number `index` at `now`.

@@ -37,11 +37,9 @@ impl Standing {
         let wants_extension = || node.wants_extension(now, useful_from, self.terms.node_timeout);
         match self.phase {
             // A claim that came late: the others have made a majority without it.
-            Phase::Holding => {
-                (node.end(self.terms.rules).is_none() && wants_extension()).then_some(Verb::Extend { ttl })
-            }
+            Phase::Holding => (node.end(self.terms.rules).is_none() && wants_extension()).then_some(self.extension()),
             Phase::Waiting if self.votes(now) >= self.terms.quorum.needed => {
-                wants_extension().then_some(Verb::Extend { ttl })
+                wants_extension().then_some(self.extension())
             }
             Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),

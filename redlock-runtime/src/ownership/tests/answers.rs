@@ -48,7 +48,7 @@ async fn a_lease_is_counted_from_the_send() {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_may_know_the_token_is_told_of_its_release() {
-    let table: [(Verb, Answer, bool); 14] = [
+    let table: [(Verb, Answer, bool); 18] = [
         (SET, Ok(GRANTED), true),
         (SET, Ok(Reply::Held), false),
         (SET, Err(disconnected()), true),
@@ -62,6 +62,10 @@ async fn whatever_may_know_the_token_is_told_of_its_release() {
         (ACQUIRE, Err(disconnected()), true),
         (ACQUIRE, Err(unreachable()), false),
         (EXTEND, Ok(Reply::NotOwner), false),
+        (adopt(), Ok(EXTENDED), true),
+        (adopt(), Ok(Reply::NotOwner), false),
+        (adopt(), Err(disconnected()), true),
+        (adopt(), Err(unreachable()), false),
         (YIELD, Err(disconnected()), true),
     ];
     for (verb, answer, may_know) in table {

@@ -79,11 +79,15 @@ impl World<'_> {
             if link.unanswered() < most {
                 let send = |command: Command| Action::Send { token, node, command: command.code() };
                 actions.extend(ANYTHING.map(send));
+                actions.extend(self.scenario.adopts(token).then(|| send(Command::Adopt)));
             }
         } else if link.unanswered() == 0 {
             match phase {
                 Phase::Wait if self.state.polls > 0 => actions.push(Action::Poll { token, node }),
-                Phase::Hold if link.vote && !link.lease => actions.push(Action::Renew { token, node }),
+                // A node that could not be asked may still have the lock under the detached token.
+                Phase::Hold if !link.lease && (link.vote || self.scenario.adopts(token)) => {
+                    actions.push(Action::Renew { token, node });
+                }
                 _ => {}
             }
         }
@@ -168,7 +172,7 @@ impl World<'_> {
                 spend(&mut self.state.polls);
                 self.send(token, node, Command::Acquire);
             }
-            Action::Renew { token, node } => self.send(token, node, Command::Extend),
+            Action::Renew { token, node } => self.send(token, node, self.scenario.extension(token)),
             Action::Send { token, node, command } => self.send_anything(token, node, command),
             Action::Leave { token } => self.leave(token),
             Action::Reuse { token } => self.wait(token),

@@ -1,7 +1,7 @@
 //! The rules of a client, from its first command to its release.
 
 use super::message::{Command, Reply};
-use super::scenario::Rule;
+use super::scenario::{DETACHED, Rule};
 use super::state::{Link, Phase};
 use super::world::World;
 use crate::fifo::Fifo;
@@ -63,7 +63,23 @@ impl World<'_> {
         let open = self.links(token).filter(is_open).count();
         let votes = self.links(token).filter(|link| link.vote && !is_open(link)).count();
         if open == 0 || votes + open < self.scenario.quorum() {
-            self.wait(token);
+            // Who does not get what was left for it does not wait for it.
+            if self.scenario.adopts(token) { self.leave(token) } else { self.wait(token) }
+        }
+    }
+
+    /// Asks everywhere, without a place in the queues.
+    pub(crate) fn try_at_once(&mut self, token: usize, command: Command) {
+        self.state.phases[token] = Phase::Fast;
+        (0..self.scenario.nodes).for_each(|node| self.send(token, node, command));
+    }
+
+    /// Token 0 has got the lock everywhere and a renewal is on its way; its client does nothing about it any more.
+    pub(crate) fn detach(&mut self) {
+        self.state.phases[DETACHED] = Phase::Crashed;
+        for node in 0..self.scenario.nodes {
+            self.node_mut(node).owner = Some(DETACHED as u8);
+            self.send(DETACHED, node, Command::Extend);
         }
     }
 
@@ -89,7 +105,7 @@ impl World<'_> {
         let link = self.link(token, node);
         let is_claim = link.vote && !link.lease && !link.tainted && !link.has_yield_out();
         if is_claim && link.unanswered() == 0 {
-            self.send(token, node, Command::Extend);
+            self.send(token, node, self.scenario.extension(token));
         }
     }
 

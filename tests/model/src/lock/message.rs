@@ -9,10 +9,12 @@ pub(crate) enum Command {
     Extend,
     Yield,
     Release,
+    /// Takes the place of token 0, in scenarios where that was detached.
+    Adopt,
 }
 
 impl Command {
-    const ALL: [Self; 5] = [Self::Setnx, Self::Acquire, Self::Extend, Self::Yield, Self::Release];
+    const ALL: [Self; 6] = [Self::Setnx, Self::Acquire, Self::Extend, Self::Yield, Self::Release, Self::Adopt];
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|command| command.code() == code)
@@ -29,6 +31,7 @@ impl Command {
             Self::Extend => "EXTEND",
             Self::Yield => "YIELD",
             Self::Release => "RELEASE",
+            Self::Adopt => "ADOPT",
         }
     }
 }
@@ -38,7 +41,7 @@ impl Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reply {
-    /// `OK` of `SETNX` and `EXTEND`, `GRANTED` without a smaller token in the queue.
+    /// `OK` of `SETNX`, `EXTEND` and `ADOPT`, `GRANTED` without a smaller token in the queue.
     Lease = 1,
     /// The same, when the lease has ended before the reply arrives.
     LeaseOver,
@@ -46,7 +49,7 @@ pub(crate) enum Reply {
     LeaseSmaller,
     /// The same, when the lease has ended before the reply arrives.
     LeaseSmallerOver,
-    /// `QUEUED`, `NOT_OWNER` to an `EXTEND`, nil to a `SETNX`.
+    /// `QUEUED`, `NOT_OWNER` to an `EXTEND` or `ADOPT`, nil to a `SETNX`.
     No,
     /// `KEPT`, to a `YIELD`.
     Kept,

@@ -17,6 +17,7 @@ pub use state::State;
 
 use crate::search::Model;
 use message::Command;
+use scenario::DETACHED;
 use state::Phase;
 use world::World;
 
@@ -70,11 +71,14 @@ impl Scenario {
         };
         let mut world = World::new(self, bounds);
         for token in 0..self.tokens {
-            if self.free.is_some() {
+            if self.adopters > 0 && token == DETACHED {
+                world.detach();
+            } else if self.free.is_some() {
                 world.state.phases[token] = Phase::Wait;
+            } else if self.adopts(token) {
+                world.try_at_once(token, Command::Adopt);
             } else if fast >> token & 1 == 1 {
-                world.state.phases[token] = Phase::Fast;
-                (0..self.nodes).for_each(|node| world.send(token, node, Command::Setnx));
+                world.try_at_once(token, Command::Setnx);
             } else {
                 world.wait(token);
             }

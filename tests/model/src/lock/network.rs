@@ -139,7 +139,7 @@ impl World<'_> {
         self.link_mut(token, node).down = false;
         match self.phase(token) {
             Phase::Wait => self.send(token, node, Command::Acquire),
-            Phase::Hold => self.send(token, node, Command::Extend),
+            Phase::Hold => self.send(token, node, self.scenario.extension(token)),
             _ => {}
         }
     }

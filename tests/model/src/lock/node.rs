@@ -1,7 +1,7 @@
 //! The commands of a node, each atomic, as the protocol writes them.
 
 use super::message::{Command, Reply};
-use super::scenario::Rule;
+use super::scenario::{DETACHED, Rule};
 use super::world::World;
 
 impl World<'_> {
@@ -11,6 +11,7 @@ impl World<'_> {
             Command::Setnx => Some(self.setnx(node, token)),
             Command::Acquire => Some(self.acquire(node, token)),
             Command::Extend => Some(self.extend(node, token)),
+            Command::Adopt => Some(self.adopt(node, token)),
             Command::Yield => Some(self.yield_lock(node, token)),
             Command::Release => {
                 self.release(node, token);
@@ -60,6 +61,16 @@ impl World<'_> {
             return Reply::Lease;
         }
         Reply::No
+    }
+
+    fn adopt(&mut self, node: usize, token: usize) -> Reply {
+        if self.owns(node, DETACHED) {
+            if !self.keeps(Rule::AdopterReplaces) {
+                return Reply::Lease;
+            }
+            self.set_owner(node, token);
+        }
+        self.extend(node, token)
     }
 
     fn yield_lock(&mut self, node: usize, token: usize) -> Reply {

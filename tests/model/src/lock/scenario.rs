@@ -1,5 +1,6 @@
 //! What one search covers: how many nodes and tokens, which faults, and which rule is left out.
 
+use super::message::Command;
 use super::state::{NODES, TOKENS};
 
 /// Bounds and faults of one search. Start from [`Scenario::new`] and change what differs.
@@ -30,12 +31,18 @@ pub struct Scenario {
     /// The last token is not there from the beginning: the client of the one before goes on with it, with the time of
     /// the old one, when too many nodes are tainted.
     pub successor: bool,
+    /// Token 0 was detached: every node has it as its owner, an `EXTEND` may still be on its way, and nobody uses it any
+    /// more. So many tokens after it try to adopt the lock, at the same time; the rest waits.
+    pub adopters: usize,
     /// The rule that is switched off.
     pub without: Option<Rule>,
 }
 
 /// No bound on the number of events of a kind.
 pub const UNBOUNDED: u8 = u8::MAX;
+
+/// The token that is detached, in scenarios with one.
+pub(crate) const DETACHED: usize = 0;
 
 /// A rule of the protocol that can be switched off, to see that the model notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +71,8 @@ pub enum Rule {
     QueueExpires,
     /// `EXTEND` never creates the key. No property here breaks without it: see the crate's documentation.
     ExtendNeverCreates,
+    /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
+    AdopterReplaces,
     /// A lease is counted from the sending of its command and ends before the key does.
     LeaseFromSending,
 }
@@ -89,6 +98,7 @@ impl Scenario {
             frozen: false,
             free: None,
             successor: false,
+            adopters: 0,
             without: None,
         }
     }
@@ -120,6 +130,16 @@ impl Scenario {
     /// Tokens, the successor included.
     pub(crate) fn all_tokens(&self) -> usize {
         self.tokens + usize::from(self.successor)
+    }
+
+    /// Whether `token` tries to adopt the lock.
+    pub(crate) fn adopts(&self, token: usize) -> bool {
+        (DETACHED + 1..=self.adopters).contains(&token)
+    }
+
+    /// What starts the lease of `token` anew.
+    pub(crate) fn extension(&self, token: usize) -> Command {
+        if self.adopts(token) { Command::Adopt } else { Command::Extend }
     }
 
     /// Nodes that execute commands.

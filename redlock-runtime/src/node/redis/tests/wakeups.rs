@@ -1,7 +1,7 @@
 //! Wake-ups arrive, and go on doing so when connections, scripts and servers come and go.
 
-use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, YIELD, both_protocols, is_up, pass_on};
-use crate::node::{Node, Notice, Reply};
+use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols, is_up, pass_on};
+use crate::node::{Node, Notice, Reply, Verb};
 use crate::token::OwnerToken;
 use crate::token_clock::TokenTime;
 use redlock_tests::{PATIENCE, RedisServer, eventually, eventually_eq};
@@ -119,9 +119,9 @@ async fn lost_scripts_are_sent_again() {
     let smaller = older.token();
     newer.environment.token_clock.observe(smaller.time());
     let larger = newer.token();
-    for (verb, expected) in
-        [(ACQUIRE, GRANTED), (EXTEND, Reply::Extended { waiters: 0, number: None }), (YIELD, Reply::Kept)]
-    {
+    let extended = Reply::Extended { waiters: 0, number: None };
+    let adopt = Verb::Adopt { ttl: TTL, from: smaller };
+    for (verb, expected) in [(ACQUIRE, GRANTED), (EXTEND, extended), (adopt, extended), (YIELD, Reply::Kept)] {
         server.inspect().flush_scripts().await;
         assert_eq!(newer.ask(verb, larger).await, expected);
     }

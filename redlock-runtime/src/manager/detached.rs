@@ -1,0 +1,78 @@
+//! Taking up locks that another worker has left.
+
+use super::LockManager;
+use crate::acquire::{attach, attach_fenced};
+use crate::detached::DetachedLock;
+use crate::error::LockError;
+use crate::fenced_guard::FencedGuard;
+use crate::guard::LockGuard;
+
+impl LockManager {
+    /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Both managers need the same namespace.
+    ///
+    /// The nodes keep the lock under a token of this manager from then on. Its lease starts anew and is renewed, without the
+    /// limits that it had there.
+    ///
+    /// A text is taken up at most once: of the workers that a job is delivered to, no two ever hold the lock. Those that
+    /// come later are told that it is [`Lost`](LockError::Lost). Where they come at the same moment, each may find some of
+    /// the nodes and none a majority: then all of them fail, and the lock is free again, after one `ttl` at the latest.
+    ///
+    /// # Errors
+    /// Whoever could not take it up starts anew: what was taken up is given back, and a node that could not be asked keeps
+    /// the lock until its `ttl` is over.
+    /// [`LockError::Lost`] when the lock is not there any more, because its `ttl` was over or somebody else has taken it
+    /// up, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Contended`] when another call of this process
+    /// has the key, [`LockError::Configuration`] when the `ttl` is too short for this manager, [`LockError::Closed`] after
+    /// [`shutdown`](Self::shutdown).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Dropped at any point, what was taken up is given back. Whether the text is good for another try is open then.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let message = manager.acquire("order:7").await?.detach().to_string();
+    /// let guard = manager.attach(message.parse()?).await?;
+    /// guard.release().await?;
+    /// let again = manager.attach(message.parse()?).await;
+    /// assert!(matches!(again, Err(LockError::Lost { .. })));
+    /// # Ok(()) }
+    /// ```
+    pub async fn attach(&self, detached: DetachedLock) -> Result<LockGuard, LockError> {
+        attach(&self.core, &detached).await.map(LockGuard::new)
+    }
+
+    /// Takes up a lock that another worker has left, as [`attach`](Self::attach) does, together with a
+    /// [`FencingToken`](crate::FencingToken). It is larger than the one that the lock had there, if it had one.
+    ///
+    /// # Errors
+    /// Those of [`attach`](Self::attach). [`LockError::NoQuorum`] also when too few nodes gave a number; the lock is given
+    /// back then.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// As for [`attach`](Self::attach). Numbers that were drawn by then are not used.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let first = manager.acquire_fenced("order:7").await?;
+    /// let before = first.fencing_token();
+    /// let second = manager.attach_fenced(first.detach()).await?;
+    /// assert!(before < second.fencing_token());
+    /// second.release().await
+    /// # }
+    /// ```
+    pub async fn attach_fenced(&self, detached: DetachedLock) -> Result<FencedGuard, LockError> {
+        attach_fenced(&self.core, &detached).await.map(FencedGuard::new)
+    }
+}

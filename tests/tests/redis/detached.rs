@@ -1,0 +1,216 @@
+//! Locks that one worker leaves and another one takes up.
+
+use crate::support::{
+    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager, polled,
+    wait_until_queued,
+};
+use crate::waiters::{obtained, patient, queue_of, waiting};
+use redlock_runtime::{LockError, LockManager, LockRequest, NodeError};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually_eq};
+use std::time::Duration;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(1);
+
+async fn brief(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
+}
+
+/// The text of a lock that stands at every node.
+async fn left(manager: &LockManager, nodes: &Nodes) -> String {
+    acquired_everywhere(manager, nodes, KEY).await.detach().to_string()
+}
+
+/// Opens the channels of `manager`, and waits until it has heard all that they brought.
+async fn all_heard(manager: &LockManager) {
+    assert!(manager.check().await.warnings().is_empty());
+}
+
+#[tokio::test]
+async fn another_worker_goes_on_under_a_token_of_its_own() {
+    for size in [1, 3, 5] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let guard = acquired_everywhere(&ours, &nodes, KEY).await;
+        let token = *guard.token();
+        let message = guard.detach().to_string();
+        let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+        assert_ne!(*taken_up.token(), token);
+        eventually_eq(PATIENCE, "held everywhere", size, async || holders(&nodes, &taken_up).await).await;
+        nodes.assert_no_mention(PATIENCE, token.as_str()).await;
+        taken_up.release().await.unwrap();
+        let error = theirs.attach(message.parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, LockError::Lost { .. }), "once: {error:?}");
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_was_taken_up_is_kept_for_longer_than_its_ttl_although_others_wait() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
+    let message = ours.acquire(KEY).await.unwrap().detach().to_string();
+    let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+    let error = ours.acquire(LockRequest::new(KEY).wait(3 * TTL)).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+    taken_up.ensure_held().unwrap();
+    assert!(holders(&nodes, &taken_up).await >= 2);
+    taken_up.release().await.unwrap();
+    assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn whoever_left_a_lock_does_not_release_it_when_it_hears_of_those_who_wait() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+        let [ours, theirs, others] = &managers;
+        all_heard(ours).await;
+        let message = left(ours, &nodes).await;
+        let waiter = waiting(others, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        // The nodes have told us of the waiter before they answer this.
+        all_heard(ours).await;
+        let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+        eventually_eq(PATIENCE, "held everywhere", size, async || holders(&nodes, &taken_up).await).await;
+        assert!(!waiter.is_finished());
+        taken_up.release().await.unwrap();
+        obtained(waiter).await.release().await.unwrap();
+        for manager in &managers {
+            assert_nothing_left(manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_a_lock_up_hears_of_those_who_wait_and_gives_way_to_them() {
+    for is_waited_for_before in [true, false] {
+        let nodes = Nodes::start(3).await;
+        let (ours, others) = (manager(&nodes).await, manager(&nodes).await);
+        let theirs = connected(builder(nodes.urls()).local_handover(0, Duration::ZERO), &nodes).await;
+        let message = left(&ours, &nodes).await;
+        let early = is_waited_for_before.then(|| waiting(&others, patient(KEY)));
+        wait_until_queued(&nodes, KEY, usize::from(is_waited_for_before)).await;
+        let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+        all_heard(&theirs).await;
+        let local = waiting(&theirs, patient(KEY));
+        tokio::task::yield_now().await;
+        let remote = early.unwrap_or_else(|| waiting(&others, patient(KEY)));
+        wait_until_queued(&nodes, KEY, 1).await;
+        all_heard(&theirs).await;
+        taken_up.release().await.unwrap();
+        let first = obtained(remote).await;
+        assert!(!local.is_finished());
+        first.release().await.unwrap();
+        obtained(local).await.release().await.unwrap();
+        assert_nothing_left(&theirs, &nodes).await;
+        assert_nothing_left(&others, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lock_whose_ttl_is_over_cannot_be_taken_up() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
+    let message = left(&ours, &nodes).await;
+    nodes.assert_empty(PATIENCE).await;
+    let error = theirs.attach(message.parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_be_asked_is_regained_by_a_renewal() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let through = |urls: Vec<String>| builder(urls).node_timeout(BRIEF).default_ttl(5 * TTL);
+    let ours = connected(through(nodes.urls()), &nodes).await;
+    let theirs = connected(through(proxies.iter().map(Proxy::url).collect()), &nodes).await;
+    proxies[0].refuse(true).await;
+    proxies[0].cut().await;
+    eventually_eq(PATIENCE, "it is known to be down", true, async || {
+        matches!(theirs.check().await.nodes[0].error, Some(NodeError::Unreachable(_)))
+    })
+    .await;
+    let message = left(&ours, &nodes).await;
+    let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
+    assert_eq!(holders(&nodes, &taken_up).await, 2);
+    proxies[0].refuse(false).await;
+    // An extension would never create the lock there.
+    eventually_eq(PATIENCE, "held everywhere", 3, async || holders(&nodes, &taken_up).await).await;
+    taken_up.release().await.unwrap();
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_majority_that_is_silent_gives_back_what_it_has_once_it_speaks() {
+    for size in [1, 3, 5] {
+        let nodes = Nodes::start(size).await;
+        let ours = manager(&nodes).await;
+        let theirs = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+        let message = left(&ours, &nodes).await;
+        nodes[..majority(size)].iter().for_each(RedisServer::freeze);
+        let error = theirs.attach(message.parse().unwrap()).await.unwrap_err();
+        let causes = crate::support::causes(&error);
+        assert!(causes.iter().all(|(_, cause)| **cause == NodeError::TimedOut(BRIEF)), "{error:?}");
+        assert_eq!(causes.len(), majority(size));
+        nodes[..majority(size)].iter().for_each(RedisServer::thaw);
+        // The adoptions that arrive late are followed by their releases.
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_gives_back_what_it_took_up() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    for polls in 1..6 {
+        let message = left(&ours, &nodes).await;
+        let guard = polled(theirs.attach(message.parse().unwrap()), polls).await;
+        assert!(polls > 1 || guard.is_none(), "nobody answers at once");
+        drop(guard);
+        nodes.assert_empty(PATIENCE).await;
+    }
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_guard_that_was_given_back_has_nothing_to_leave() {
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let guard = ours.acquire(KEY).await.unwrap();
+    let waiting = waiting(&ours, patient(KEY));
+    tokio::task::yield_now().await;
+    guard.release().await.unwrap();
+    let heir = obtained(waiting).await;
+    assert_eq!(heir.token(), guard.token(), "it was passed on");
+    let message = guard.detach().to_string();
+    let error = theirs.attach(message.parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    heir.release().await.expect("it is still there");
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_is_left_stands_in_no_queue() {
+    let nodes = Nodes::start(3).await;
+    let (ours, others) = (manager(&nodes).await, manager(&nodes).await);
+    let held = acquired_everywhere(&others, &nodes, KEY).await;
+    let call = waiting(&ours, patient(KEY));
+    wait_until_queued(&nodes, KEY, 1).await;
+    // Another program has taken this node, so that we have the others and wait there.
+    nodes[2].inspect().command::<()>(&["SET", KEY, "another", "PX", "60000"]).await;
+    drop(held);
+    let guard = obtained(call).await;
+    let waits = async || nodes[2].inspect().command::<usize>(&["EXISTS", &queue_of(KEY)]).await;
+    assert_eq!(waits().await, 1);
+    let detached = guard.detach();
+    eventually_eq(PATIENCE, "out of the queue", 0, waits).await;
+    let taken_up = others.attach(detached).await.unwrap();
+    nodes[2].inspect().command::<()>(&["DEL", KEY]).await;
+    drop(taken_up);
+    assert_nothing_left(&others, &nodes).await;
+    assert_nothing_left(&ours, &nodes).await;
+}

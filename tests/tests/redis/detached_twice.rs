@@ -1,0 +1,121 @@
+//! Texts of detached locks that are delivered more than once.
+
+use crate::support::{SIZES, assert_nothing_left, manager};
+use redlock_runtime::{DetachedLock, FencedGuard, LockError, LockGuard, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE};
+use std::future::Future;
+use tokio::task::JoinSet;
+
+const KEY: &str = "order:7";
+const ROUNDS: usize = 40;
+
+fn request() -> LockRequest {
+    LockRequest::new(KEY).wait(PATIENCE)
+}
+
+/// What several workers get that take up one lock at the same time.
+async fn at_once<G: Send + 'static, A>(
+    managers: &[LockManager],
+    detached: &DetachedLock,
+    attach: impl Fn(LockManager, DetachedLock) -> A,
+) -> Vec<Result<G, LockError>>
+where
+    A: Future<Output = Result<G, LockError>> + Send + 'static,
+{
+    let mut workers = JoinSet::new();
+    for manager in managers {
+        workers.spawn(attach(manager.clone(), detached.clone()));
+    }
+    workers.join_all().await
+}
+
+/// The one that has got it, if one has. The others were told that it is lost.
+fn winner<G>(outcomes: Vec<Result<G, LockError>>) -> Option<G> {
+    let mut winners = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(guard) => winners.push(guard),
+            Err(LockError::Lost { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert!(winners.len() <= 1, "{} have it", winners.len());
+    winners.pop()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_most_one_worker_takes_up_a_lock() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+        let mut taken_up = 0;
+        for round in 0..ROUNDS {
+            // Free again, whoever had which of the nodes before.
+            let detached = managers[round % 3].acquire(request()).await.unwrap().detach();
+            let attach = |manager: LockManager, detached| async move { manager.attach(detached).await };
+            let winner: Option<LockGuard> = winner(at_once(&managers, &detached, attach).await);
+            assert!(size > 1 || winner.is_some(), "one node has one winner");
+            if let Some(guard) = winner {
+                taken_up += 1;
+                guard.extend().await.unwrap();
+                guard.release().await.unwrap();
+            }
+        }
+        assert!(taken_up > 0, "{size} nodes");
+        for manager in &managers {
+            assert_nothing_left(manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_manager_takes_up_a_lock_once() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let detached = manager.acquire(request()).await.unwrap().detach();
+    let (one, other) = tokio::join!(manager.attach(detached.clone()), manager.attach(detached.clone()));
+    let guard = one.unwrap();
+    assert!(matches!(other, Err(LockError::Contended { .. })), "{other:?}");
+    assert!(matches!(manager.attach(detached.clone()).await, Err(LockError::Contended { .. })));
+    guard.release().await.unwrap();
+    assert!(matches!(manager.attach(detached).await, Err(LockError::Lost { .. })));
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let managers = [manager(&nodes).await, manager(&nodes).await];
+        let attach = |manager: LockManager, detached| async move { manager.attach_fenced(detached).await };
+        let mut latest = None;
+        for round in 0..ROUNDS / 4 {
+            let guard = managers[round % 2].acquire_fenced(request()).await.unwrap();
+            assert!(latest < Some(guard.fencing_token()));
+            latest = Some(guard.fencing_token());
+            let winner: Option<FencedGuard> = winner(at_once(&managers, &guard.detach(), attach).await);
+            assert!(size > 1 || winner.is_some(), "one node has one winner");
+            if let Some(guard) = winner {
+                assert!(latest < Some(guard.fencing_token()));
+                latest = Some(guard.fencing_token());
+                // And once more, from hand to hand.
+                let again = managers[round % 2].attach_fenced(guard.detach()).await.unwrap();
+                assert!(latest < Some(again.fencing_token()));
+                latest = Some(again.fencing_token());
+                again.release().await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_was_left_without_a_fencing_token_is_taken_up_with_one() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let before = ours.acquire_fenced(request()).await.unwrap().fencing_token();
+    let unfenced = ours.acquire(request()).await.unwrap();
+    let guard = theirs.attach_fenced(unfenced.detach()).await.unwrap();
+    assert!(before < guard.fencing_token());
+    drop(guard);
+    assert!(theirs.shutdown().await);
+}
