@@ -5,7 +5,8 @@ use crate::detached::DetachedLock;
 use crate::error::LockError;
 use crate::fencing_token::FencingToken;
 use crate::key::LockKey;
-use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, Ticket, Wish};
+use crate::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, TakenOver, Ticket, Wish};
+use crate::node::Subject;
 use crate::options::{HoldTerms, LockRequest, Wait};
 use crate::ownership::{Ownership, Unnumbered, Waited};
 use crate::quorum::Verdict;
@@ -173,9 +174,13 @@ impl<'c> Call<'c> {
     /// Takes the seat, and with it a lock that was left under another token.
     async fn adopt(&self, detached: &DetachedLock) -> Result<Seat, LockError> {
         self.may_start().await?;
-        let seat = self.enter().await?;
+        let mut seat = self.enter().await?;
+        let from = Some(Box::new(*detached.token()));
+        let subject = Subject { key: self.key.clone(), token: self.core.new_token(), from };
+        let ownership = Ownership::new(self.core, subject, self.ttl, self.core.clock.now());
+        seat.change(ownership).map_err(|TakenOver| self.contended())?;
         seat.ownership().want_number(self.is_fenced);
-        seat.ownership().adopt(*detached.token()).await?;
+        seat.ownership().adopt().await?;
         Ok(seat)
     }
 

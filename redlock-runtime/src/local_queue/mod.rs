@@ -8,11 +8,12 @@ mod seat;
 mod tests;
 mod ticket;
 
-pub(crate) use self::seat::Seat;
+pub(crate) use self::seat::{Seat, TakenOver};
 use self::ticket::Waiter;
 pub(crate) use self::ticket::{Ended, Ticket};
 use crate::clock::Instant;
 use crate::key::LockKey;
+use crate::node::Subject;
 use crate::ownership::{Look, Ownership};
 use crate::shared::Core;
 use std::collections::{BTreeMap, HashMap};
@@ -93,7 +94,7 @@ impl LocalQueue {
         let look_at = now.after(wish.ttl / LOOKS_PER_TTL);
         shard.look_at = Some(shard.look_at.map_or(look_at, |at| at.min(look_at)));
         let shard = &mut shard.entries;
-        let first = || Arc::new(Ownership::new(core, key, core.new_token(), wish.ttl, now));
+        let first = || Arc::new(Ownership::new(core, Subject::new(key.clone(), core.new_token()), wish.ttl, now));
         let Some(entry) = shard.get_mut(key.name()) else {
             let ownership = first();
             shard.insert(key.shared_name(), Entry::new(Arc::clone(&ownership)));

@@ -2,6 +2,7 @@
 
 use super::Seat;
 use crate::key::LockKey;
+use crate::node::Subject;
 use crate::ownership::Ownership;
 use crate::shared::Core;
 use std::future::Future;
@@ -101,8 +102,12 @@ impl Ticket {
             return None;
         }
         entry.waiters.pop_first();
-        let ownership =
-            Ownership::new(&self.core, &self.key, self.core.new_token(), self.waiter.ttl, self.core.clock.now());
+        let ownership = Ownership::new(
+            &self.core,
+            Subject::new(self.key.clone(), self.core.new_token()),
+            self.waiter.ttl,
+            self.core.clock.now(),
+        );
         Some(entry.take_over(Arc::new(ownership)))
     }
 }

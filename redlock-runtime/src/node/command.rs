@@ -21,6 +21,15 @@ pub(crate) struct Command {
 pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
+    /// The token that the lock was left with, if this one is to take its place. Boxed: it is rare, and there are many
+    /// subjects.
+    pub(crate) from: Option<Box<OwnerToken>>,
+}
+
+impl Subject {
+    pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
+        Self { key, token, from: None }
+    }
 }
 
 impl Command {
@@ -31,6 +40,11 @@ impl Command {
 
     pub(crate) fn token(&self) -> &str {
         self.subject.token.as_str()
+    }
+
+    /// The token to take the place of; empty, which no owner is called, when there is none.
+    pub(crate) fn from(&self) -> &str {
+        self.subject.from.as_ref().map_or("", |from| from.as_str())
     }
 }
 
@@ -49,11 +63,11 @@ pub(crate) enum Verb {
     Acquire { ttl: Duration, claim: Duration },
     /// Start the lease anew if the token owns the lock; never creates it.
     Extend { ttl: Duration },
-    /// Take the place of `from`, which the lock was left with, and start the lease anew; never creates it. Where the token
-    /// owns the lock already, it is an `Extend`: it may be sent again, and instead of one.
+    /// Take the place of the token that the lock was left with, and start the lease anew; never creates it. Where the
+    /// token owns the lock already, it is an `Extend`: it may be sent again, and instead of one.
     ///
     /// Who releases the token must have dropped the answer to this, as for `Acquire`.
-    Adopt { ttl: Duration, from: OwnerToken },
+    Adopt { ttl: Duration },
     /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
     Yield { claim: Duration },
     /// Leave the queue, and pass the lock on if the token owns it.

@@ -46,6 +46,8 @@ enum Step {
         fence: Option<Fence>,
         key: usize,
         token: usize,
+        /// Whose place it takes, if it adopts the lock.
+        from: usize,
     },
     /// A manager begins to listen, or stops.
     Turn {
@@ -56,7 +58,7 @@ enum Step {
 
 impl Step {
     /// `latest`: the key and the token of the step before, which often are those of the next one.
-    fn random(random: &mut Rng, tokens: &[OwnerToken], latest: &mut (usize, usize)) -> Self {
+    fn random(random: &mut Rng, latest: &mut (usize, usize)) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
@@ -69,14 +71,14 @@ impl Step {
             28..=30 => return Self::Pass(WHILE),
             31 => return Self::Pass(HOUR * random.u32(1..4)),
             32 => return Self::Pass(AGES),
-            33..=36 => Verb::Adopt { ttl, from: tokens[random.usize(0..TOKENS)] },
+            33..=36 => Verb::Adopt { ttl },
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         if random.bool() {
             *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
         }
         let (key, token) = *latest;
-        Self::Ask { verb, fence: fence(random), key, token }
+        Self::Ask { verb, fence: fence(random), key, token, from: random.usize(0..TOKENS) }
     }
 }
 
@@ -191,8 +193,8 @@ impl Pair {
         Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
     }
 
-    async fn ask(&mut self, verb: Verb, fence: Option<Fence>, key: usize, token: usize) {
-        let subject = Subject { key: KEYS[key].into(), token: self.tokens[token] };
+    async fn ask(&mut self, verb: Verb, fence: Option<Fence>, key: usize, [token, from]: [OwnerToken; 2]) {
+        let subject = Subject { key: KEYS[key].into(), token, from: Some(from.into()) };
         let owner = self.memory.state.owner(KEYS[key], self.memory.clock.now());
         let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
@@ -202,7 +204,7 @@ impl Pair {
         let published = std::mem::take(&mut self.memory.published);
         assert_eq!(published, self.redis.published(), "memory left, Redis right");
         self.seen.insert(kind(answer));
-        self.seen.extend(adoption(verb, self.tokens[token], owner));
+        self.seen.extend(adoption(verb, [token, from], owner));
         self.seen.extend(fence.and_then(|_| numbering(answer)));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
@@ -233,12 +235,14 @@ impl Pair {
         self.tokens = tokens.take(TOKENS).collect();
         let mut latest = (0, 0);
         for step in 0..STEPS {
-            let next = Step::random(&mut random, &self.tokens, &mut latest);
+            let next = Step::random(&mut random, &mut latest);
             println!("{SEED}={seed}, step {step}: {next:?}");
             match next {
                 Step::Pass(time) => self.pass(time).await,
                 Step::Turn { manager } => self.turn(manager),
-                Step::Ask { verb, fence, key, token } => self.ask(verb, fence, key, token).await,
+                Step::Ask { verb, fence, key, token, from } => {
+                    self.ask(verb, fence, key, [token, from].map(|index| self.tokens[index])).await;
+                }
             }
         }
     }
@@ -246,7 +250,7 @@ impl Pair {
     /// Both empty again: whatever is there belongs to one of the tokens, or counts on.
     async fn clear(&mut self) {
         for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
-            self.ask(Verb::Release { claim: HOUR }, None, key, token).await;
+            self.ask(Verb::Release { claim: HOUR }, None, key, [self.tokens[token]; 2]).await;
         }
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
         let left: Vec<String> = self.redis.server.keys("*").unwrap();
@@ -291,8 +295,8 @@ fn kind(reply: Reply) -> &'static str {
 }
 
 /// What an adoption finds.
-fn adoption(verb: Verb, token: OwnerToken, owner: Option<OwnerToken>) -> Option<&'static str> {
-    let Verb::Adopt { from, .. } = verb else { return None };
+fn adoption(verb: Verb, [token, from]: [OwnerToken; 2], owner: Option<OwnerToken>) -> Option<&'static str> {
+    let Verb::Adopt { .. } = verb else { return None };
     let found = match owner {
         Some(owner) if owner == token => "it was adopted before",
         Some(owner) if owner == from => "it is adopted",

@@ -26,7 +26,7 @@ impl Wakeup {
             }
             _ => return None,
         };
-        Some(Self { subject: Subject { key: key.into(), token: OwnerToken::parse(token)? }, notice })
+        Some(Self { subject: Subject::new(key.into(), OwnerToken::parse(token)?), notice })
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
         let token = |counter| OwnerToken::new(ManagerId::random(), TokenTime::new(1, counter));
         let (token, by) = (token(0), token(1));
         for key in ["order:7", "", " a b\n", "granted x"] {
-            let subject = || Subject { key: key.into(), token };
+            let subject = || Subject::new(key.into(), token);
             let granted = Wakeup { subject: subject(), notice: Notice::Granted };
             assert_eq!(Wakeup::parse(&format!("granted {token} {key}")), Some(granted));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };

@@ -8,7 +8,6 @@ use crate::error::LockError;
 use crate::lease;
 use crate::loss::LossCause;
 use crate::options::HoldTerms;
-use crate::token::OwnerToken;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -127,15 +126,14 @@ impl Ownership {
         LockError::Lost { key: self.key().clone(), held_for, cause: LossCause::Released }
     }
 
-    /// Takes up a lock that another call has left at the nodes with the token `from`, together with the number that is
-    /// wanted.
+    /// Takes up a lock that another call has left at the nodes, together with the number that is wanted.
     ///
     /// # Errors
     /// As [`extend`](Self::extend).
-    pub(crate) async fn adopt(&self, from: OwnerToken) -> Result<(), LockError> {
+    pub(crate) async fn adopt(&self) -> Result<(), LockError> {
         let fence = {
             let mut standing = self.standing();
-            standing.adopts = Some(from);
+            standing.adopts = true;
             standing.numbers.fence()
         };
         self.extend_all(fence).await?;

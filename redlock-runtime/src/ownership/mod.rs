@@ -49,7 +49,7 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    pub(crate) fn new(core: &Arc<Core>, key: &LockKey, token: OwnerToken, ttl: Duration, now: Instant) -> Self {
+    pub(crate) fn new(core: &Arc<Core>, subject: Subject, ttl: Duration, now: Instant) -> Self {
         let policy = &core.policy;
         let node_timeout = policy.node_timeout(ttl);
         let terms =
@@ -58,7 +58,7 @@ impl Ownership {
         let standing = Standing::new(epochs, terms, now);
         Self {
             core: Arc::clone(core),
-            subject: Arc::new(Subject { key: key.clone(), token }),
+            subject: Arc::new(subject),
             terms,
             standing: Mutex::new(standing),
             extending: tokio::sync::Mutex::const_new(()),
@@ -92,14 +92,18 @@ impl Ownership {
 
     /// The next token of this process for the same key.
     pub(crate) fn successor(&self, ttl: Duration) -> Self {
-        Self::new(&self.core, self.key(), self.core.new_token(), ttl, self.core.clock.now())
+        self.of_same_key(self.core.new_token(), ttl)
     }
 
     /// Another token with the same place in the queues.
     pub(crate) fn again(&self) -> Self {
         let token =
             if self.core.rules.apply(Rule::ReleasedTokensAreDead) { self.token().again() } else { *self.token() };
-        Self::new(&self.core, self.key(), token, self.ttl(), self.core.clock.now())
+        self.of_same_key(token, self.ttl())
+    }
+
+    fn of_same_key(&self, token: OwnerToken, ttl: Duration) -> Self {
+        Self::new(&self.core, Subject::new(self.key().clone(), token), ttl, self.core.clock.now())
     }
 
     /// Whether the next call in this process, which wants the lock for `ttl`, may go on with the token.

@@ -50,7 +50,10 @@ fn words(trace: &Trace, command: &Command) -> String {
         Verb::SetNx { ttl } => format!("set {key} {token} for {ttl:?}"),
         Verb::Acquire { ttl, .. } => format!("acquire {key} {token} for {ttl:?}"),
         Verb::Extend { ttl } => format!("extend {key} {token} for {ttl:?}"),
-        Verb::Adopt { ttl, from } => format!("adopt {key} {token} from {} for {ttl:?}", trace.name(from)),
+        Verb::Adopt { ttl } => {
+            let from = command.subject.from.as_ref().map(|from| trace.name(**from));
+            format!("adopt {key} {token} from {from:?} for {ttl:?}")
+        }
         Verb::Yield { .. } => format!("yield {key} {token}"),
         Verb::Release { .. } => format!("release {key} {token}"),
     }

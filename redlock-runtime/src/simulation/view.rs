@@ -71,7 +71,7 @@ impl Network {
     /// Takes `key` as a program does that asks every server once, if a majority agrees.
     pub(super) fn take(&self, key: &LockKey, token: OwnerToken, ttl: Duration) -> bool {
         let (mut world, now) = (self.world(), self.now());
-        let subject = Arc::new(Subject { key: key.clone(), token });
+        let subject = Arc::new(Subject::new(key.clone(), token));
         let command = Command { verb: Verb::SetNx { ttl }, fence: None, subject };
         let well = world.servers.iter_mut().filter(|server| server.is_well(now));
         let votes = well

@@ -54,9 +54,9 @@ impl State {
     ) -> (Reply, Option<TokenTime>) {
         self.sweep(now);
         self.expire(command.key(), now);
-        let Subject { key, token } = &*command.subject;
+        let Subject { key, token, from } = &*command.subject;
         let mut execution = Execution { state: self, now, key, token: *token, publish };
-        execution.adopt(command.verb);
+        execution.adopt(command.verb, from.as_deref());
         let seen = execution.seen(command.verb);
         let reply = execution.run(command.verb);
         (execution.fenced(reply, command.fence), seen)
@@ -140,14 +140,14 @@ impl Execution<'_> {
     }
 
     /// What an adoption does before it is an extension.
-    fn adopt(&mut self, verb: Verb) {
-        if let Verb::Adopt { ttl, from } = verb
-            && self.owner() == Some(from)
+    fn adopt(&mut self, verb: Verb, from: Option<&OwnerToken>) {
+        if let (Verb::Adopt { ttl }, Some(from)) = (verb, from)
+            && self.owner() == Some(*from)
         {
             if self.applies(Rule::AdopterReplaces) {
                 self.own(self.token, ttl);
             } else {
-                self.token = from;
+                self.token = *from;
             }
         }
     }
@@ -216,7 +216,7 @@ impl Execution<'_> {
     }
 
     fn notify(&mut self, token: OwnerToken, notice: Notice) -> usize {
-        let subject = Subject { key: self.key.name().into(), token };
+        let subject = Subject::new(self.key.name().into(), token);
         (self.publish)(&channel(token.manager()), Wakeup { subject, notice })
     }
 

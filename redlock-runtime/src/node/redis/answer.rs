@@ -135,17 +135,13 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::{ManagerId, OwnerToken};
 
     const TTL: Duration = Duration::from_secs(10);
     const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: TTL };
     const EXTEND: Verb = Verb::Extend { ttl: TTL };
+    const ADOPT: Verb = Verb::Adopt { ttl: TTL };
     const YIELD: Verb = Verb::Yield { claim: TTL };
     const RELEASE: Verb = Verb::Release { claim: TTL };
-
-    fn adopt() -> Verb {
-        Verb::Adopt { ttl: TTL, from: OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0)) }
-    }
 
     fn numbers(numbers: impl IntoIterator<Item = i64>) -> Value {
         Value::Array(numbers.into_iter().map(Value::Int).collect())
@@ -163,8 +159,8 @@ mod tests {
             (EXTEND, Value::Int(0), Reply::Extended { waiters: 0, number: None }),
             (EXTEND, numbers([2]), Reply::Extended { waiters: 2, number: None }),
             (EXTEND, numbers([-1]), Reply::NotOwner),
-            (adopt(), numbers([0]), Reply::Extended { waiters: 0, number: None }),
-            (adopt(), numbers([-1]), Reply::NotOwner),
+            (ADOPT, numbers([0]), Reply::Extended { waiters: 0, number: None }),
+            (ADOPT, numbers([-1]), Reply::NotOwner),
             (YIELD, numbers([1]), Reply::Kept),
             (YIELD, numbers([0, 1000]), Reply::Yielded { left: second }),
             (YIELD, numbers([-1]), Reply::NotOwner),
@@ -184,7 +180,7 @@ mod tests {
             (ACQUIRE, numbers([1, 1, 7]), Reply::Granted { smaller: true, number: Some(7) }),
             (EXTEND, numbers([2, 7]), Reply::Extended { waiters: 2, number: Some(7) }),
             (EXTEND, numbers([0, -1]), Reply::Extended { waiters: 0, number: None }),
-            (adopt(), numbers([2, 7]), Reply::Extended { waiters: 2, number: Some(7) }),
+            (ADOPT, numbers([2, 7]), Reply::Extended { waiters: 2, number: Some(7) }),
         ];
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");

@@ -153,12 +153,9 @@ mod tests {
     use std::sync::Arc;
     use std::task::Poll;
 
-    fn token() -> OwnerToken {
-        OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0))
-    }
-
     fn put(outbox: &Outbox, verb: Verb) -> Pending {
-        let subject = Arc::new(Subject { key: "order:7".into(), token: token() });
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        let subject = Arc::new(Subject::new("order:7".into(), token));
         let (recipient, pending) = Recipient::task();
         outbox.put(Command { verb, fence: None, subject }, Cmd::new(), None, recipient);
         pending
@@ -189,7 +186,7 @@ mod tests {
     #[test]
     fn an_acquisition_that_nobody_waits_for_is_not_repeated() {
         let acquire = Verb::Acquire { ttl: CLAIM, claim: CLAIM };
-        let adopt = Verb::Adopt { ttl: CLAIM, from: token() };
+        let adopt = Verb::Adopt { ttl: CLAIM };
         let table = [
             (acquire, false, true),
             (acquire, true, false),

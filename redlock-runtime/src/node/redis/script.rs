@@ -129,7 +129,7 @@ fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     match command.verb {
         Verb::Acquire { ttl, claim } => call.arg(millis(ttl)).arg(millis(claim)),
         Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
-        Verb::Adopt { ttl, from } => call.arg(millis(ttl)).arg(from.as_str()),
+        Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.from()),
         Verb::Yield { claim } | Verb::Release { claim } => call.arg(millis(claim)),
     };
     match command.fence {

@@ -19,7 +19,6 @@ use crate::node::Verb;
 use crate::options::LocalBudget;
 use crate::quorum::{Quorum, Tally, Verdict};
 use crate::rules::{Rule, Rules};
-use crate::token::OwnerToken;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -31,8 +30,8 @@ pub(super) struct Standing {
     pub(super) phase: Phase,
     terms: Terms,
     pub(super) tenure: Tenure,
-    /// The token that another worker has left the lock with, and whose place this one takes.
-    pub(super) adopts: Option<OwnerToken>,
+    /// Another worker has left the lock with another token, and this one takes its place.
+    pub(super) adopts: bool,
     pub(super) numbers: Numbers,
     /// The latest moment until which the lock ever was provably ours.
     pub(super) proven_until: Option<Instant>,
@@ -98,7 +97,7 @@ impl Standing {
             phase: Phase::Claiming,
             terms,
             tenure: Tenure::new(terms.ttl, now),
-            adopts: None,
+            adopts: false,
             numbers: Numbers::new(),
             proven_until: None,
             contended_since: None,
@@ -241,15 +240,12 @@ impl Standing {
     /// adoption goes on for as long as the lock is held.
     pub(super) const fn extension(&self) -> Verb {
         let ttl = self.terms.ttl;
-        match self.adopts {
-            None => Verb::Extend { ttl },
-            Some(from) => Verb::Adopt { ttl, from },
-        }
+        if self.adopts { Verb::Adopt { ttl } } else { Verb::Extend { ttl } }
     }
 
     /// Whether an extension can make the lease of node number `index` longer.
     pub(super) fn is_renewable(&self, index: usize) -> bool {
-        self.nodes.get(index).is_some_and(|node| node.is_renewable(self.adopts.is_some()))
+        self.nodes.get(index).is_some_and(|node| node.is_renewable(self.adopts))
     }
 
     /// Waits for the answer to `verb`, sent to node number `index` at `now`.

@@ -5,10 +5,9 @@ use super::*;
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
 fn scene(missing: NodeError) -> Scene {
     let mut scene = Scene::new(3);
-    let Verb::Adopt { from, .. } = adopt() else { panic!() };
-    scene.standing.adopts = Some(from);
-    (0..2).for_each(|node| scene.hear(node, adopt(), EXTENDED));
-    scene.fail(2, adopt(), missing);
+    scene.standing.adopts = true;
+    (0..2).for_each(|node| scene.hear(node, ADOPT, EXTENDED));
+    scene.fail(2, ADOPT, missing);
     let now = scene.now();
     scene.standing.hold(now);
     scene
@@ -23,12 +22,12 @@ async fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there(
     for missing in [unreachable(), disconnected()] {
         let mut scene = scene(missing.clone());
         assert_eq!((scene.is_won(), renewable(&scene)), (true, vec![0, 1, 2]), "{missing:?}");
-        assert_eq!(scene.standing.extension(), adopt());
-        scene.send(2, adopt());
+        assert_eq!(scene.standing.extension(), ADOPT);
+        scene.send(2, ADOPT);
         assert_eq!(renewable(&scene), [0, 1], "one at a time");
         scene.answer(2, Err(missing.clone()));
         assert_eq!(renewable(&scene), [0, 1, 2]);
-        scene.hear(2, adopt(), Reply::NotOwner);
+        scene.hear(2, ADOPT, Reply::NotOwner);
         assert_eq!((scene.is_won(), renewable(&scene)), (true, vec![0, 1]), "{missing:?}");
     }
 }
@@ -36,10 +35,10 @@ async fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there(
 #[tokio::test(start_paused = true)]
 async fn a_node_that_comes_back_makes_up_for_one_that_goes() {
     let mut scene = scene(unreachable());
-    scene.hear(2, adopt(), EXTENDED);
-    scene.hear(0, adopt(), Reply::NotOwner);
+    scene.hear(2, ADOPT, EXTENDED);
+    scene.hear(0, ADOPT, Reply::NotOwner);
     assert!(scene.is_won());
-    scene.hear(1, adopt(), Reply::NotOwner);
+    scene.hear(1, ADOPT, Reply::NotOwner);
     assert!(!scene.is_won() && scene.standing.is_taken());
 }
 

@@ -62,10 +62,10 @@ async fn whatever_may_know_the_token_is_told_of_its_release() {
         (ACQUIRE, Err(disconnected()), true),
         (ACQUIRE, Err(unreachable()), false),
         (EXTEND, Ok(Reply::NotOwner), false),
-        (adopt(), Ok(EXTENDED), true),
-        (adopt(), Ok(Reply::NotOwner), false),
-        (adopt(), Err(disconnected()), true),
-        (adopt(), Err(unreachable()), false),
+        (ADOPT, Ok(EXTENDED), true),
+        (ADOPT, Ok(Reply::NotOwner), false),
+        (ADOPT, Err(disconnected()), true),
+        (ADOPT, Err(unreachable()), false),
         (YIELD, Err(disconnected()), true),
     ];
     for (verb, answer, may_know) in table {

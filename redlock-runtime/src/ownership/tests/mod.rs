@@ -15,7 +15,6 @@ use crate::error::NodeError;
 use crate::node::{Answer, CLAIM, Pending, Reply, Verb};
 use crate::quorum::Quorum;
 use crate::rules::Rules;
-use crate::token::OwnerToken;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -35,12 +34,8 @@ const TERMS: Terms = Terms {
 const SET: Verb = Verb::SetNx { ttl: TTL };
 const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
+const ADOPT: Verb = Verb::Adopt { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: CLAIM };
-
-fn adopt() -> Verb {
-    let from = OwnerToken::parse("00000000-0001-7000-8000-000000000000@00000000000070008000000000000000");
-    Verb::Adopt { ttl: TTL, from: from.unwrap() }
-}
 
 const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 const BEATEN: Reply = Reply::Granted { smaller: true, number: None };

@@ -66,7 +66,7 @@ impl Peer {
     }
 
     async fn answer(&self, verb: Verb, token: OwnerToken) -> Answer {
-        let subject = Arc::new(Subject { key: KEY.into(), token });
+        let subject = Arc::new(Subject::new(KEY.into(), token));
         timeout(PATIENCE, self.node.send(Command { verb, fence: None, subject })).await.unwrap()
     }
 
