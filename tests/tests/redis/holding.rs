@@ -1,7 +1,9 @@
 //! Locks that are held for longer than their ttl: renewal, and the end of the body when it fails (defects 9 to 14 of
 //! peers).
 
-use crate::support::{BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, majority, manager, polled};
+use crate::support::{
+    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, majority, manager, owner_at, polled,
+};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause};
 use redlock_tests::{Nodes, PATIENCE, RedisServer};
 use std::future::pending;
@@ -53,7 +55,7 @@ async fn a_body_may_take_many_ttls_although_one_node_of_three_is_frozen() {
 async fn holders_of(nodes: &[RedisServer], guard: &LockGuard) -> usize {
     let mut holders = 0;
     for node in nodes {
-        holders += usize::from(node.inspect().get(KEY).await.as_deref() == Some(guard.token().as_str()));
+        holders += usize::from(owner_at(node, KEY).await.as_deref() == Some(guard.token().as_str()));
     }
     holders
 }

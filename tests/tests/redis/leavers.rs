@@ -1,7 +1,7 @@
 //! Who leaves the queue, in whatever way, holds up nobody (defect 20 of peers).
 
 use crate::support::{
-    SIZES, acquired_everywhere, barrier, builder, connected, manager, manager_through, wait_until_queued,
+    SIZES, acquired_everywhere, barrier, builder, connected, manager, manager_through, owner_at, wait_until_queued,
 };
 use crate::waiters::{
     assert_all_gone, cancelled, managers, most_scripts, obtained, patient, queue, queue_of, queue_up, reset_counts,
@@ -98,7 +98,7 @@ async fn released_to(nodes: &Nodes, held: LockGuard, next: &str) {
     held.release().await.unwrap();
     barrier(nodes).await;
     for node in nodes.iter() {
-        assert_eq!(node.inspect().get(KEY).await.as_deref(), Some(next));
+        assert_eq!(owner_at(node, KEY).await.as_deref(), Some(next));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Leases of different lengths in the line of one manager, and leases that run out there.
 
-use crate::support::{assert_nothing_left, barrier, builder, connected, manager};
+use crate::support::{assert_nothing_left, barrier, builder, connected, manager, owner_at};
 use crate::waiters::{line_up, obtained, patient, waiting};
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::Nodes;
@@ -75,7 +75,7 @@ async fn a_lease_that_ran_out_under_its_guard_is_taken_over_and_not_given_back_t
     assert!(!late.is_held());
     drop(late);
     barrier(&nodes).await;
-    assert_eq!(nodes[0].inspect().get(KEY).await.as_deref(), Some(guard.token().as_str()));
+    assert_eq!(owner_at(&nodes[0], KEY).await.as_deref(), Some(guard.token().as_str()));
     assert!(manager.try_acquire(KEY).await.unwrap_err().is_contended(), "the seat is still taken");
     guard.release().await.unwrap();
     assert_nothing_left(&manager, &nodes).await;

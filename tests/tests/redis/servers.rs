@@ -1,7 +1,7 @@
 //! Kinds of servers and log-ins: what works, and what a refusal looks like.
 
 use crate::support::{
-    acquired_everywhere, assert_nothing_left, builder, causes, connected, manager, wait_until_queued,
+    acquired_everywhere, assert_nothing_left, builder, causes, connected, manager, owner_at, wait_until_queued,
 };
 use crate::waiters::{obtained, patient, queue, waiting};
 use redlock_runtime::{LockError, LockManager, NodeError};
@@ -52,7 +52,7 @@ async fn wait_for_lock(holder: &LockManager, other: &LockManager, nodes: &Nodes)
     let [token] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
     held.release().await.unwrap();
     // A lock that nobody could be told of would be free.
-    assert_eq!(nodes[0].inspect().get(KEY).await, Some(token));
+    assert_eq!(owner_at(&nodes[0], KEY).await, Some(token));
     obtained(call).await.release().await.unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! What most tests here need: managers that do not give up early, and the question what is left in Redis.
 
 use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, NodeError};
-use redlock_tests::{Nodes, PATIENCE, Proxy, eventually, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -70,11 +70,21 @@ pub(crate) async fn many_guards(manager: &LockManager, many: usize) -> Vec<LockG
     acquiring.join_all().await
 }
 
+/// The token in the value of a lock: a `+` behind it says that others have come to wait.
+fn owner(value: &str) -> &str {
+    value.strip_suffix('+').unwrap_or(value)
+}
+
+/// Who has the lock at `node`.
+pub(crate) async fn owner_at(node: &RedisServer, key: &str) -> Option<String> {
+    node.inspect().get(key).await.map(|value| owner(&value).to_owned())
+}
+
 /// How many running nodes hold the lock for `guard`.
 pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
     let contents = nodes.contents().await;
     let held = |keys: &&std::collections::BTreeMap<String, String>| {
-        keys.get(guard.key().as_str()).is_some_and(|owner| owner == guard.token().as_str())
+        keys.get(guard.key().as_str()).is_some_and(|value| owner(value) == guard.token().as_str())
     };
     contents.values().filter(held).count()
 }

@@ -92,5 +92,10 @@ async fn an_uncontended_lock_is_two_commands_on_each_node() {
     for node in nodes.iter() {
         let inspect = node.inspect();
         assert_eq!((inspect.calls("set").await, inspect.calls("evalsha").await), (1, 1));
+        // Within the script: no more than it takes to compare and to delete.
+        assert_eq!((inspect.calls("get").await, inspect.calls("del").await), (1, 1));
+        for queue in ["zcard", "zrange", "zrem", "zpopmin"] {
+            assert_eq!(inspect.calls(queue).await, 0, "{queue}");
+        }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct State {
 struct Holder {
     token: OwnerToken,
     expires: Instant,
+    /// Others have come to wait since the holder has it: the mark behind the token in Redis.
+    is_marked: bool,
 }
 
 /// One command at work.
@@ -105,7 +107,7 @@ impl Execution<'_> {
         if self.owner().is_some() {
             return Reply::Held;
         }
-        self.own(self.token, ttl);
+        self.own(self.token, ttl, false);
         Reply::Granted { smaller: false, number: None }
     }
 
@@ -113,12 +115,13 @@ impl Execution<'_> {
         let first = self.queue().and_then(Queue::first);
         match self.owner() {
             Some(owner) if owner == self.token => {
-                self.own(self.token, ttl);
+                self.own(self.token, ttl, self.is_marked());
                 self.leave_queue();
                 Reply::Granted { smaller: first.is_some_and(|first| first < self.token), number: None }
             }
             Some(owner) => {
                 let is_new = self.join_queue();
+                self.mark();
                 if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
                     self.notify(owner, Notice::Contended { by: self.token });
                 }
@@ -126,7 +129,7 @@ impl Execution<'_> {
             }
             None if first.is_none_or(|first| self.token <= first) => {
                 self.leave_queue();
-                self.own(self.token, ttl);
+                self.own(self.token, ttl, first.is_some());
                 Reply::Granted { smaller: false, number: None }
             }
             None => {
@@ -145,7 +148,7 @@ impl Execution<'_> {
             && self.owner() == Some(*from)
         {
             if self.applies(Rule::AdopterReplaces) {
-                self.own(self.token, ttl);
+                self.own(self.token, ttl, self.is_marked());
             } else {
                 self.token = *from;
             }
@@ -157,8 +160,9 @@ impl Execution<'_> {
         if !self.is_owner() && !may_create {
             return Reply::NotOwner;
         }
-        self.own(self.token, ttl);
-        Reply::Extended { waiters: self.queue().map_or(0, Queue::len), number: None }
+        self.own(self.token, ttl, self.is_marked());
+        let queue = self.queue().filter(|_| self.is_marked());
+        Reply::Extended { waiters: queue.map_or(0, Queue::len), number: None }
     }
 
     fn yield_(&mut self, claim: Duration) -> Reply {
@@ -177,6 +181,10 @@ impl Execution<'_> {
     }
 
     fn release(&mut self, claim: Duration) -> Reply {
+        if self.is_alone() {
+            self.state.locks.remove(self.key.name());
+            return Reply::Released;
+        }
         self.leave_queue();
         if !self.is_owner() && self.applies(Rule::ReleaseChecksTheOwner) {
             return Reply::NotOwner;
@@ -202,10 +210,10 @@ impl Execution<'_> {
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
         while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
             if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
-                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim });
+                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, true);
                 return Some(next);
             }
-            self.own(next, claim);
+            self.own(next, claim, true);
             // Nobody receives it: that process is gone.
             if self.notify(next, Notice::Granted) > 0 {
                 return Some(next);
@@ -228,8 +236,24 @@ impl Execution<'_> {
         self.owner() == Some(self.token)
     }
 
-    fn own(&mut self, token: OwnerToken, ttl: Duration) {
-        let holder = Holder { token, expires: self.now.after(ttl) };
+    /// Whether the token owns a lock that nobody has come to wait for. Then the queue is not looked at.
+    fn is_alone(&self) -> bool {
+        self.is_owner() && !self.is_marked()
+    }
+
+    /// Whether others have come to wait for the holder.
+    fn is_marked(&self) -> bool {
+        self.state.locks.get(self.key.name()).is_some_and(|holder| holder.is_marked)
+    }
+
+    fn mark(&mut self) {
+        if let Some(holder) = self.state.locks.get_mut(self.key.name()) {
+            holder.is_marked = true;
+        }
+    }
+
+    fn own(&mut self, token: OwnerToken, ttl: Duration, is_marked: bool) {
+        let holder = Holder { token, expires: self.now.after(ttl), is_marked };
         self.state.locks.insert(self.key.name().into(), holder);
     }
 
@@ -271,7 +295,9 @@ impl Execution<'_> {
             // A plain `SET` shows no tokens.
             return None;
         }
-        let largest = self.owner().max(self.queue().and_then(Queue::last));
+        let looks = matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();
+        let queue = self.queue().filter(|_| looks);
+        let largest = self.owner().max(queue.and_then(Queue::last));
         largest.filter(|largest| *largest > self.token).map(|largest| largest.time())
     }
 }

@@ -3,7 +3,8 @@
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- and at the end the time of the newest token, if it is newer than this one
-local holder, last = find_holder(), waiter(-1)
+local holder, is_marked = find_holder()
+local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
 
 if holder == token then
@@ -17,14 +18,19 @@ end
 if not holder and not is_second then
   if last then
     redis.call('ZREM', queue, token)
+    give(token, ARGV[2])
+  else
+    redis.call('SET', lock, token, 'PX', ARGV[2])
   end
-  redis.call('SET', lock, token, 'PX', ARGV[2])
   return {1, 0, newest(holder, last)}
 end
 
 join_queue()
 if holder then
   if is_token(holder) then
+    if not is_marked then
+      redis.call('SET', lock, holder .. MARK, 'KEEPTTL')
+    end
     notify(holder, 'contended ' .. holder .. ' ' .. token .. ' ' .. lock)
   end
 elseif hand_over(ARGV[3], ARGV[2]) == token then

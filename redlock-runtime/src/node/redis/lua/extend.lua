@@ -4,7 +4,8 @@
 -- {-1}   the token does not own the lock
 -- and at the end the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it; then the
 -- time of the newest token, if it is newer than this one
-local holder, last = find_holder(), waiter(-1)
+local holder, is_marked = find_holder()
+local last = (is_marked or holder ~= token) and waiter(-1)
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
 if holder ~= token then
   return {-1, time, newest(holder, last)}

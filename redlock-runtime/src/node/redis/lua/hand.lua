@@ -6,6 +6,11 @@ local function join_queue()
   redis.call('PEXPIRE', queue, 30000)
 end
 
+-- Gives the lock to a token that others may wait behind.
+local function give(to, ttl)
+  redis.call('SET', lock, to .. MARK, 'PX', ttl)
+end
+
 -- Tells the manager of a token. Returns how many received it; none when this user may not publish.
 local function notify(to, text)
   if not is_token(to) then
@@ -25,10 +30,10 @@ local function hand_over(claim, own_ttl)
       redis.call('DEL', lock)
       return nil
     elseif own_ttl and next == token then
-      redis.call('SET', lock, next, 'PX', own_ttl)
+      give(next, own_ttl)
       return next
     end
-    redis.call('SET', lock, next, 'PX', claim)
+    give(next, claim)
     if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
       return next
     end
