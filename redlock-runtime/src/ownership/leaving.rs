@@ -32,19 +32,18 @@ impl Ownership {
         if let Some(rest) = rest {
             self.core.parked.park(*self.token(), now.after(rest), now);
         }
-        let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
+        let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
         for (index, (node, reclaim)) in standing.nodes.iter_mut().zip(&self.core.nodes).enumerate() {
             let may_know = node.may_know();
             // First: a command whose script the server had lost is sent again as long as somebody waits for its answer.
             node.forget_answers();
             if may_know {
                 let is_ours = node.vote == Vote::Granted;
-                let verb = match rest.filter(|_| is_ours) {
-                    Some(ttl) => Verb::Extend { ttl },
-                    None => Verb::Release { claim: self.terms.claim() },
-                };
+                let rest = rest.filter(|_| is_ours);
+                let verb = rest.map_or(Verb::Release { claim: self.terms.claim() }, |ttl| Verb::Extend { ttl });
                 let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
-                each(index, reclaim.leave(command, matters_until, is_ours));
+                let matters_until = matters_until.max(now.after(rest.unwrap_or_default()));
+                each(index, reclaim.leave(command, matters_until, is_ours).keeping(rest.map(|rest| now.after(rest))));
             }
         }
     }

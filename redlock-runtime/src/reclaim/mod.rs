@@ -9,7 +9,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Node, Pending, Reply, Status, Verb};
+use crate::node::{Answer, CLAIM, Command, Node, Pending, Reply, Status, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,6 +22,8 @@ const STALLED_AFTER: Duration = Duration::from_secs(1);
 /// More unanswered releases than this, and the node is asked nothing more until it answers: bounds the memory that a
 /// frozen node can cost before `STALLED_AFTER` is over.
 const MOST_UNANSWERED: usize = 50_000;
+/// Servers count in whole ones.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A node together with the releases that it has not answered.
 pub(crate) struct Reclaim {
@@ -52,6 +54,8 @@ pub(crate) struct Unanswered {
     pub(crate) answer: Pending,
     /// The key has expired by then, so that the release has nothing left to do.
     matters_until: Instant,
+    /// Until when the key is to stay taken: what is sent by then keeps it, and what is sent later gives it back.
+    keeps_until: Option<Instant>,
     is_settled: bool,
     /// Whether the node is known to have held the lock for us, and to have been asked only once to give it back.
     expected: bool,
@@ -116,7 +120,7 @@ impl Reclaim {
         self.ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
         let answer = self.node.send(command.clone());
         let ledger = Arc::clone(&self.ledger);
-        Unanswered { ledger, command, answer, matters_until, is_settled: false, expected }
+        Unanswered { ledger, command, answer, matters_until, keeps_until: None, is_settled: false, expected }
     }
 
     /// Sees to it that `release` is answered.
@@ -166,6 +170,12 @@ impl Ledger {
 }
 
 impl Unanswered {
+    /// A release that leaves the key taken `until` then, if it was sent as one.
+    pub(crate) const fn keeping(mut self, until: Option<Instant>) -> Self {
+        self.keeps_until = until;
+        self
+    }
+
     fn settle(mut self, answer: &Answer, node: &str) {
         self.is_settled = true;
         match answer {
@@ -190,9 +200,10 @@ impl Unanswered {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         // The first one may have been executed, and its answer lost.
         self.expected = false;
-        // What a key keeps of its window has become less.
-        if let Verb::Extend { ttl } = &mut self.command.verb {
-            *ttl = self.matters_until.since(now).max(Duration::from_millis(1));
+        if let Some(until) = self.keeps_until {
+            let left = until.since(now);
+            self.command.verb =
+                if left < MILLISECOND { Verb::Release { claim: CLAIM } } else { Verb::Extend { ttl: left } };
         }
         self.answer = node.send(self.command.clone());
     }

@@ -9,7 +9,7 @@ use crate::hold::hold;
 use crate::key::LockKey;
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenTime;
-use crate::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use crate::{FencingToken, LockError, LockGuard, LockManager, LockRequest};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -55,7 +55,7 @@ impl Actor {
 
     async fn call(&self, call: &Call) {
         sleep(call.pause).await;
-        let Some(guard) = self.acquire(call).await else { return };
+        let Some(guard) = self.acquired(call).await else { return };
         let guard = Arc::new(guard);
         let entered = self.observer.entered(self.client, call, &guard);
         if call.is_held {
@@ -74,22 +74,29 @@ impl Actor {
         }
     }
 
-    async fn acquire(&self, call: &Call) -> Option<LockGuard> {
+    async fn acquired(&self, call: &Call) -> Option<LockGuard> {
         let waits = self.observer.waits(self.client, call);
-        let request = LockRequest::new(key(call.key)).ttl(call.ttl).renew(call.renews);
-        let acquire = async {
-            match call.wait {
-                Wait::None => self.manager.try_acquire(request).await,
-                wait => self.manager.acquire(request.wait(wait)).await,
-            }
-        };
         let outcome = match call.patience {
-            None => Some(acquire.await),
-            Some(patience) => timeout(patience, acquire).await.ok(),
+            None => Some(self.acquire(call).await),
+            Some(patience) => timeout(patience, self.acquire(call)).await.ok(),
         };
         self.observer.answered(&waits, outcome.as_ref());
-        drop(waits);
-        outcome?.ok()
+        let (guard, number) = outcome?.ok()?;
+        if let Some(number) = number {
+            self.observer.numbered(&waits, number);
+        }
+        Some(guard)
+    }
+
+    async fn acquire(&self, call: &Call) -> Result<(LockGuard, Option<FencingToken>), LockError> {
+        let mut request = LockRequest::new(key(call.key)).ttl(call.ttl).wait(call.wait).renew(call.renews);
+        (request.hold.max_hold, request.hold.min_hold) = (call.max_hold, call.min_hold);
+        if !call.is_fenced {
+            return Ok((self.manager.acquire(request).await?, None));
+        }
+        let fenced = self.manager.acquire_fenced(request).await?;
+        let number = fenced.fencing_token();
+        Ok((fenced.into_guard(), Some(number)))
     }
 }
 

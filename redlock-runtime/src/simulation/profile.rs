@@ -27,6 +27,9 @@ pub(super) struct Profile {
     pub(super) extends: u8,
     /// How many calls have their lease renewed.
     pub(super) renewals: u8,
+    pub(super) fenced: u8,
+    pub(super) max_holds: u8,
+    pub(super) min_holds: u8,
     pub(super) foreign: u8,
     pub(super) faults: Faults,
     /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
@@ -49,6 +52,17 @@ impl Profile {
         self.faults.are_none() && self.foreign == 0 && self.cancels == 0 && self.aborts == 0 && is_in_time
     }
 
+    /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
+    /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
+    pub(super) const fn keeps_counters(&self) -> bool {
+        self.faults.wipes == 0
+    }
+
+    /// Whether what is sent arrives, and in time.
+    pub(super) const fn is_undisturbed(&self) -> bool {
+        self.faults.are_none()
+    }
+
     /// Healthy servers, short ways, everybody waits for a second at least.
     pub(super) fn calm() -> Self {
         let second = Duration::from_secs(1);
@@ -68,6 +82,9 @@ impl Profile {
             panics: 0,
             extends: 0,
             renewals: 0,
+            fenced: 0,
+            max_holds: 0,
+            min_holds: 0,
             foreign: 0,
             faults: Faults::NONE,
             drift_ppm: 0,
@@ -92,8 +109,8 @@ impl Profile {
             until: 1500,
             longest: 1500,
         };
-        let [cancels, aborts, panics, extends, foreign] =
-            [40, 30, 10, 30, 50].map(|most| u8::try_from(maybe(most)).unwrap());
+        let [cancels, aborts, panics, extends, foreign, fenced, max_holds, min_holds] =
+            [40, 30, 10, 30, 50, 100, 50, 30].map(|most| u8::try_from(maybe(most)).unwrap());
         let is_slow = random.u8(0..4) == 0;
         // Long bodies on short leases now and then: those that are renewed outlive them, and the others are stopped.
         let (renewals, longest_body) = if random.u8(0..4) == 0 { (50, 1500) } else { (20, 150) };
@@ -117,6 +134,9 @@ impl Profile {
             panics,
             extends,
             renewals,
+            fenced,
+            max_holds,
+            min_holds,
             foreign,
             faults,
             drift_ppm: 4500,

@@ -4,7 +4,8 @@ use super::actor::key;
 use super::telling::client_name;
 use crate::clock::Instant;
 use crate::token::OwnerToken;
-use crate::{LockGuard, Wait};
+use crate::{FencingToken, LockGuard, Wait};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Weak;
 use std::time::Duration;
@@ -28,6 +29,10 @@ pub(super) enum Promise {
     Deadline,
     /// Whoever came first is served first.
     Order,
+    /// Of two owners of a lock, the later one has the larger number.
+    Fencing,
+    /// A key stays taken for as long as its holder has said.
+    MinHold,
     /// Nothing is left behind.
     Clean,
     /// Nobody waits much longer than the others.
@@ -47,6 +52,18 @@ pub(super) struct Records {
     pub(super) longest_idle: Duration,
     /// One may serve several calls of its process.
     pub(super) served_tokens: Vec<OwnerToken>,
+    /// The numbers that were issued, for each key.
+    pub(super) numbers: [BTreeSet<FencingToken>; 2],
+    pub(super) windows: Vec<Window>,
+}
+
+/// A key that stays taken although nobody works under its lock.
+pub(super) struct Window {
+    pub(super) key: usize,
+    pub(super) token: OwnerToken,
+    pub(super) until: Instant,
+    /// Whether nothing can go wrong with it.
+    pub(super) is_promised: bool,
 }
 
 pub(super) struct Holder {
@@ -58,6 +75,10 @@ pub(super) struct Holder {
     /// Somebody stops the body when the lease runs out, with this tolerance.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
+    /// The body ends by then, however often the lease is renewed.
+    pub(super) ends_by: Option<Instant>,
+    /// The key stays taken until then, should the body end before.
+    pub(super) keeps_until: Option<Instant>,
 }
 
 pub(super) enum Proof {
@@ -75,6 +96,8 @@ pub(super) struct Waiter {
     pub(super) since: Instant,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Instant>,
+    /// The largest number that had been issued when it began.
+    pub(super) number_before: Option<FencingToken>,
 }
 
 impl Records {
@@ -85,6 +108,20 @@ impl Records {
 }
 
 impl Holder {
+    pub(super) const fn new(key: usize, token: OwnerToken, proof: Proof) -> Self {
+        Self {
+            id: 0,
+            client: None,
+            key,
+            token,
+            proof,
+            stops_within: None,
+            lapsed_at: None,
+            ends_by: None,
+            keeps_until: None,
+        }
+    }
+
     pub(super) fn is_valid(&self, now: Instant) -> bool {
         match &self.proof {
             Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.is_held()),

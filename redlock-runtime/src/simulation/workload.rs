@@ -21,6 +21,9 @@ pub(super) struct Call {
     /// The body extends the lease halfway.
     pub(super) extends: bool,
     pub(super) renews: bool,
+    pub(super) is_fenced: bool,
+    pub(super) max_hold: Option<Duration>,
+    pub(super) min_hold: Option<Duration>,
     pub(super) end: End,
 }
 
@@ -55,16 +58,25 @@ impl Call {
     fn draw(random: &mut Rng, profile: &Profile, keys: usize) -> Self {
         let (sometimes, millis) = (Sometimes::of(random, profile), Duration::from_millis);
         let waits = &profile.waits;
+        let ttl = millis(profile.ttls[random.usize(0..profile.ttls.len())]);
+        let renews = random.u8(0..100) < profile.renewals;
         Self {
             key: random.usize(0..keys),
-            ttl: millis(profile.ttls[random.usize(0..profile.ttls.len())]),
+            ttl,
             wait: waits[random.usize(0..waits.len())],
             pause: millis(random.u64(profile.pauses.clone())),
             patience: sometimes.cancels.then(|| millis(random.u64(0..400))),
             body: millis(random.u64(profile.bodies.clone())),
             is_held: sometimes.holds,
             extends: sometimes.extends,
-            renews: random.u8(0..100) < profile.renewals,
+            renews,
+            is_fenced: random.u8(0..100) < profile.fenced,
+            max_hold: (random.u8(0..100) < profile.max_holds).then(|| {
+                let longest = millis(random.u64(20..600));
+                // Without renewal it can only be shorter.
+                if renews { longest } else { longest.min(ttl) }
+            }),
+            min_hold: (random.u8(0..100) < profile.min_holds).then(|| millis(random.u64(1..800))),
             end: sometimes.end,
         }
     }

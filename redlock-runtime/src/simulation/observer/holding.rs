@@ -1,0 +1,75 @@
+//! Who holds a lock holds it alone, and no longer than it may.
+
+use super::{Observer, SLACK};
+use crate::simulation::records::{Holder, Promise, Proof, Window};
+
+impl Observer {
+    pub(super) fn exclusion(&self) {
+        let (records, now) = (self.records(), self.network.now());
+        if records.holders.len() < 2 {
+            return;
+        }
+        let valid: Vec<_> = records.holders.iter().filter(|holder| holder.is_valid(now)).collect();
+        let twice = valid.iter().enumerate().find_map(|(at, one)| {
+            valid[at + 1..].iter().find(|other| other.key == one.key).map(|other| format!("{one} and {other}"))
+        });
+        drop(records);
+        if let Some(twice) = twice {
+            self.broken(Promise::Exclusion, twice);
+        }
+    }
+
+    pub(super) fn bodies_stop(&self) {
+        let now = self.network.now();
+        let mut late = None;
+        for holder in &mut self.records().holders {
+            let Some(client) = holder.client else { continue };
+            let awake_at = self.network.paused_until(client).after(SLACK);
+            if holder.ends_by.is_some_and(|end| end.max(awake_at) < now)
+                && (holder.stops_within.is_some() || holder.is_valid(now))
+            {
+                late = Some(format!("{holder} has it for longer than it wanted at the most"));
+            }
+            let Some(tolerance) = holder.stops_within else { continue };
+            if holder.is_valid(now) {
+                holder.lapsed_at = None;
+                continue;
+            }
+            let lapsed_at = *holder.lapsed_at.get_or_insert(now);
+            let since = now.since(lapsed_at.max(self.network.paused_until(client)));
+            if since > tolerance {
+                late = Some(format!("{holder} is in its body {since:?} after its lease has run out"));
+            }
+        }
+        if let Some(text) = late {
+            self.broken(Promise::BodyStops, text);
+        }
+    }
+
+    /// Nobody enters where the key has to stay taken.
+    pub(super) fn windows(&self, next: &Holder) {
+        let now = self.network.now();
+        let mut records = self.records();
+        records.windows.retain(|window| now < window.until.after(self.patient));
+        let is_kept =
+            records.windows.iter().any(|window| window.is_promised && window.key == next.key && now < window.until);
+        drop(records);
+        if is_kept {
+            self.broken(Promise::MinHold, format!("{next} comes before the one before wanted to leave"));
+        }
+    }
+
+    /// A body has ended, and its guard goes.
+    pub(super) fn left(&self, holder: &Holder) {
+        let now = self.network.now();
+        let (Some(until), Proof::Guard(guard)) = (holder.keeps_until.filter(|until| now < *until), &holder.proof)
+        else {
+            return;
+        };
+        // Whoever leaves when the lease is as good as over comes too late.
+        let is_in_time = guard.upgrade().is_some_and(|guard| guard.remaining() > self.round_trip);
+        let is_promised = self.is_undisturbed && is_in_time;
+        let Holder { key, token, .. } = *holder;
+        self.records().windows.push(Window { key, token, until, is_promised });
+    }
+}
