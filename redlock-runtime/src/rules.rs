@@ -36,6 +36,16 @@ pub(crate) enum Rule {
     TtlTimer,
     /// A lock passes on within a process only for a while when others wait for it.
     PassesAreLimited,
+    /// Fencing numbers count that were given in one round: the others may have been overtaken meanwhile.
+    NumbersOfOneRound,
+    /// A majority gives the same fencing number: the largest one may have been given to somebody else as well.
+    NumbersAreAgreedOn,
+    /// A lock that is renewed ends all the same when it was held for as long as it may be.
+    HoldsAreCapped,
+    /// A key that has to stay taken for a while is not given back before.
+    WindowsAreKept,
+    /// Nothing is known here of a token that only keeps its key taken, and yet it is not given back.
+    ParkedTokensStay,
 }
 
 /// Which rules apply.

@@ -8,6 +8,7 @@ use crate::lease;
 use crate::node::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::quorum::{Tally, Verdict};
 use crate::reclaim::Unanswered;
+use crate::rules::Rule;
 use crate::shared::Core;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl Ownership {
         super::holding::wake(standing.watchers.take());
         standing.settle(self.core.clock);
         let now = self.core.clock.now();
-        let rest = standing.tenure.rest(now);
+        let rest = standing.tenure.rest(now).filter(|_| self.core.rules.apply(Rule::WindowsAreKept));
         if let Some(rest) = rest {
             self.core.parked.park(*self.token(), now.after(rest), now);
         }

@@ -5,6 +5,7 @@
 
 mod actor;
 mod agenda;
+mod circumstances;
 mod faults;
 mod link;
 mod mutations;

@@ -97,7 +97,7 @@ impl Standing {
             terms,
             tenure: Tenure::new(terms.ttl, now),
             is_taken_up: false,
-            numbers: Numbers::new(),
+            numbers: Numbers::new(terms.rules),
             proven_until: None,
             contended_since: None,
             silent_since: None,
@@ -241,7 +241,8 @@ impl Standing {
 
     /// The moment until which the present call has the lock.
     pub(super) fn held_until(&self) -> Option<Instant> {
-        self.valid_until().map(|end| self.tenure.capped(end))
+        let is_capped = self.terms.rules.apply(Rule::HoldsAreCapped);
+        self.valid_until().map(|end| if is_capped { self.tenure.capped(end) } else { end })
     }
 
     /// Whether the present call may not go on with the lock, whatever the nodes say.
