@@ -3,7 +3,7 @@
 use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Answer, Environment, Status};
+use crate::node::{self, Abstention, Answer, Environment, Status};
 use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
@@ -11,6 +11,10 @@ pub(super) struct Link {
     pub(super) client: usize,
     pub(super) server: usize,
     pub(super) environment: Environment,
+    /// What the client knows of the server.
+    pub(super) server_facts: node::Server,
+    /// What the present connection proves.
+    pub(super) abstention: Abstention,
     pub(super) state: Connection,
     pub(super) epoch: u64,
     /// Wake-ups are wanted on every connection.
@@ -22,7 +26,14 @@ pub(super) struct Link {
     /// The shortest time that a message takes, in milliseconds.
     pub(super) latency: u64,
     /// In the order of the sends.
-    pub(super) unanswered: VecDeque<oneshot::Sender<Answer>>,
+    pub(super) unanswered: VecDeque<Asked>,
+}
+
+/// A command that is not answered.
+pub(super) struct Asked {
+    pub(super) answer: oneshot::Sender<Answer>,
+    /// By the clock of the client.
+    pub(super) sent: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +57,8 @@ impl Link {
     pub(super) fn broken(&mut self) {
         self.state = Connection::Down;
         self.is_listening = false;
-        for answer in self.unanswered.drain(..) {
+        self.server_facts.disconnected();
+        for Asked { answer, .. } in self.unanswered.drain(..) {
             // Whoever asked may be gone.
             let _ = answer.send(Err(NodeError::Disconnected));
         }

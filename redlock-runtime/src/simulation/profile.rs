@@ -2,6 +2,7 @@
 
 use super::faults::Faults;
 use super::network::Delays;
+use crate::after_restart::AfterRestart;
 use crate::options::Wait;
 use crate::rules::Rules;
 use fastrand::Rng;
@@ -32,6 +33,12 @@ pub(super) struct Profile {
     pub(super) min_holds: u8,
     pub(super) foreign: u8,
     pub(super) faults: Faults,
+    /// What nodes are worth that come back without their data, see [`Faults::forgets`].
+    pub(super) after_restart: AfterRestart,
+    /// How many of them may do so at once.
+    pub(super) amnesia: usize,
+    /// Whether losses are known within the time that renewals take: where those are not disturbed.
+    pub(super) is_prompt: bool,
     /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
     /// allows for is one part in a hundred.
     pub(super) drift_ppm: i32,
@@ -52,10 +59,14 @@ impl Profile {
         self.faults.are_none() && self.foreign == 0 && self.cancels == 0 && self.aborts == 0 && is_in_time
     }
 
+    pub(super) fn longest_ttl(&self) -> Duration {
+        Duration::from_millis(self.ttls.iter().copied().max().unwrap_or_default())
+    }
+
     /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
     /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
     pub(super) const fn keeps_counters(&self) -> bool {
-        self.faults.wipes == 0
+        self.faults.wipes == 0 && self.faults.forgets as usize <= self.amnesia
     }
 
     /// Whether what is sent arrives, and in time.
@@ -87,6 +98,9 @@ impl Profile {
             min_holds: 0,
             foreign: 0,
             faults: Faults::NONE,
+            after_restart: AfterRestart::Trust,
+            amnesia: 0,
+            is_prompt: false,
             drift_ppm: 0,
             skew: 0,
             bound: 300,
@@ -98,14 +112,20 @@ impl Profile {
     /// Anything, but not everything at once: a run in which only a few things go wrong gets further with them.
     pub(super) fn any(random: &mut Rng) -> Self {
         let mut maybe = |most: u32| if random.u8(0..3) == 0 { random.u32(1..=most) } else { 0 };
+        let forgets = maybe(3);
         let faults = Faults {
             cuts: maybe(6),
             freezes: maybe(2),
             restarts: maybe(1),
             wipes: u32::from(maybe(8) == 1),
+            forgets,
             pauses: maybe(2),
             crashes: maybe(2),
+            thefts: maybe(2),
+            // Servers count their uptime by clocks that are right.
+            steps: if forgets > 0 { 0 } else { maybe(2) },
             targets: None,
+            is_minority: maybe(1) == 1,
             until: 1500,
             longest: 1500,
         };
@@ -137,8 +157,10 @@ impl Profile {
             fenced,
             max_holds,
             min_holds,
-            foreign,
+            // Who knows nothing of restarts trusts those who have forgotten.
+            foreign: if forgets > 0 { 0 } else { foreign },
             faults,
+            after_restart: if forgets > 0 { AfterRestart::Abstain } else { AfterRestart::Trust },
             drift_ppm: 4500,
             skew: 10_000,
             bound: 4000,

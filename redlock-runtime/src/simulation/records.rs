@@ -21,6 +21,10 @@ pub(super) struct Violation {
 pub(super) enum Promise {
     /// No two valid holders.
     Exclusion,
+    /// Who counts on a lock has it at so many servers that nobody else can.
+    Owned,
+    /// Who has lost a lock soon knows.
+    LossKnown,
     /// A body does not outlive its lease.
     BodyStops,
     /// A free lock is taken by who waits for it.
@@ -75,6 +79,9 @@ pub(super) struct Holder {
     /// Somebody stops the body when the lease runs out, with this tolerance.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
+    pub(super) since: Instant,
+    pub(super) ttl: Duration,
+    pub(super) renews: bool,
     /// The body ends by then, however often the lease is renewed.
     pub(super) ends_by: Option<Instant>,
     /// The key stays taken until then, should the body end before.
@@ -108,7 +115,7 @@ impl Records {
 }
 
 impl Holder {
-    pub(super) const fn new(key: usize, token: OwnerToken, proof: Proof) -> Self {
+    pub(super) const fn new(key: usize, token: OwnerToken, proof: Proof, since: Instant) -> Self {
         Self {
             id: 0,
             client: None,
@@ -117,6 +124,9 @@ impl Holder {
             proof,
             stops_within: None,
             lapsed_at: None,
+            since,
+            ttl: Duration::ZERO,
+            renews: false,
             ends_by: None,
             keeps_until: None,
         }

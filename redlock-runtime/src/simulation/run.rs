@@ -9,7 +9,6 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
-use crate::after_restart::AfterRestart;
 use crate::clock::{Clock, Instant};
 use crate::lease;
 use crate::node::{Environment, Node, Servers};
@@ -72,14 +71,12 @@ impl Run {
         let clock = Clock::tokio();
         let trace = Arc::new(Trace::new(clock, keeps_trace));
         let nodes = profile.nodes[random.usize(0..profile.nodes.len())];
-        let servers =
-            (0..nodes).map(|_| Server::new(drift(&mut random, profile), profile.rules, clock.now())).collect();
+        let servers = (0..nodes).map(|number| server(number, profile, &mut random, clock.now())).collect();
         let network = Arc::new(Network::new(clock, random.fork(), profile, servers, trace));
         let clients = random.usize(profile.clients.clone());
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
         let observer = Arc::new(Observer::new(&network, profile));
-        let longest_ttl = Duration::from_millis(profile.ttls.iter().copied().max().unwrap_or_default());
-        let faults_end = profile.faults.plan(&mut random, &network, longest_ttl);
+        let faults_end = profile.faults.plan(&mut random, &network, profile.longest_ttl());
         let has_crashes = profile.faults.crashes > 0;
         let mut run = Self { network, observer, managers, tasks: Vec::new(), faults_end, has_crashes };
         run.start(profile, &mut random);
@@ -192,17 +189,24 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
     random.i32(-profile.drift_ppm..=profile.drift_ppm)
 }
 
+fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
+    let is_durable = profile.faults.forgets == 0;
+    Server::new(number, drift(random, profile), is_durable, profile.rules, now)
+}
+
 /// A manager as the builder makes it, but for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
     let clock = Clock::Drifting { origin: tokio::time::Instant::now(), ppm: drift(random, profile) };
     let token_clock = TokenClock::skewed(clock, random.i64(-profile.skew..=profile.skew)).following(profile.rules);
+    let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: ManagerId::numbered(random.u128(..)),
         token_clock: Arc::new(token_clock),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
-        servers: Arc::new(Servers::new(clock, AfterRestart::Trust, Policy::default().drift_factor)),
+        servers: Arc::new(Servers::new(clock, profile.after_restart, policy.drift_factor)),
     };
+    environment.servers.lease_of(policy.default_ttl);
     let wake_ups = WakeUps::default();
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
@@ -211,7 +215,8 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         Reclaim::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();
-    let core = Arc::new(Core::new(environment, clock, Policy::default(), "".into(), nodes, None, profile.rules));
+    let core = Arc::new(Core::new(environment, clock, policy, "".into(), nodes, None, profile.rules));
+    core.watch_clocks();
     wake_ups.connect(&core);
     LockManager { core }
 }

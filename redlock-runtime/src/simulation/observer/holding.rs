@@ -1,6 +1,8 @@
 //! Who holds a lock holds it alone, and no longer than it may.
 
-use super::{Observer, SLACK};
+use super::{Observer, SLACK, slack};
+use crate::clock::Instant;
+use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise, Proof, Window};
 
 impl Observer {
@@ -10,13 +12,52 @@ impl Observer {
             return;
         }
         let valid: Vec<_> = records.holders.iter().filter(|holder| holder.is_valid(now)).collect();
+        let is_robbed = |holder: &Holder| self.network.robbed_at(&key(holder.key), holder.token).is_some();
         let twice = valid.iter().enumerate().find_map(|(at, one)| {
-            valid[at + 1..].iter().find(|other| other.key == one.key).map(|other| format!("{one} and {other}"))
+            let mut others = valid[at + 1..].iter().filter(|other| other.key == one.key);
+            let other = others.find(|other| !is_robbed(one) && !is_robbed(other))?;
+            Some(format!("{one} and {other}"))
         });
         drop(records);
         if let Some(twice) = twice {
             self.broken(Promise::Exclusion, twice);
         }
+    }
+
+    /// Who counts on a lock has it, or was robbed lately.
+    pub(super) fn owned(&self) {
+        if !self.has_memory {
+            return;
+        }
+        let (records, now) = (self.records(), self.network.now());
+        let mut broken = None;
+        for holder in records.holders.iter().filter(|holder| holder.client.is_some() && holder.is_valid(now)) {
+            if self.network.excludes(&key(holder.key), holder.token) {
+                continue;
+            }
+            match self.network.robbed_at(&key(holder.key), holder.token) {
+                None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
+                Some(at) if self.knows_by(holder, at) < now => {
+                    broken = Some((Promise::LossKnown, format!("{holder} does not know that it is lost")));
+                }
+                _ => {}
+            }
+        }
+        drop(records);
+        if let Some((promise, text)) = broken {
+            self.broken(promise, text);
+        }
+    }
+
+    /// When a holder that was robbed knows it: when its lease runs out at the latest, and when it is renewed at best.
+    fn knows_by(&self, holder: &Holder, robbed_at: Instant) -> Instant {
+        let by_itself = robbed_at.after(holder.ttl + slack(holder.ttl));
+        if !self.is_prompt || !holder.renews {
+            return by_itself;
+        }
+        // A third of the ttl, the answers, and the look at them, which comes within twice the time that they took.
+        let renewal = holder.ttl / 3 + slack(holder.ttl) + self.round_trip * 2;
+        by_itself.min(robbed_at.max(holder.since).after(renewal))
     }
 
     pub(super) fn bodies_stop(&self) {

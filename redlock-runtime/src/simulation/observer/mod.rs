@@ -30,9 +30,15 @@ pub(super) struct Observer {
     patient: Duration,
     /// Whether numbers are promised to grow.
     keeps_counters: bool,
+    /// Whether a lock has one owner at a time, always.
+    has_owners: bool,
     /// Whether what is sent arrives in time.
     is_undisturbed: bool,
     round_trip: Duration,
+    /// Whether no server as a whole forgets what it was told.
+    has_memory: bool,
+    /// Whether losses are known within the time that renewals take.
+    is_prompt: bool,
     records: Mutex<Records>,
 }
 
@@ -67,8 +73,11 @@ impl Observer {
             watches_order: profile.is_calm(),
             patient: profile.delays.round_trip() * 3,
             keeps_counters: profile.keeps_counters(),
+            has_owners: !profile.faults.rob(),
             is_undisturbed: profile.is_undisturbed(),
             round_trip: profile.delays.round_trip(),
+            has_memory: !profile.faults.lose_data(),
+            is_prompt: profile.is_prompt,
             records: Mutex::default(),
         }
     }
@@ -121,12 +130,14 @@ impl Observer {
             stops_within: call.is_held.then(|| slack(call.ttl)),
             ends_by: call.max_hold.map(|longest| now.after(longest + slack(longest))),
             keeps_until: call.min_hold.map(|least| now.after(least).before(slack(least))),
-            ..Holder::new(call.key, token, Proof::Guard(Arc::downgrade(guard)))
+            ttl: call.ttl,
+            renews: call.renews,
+            ..Holder::new(call.key, token, Proof::Guard(Arc::downgrade(guard)), now)
         })
     }
 
     pub(super) fn entered_by_foreigner(&self, key: usize, token: OwnerToken, until: Instant) -> Recorded<'_> {
-        self.entered_as(Holder::new(key, token, Proof::Foreign { until }))
+        self.entered_as(Holder::new(key, token, Proof::Foreign { until }, self.network.now()))
     }
 
     fn entered_as(&self, holder: Holder) -> Recorded<'_> {
@@ -152,6 +163,7 @@ impl Observer {
     /// Looks at everything.
     pub(super) fn look(&self) {
         self.exclusion();
+        self.owned();
         self.bodies_stop();
         self.deadlines();
         (0..2).for_each(|key| self.progress(key));

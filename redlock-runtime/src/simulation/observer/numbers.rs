@@ -5,14 +5,23 @@ use crate::FencingToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::Promise;
 
+/// How many calls of one process share a number of the nodes.
+const PER_NUMBER: u64 = 1 << 16;
+
 impl Observer {
     /// A call has got a number together with its lock.
     pub(in crate::simulation) fn numbered(&self, waits: &Recorded<'_>, number: FencingToken) {
         let mut records = self.records();
         let Some(waiter) = records.waiters.iter().find(|waiter| waiter.id == waits.id) else { return };
         let (index, issued) = (waiter.key, &records.numbers[waiter.key]);
-        let latest = issued.last().copied();
-        let grows = latest < Some(number);
+        // A process that was robbed may pass on what it had drawn before, as long as it does not know.
+        let is_passed_on = number.as_u64() % PER_NUMBER != 0;
+        let latest = match (self.has_owners, is_passed_on) {
+            (true, _) => issued.last().copied(),
+            (false, true) => None,
+            (false, false) => waiter.number_before,
+        };
+        let grows = latest < Some(number) && !issued.contains(&number);
         records.numbers[index].insert(number);
         drop(records);
         if self.keeps_counters && !grows {
