@@ -36,8 +36,6 @@ pub(crate) enum Rule {
     TtlTimer,
     /// A lock passes on within a process only for a while when others wait for it.
     PassesAreLimited,
-    /// Fencing numbers count that were given in one round: the others may have been overtaken meanwhile.
-    NumbersOfOneRound,
     /// A majority gives the same fencing number: the largest one may have been given to somebody else as well.
     NumbersAreAgreedOn,
     /// A lock that is renewed ends all the same when it was held for as long as it may be.
@@ -46,6 +44,12 @@ pub(crate) enum Rule {
     WindowsAreKept,
     /// Nothing is known here of a token that only keeps its key taken, and yet it is not given back.
     ParkedTokensStay,
+    /// Leases are renewed in time.
+    LeasesAreRenewed,
+    /// The answers to a renewal are looked for, and not only at the next one: they may say that the lock is lost.
+    LossesAreLookedFor,
+    /// What one lock shows of the clock of a server counts for all others.
+    StepsShortenLeases,
 }
 
 /// Which rules apply.

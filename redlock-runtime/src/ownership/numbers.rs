@@ -132,21 +132,15 @@ impl Numbers {
 
     /// What the numbers that nodes have `given` mean.
     pub(super) fn decide(&self, given: impl Iterator<Item = Drawn>, quorum: usize) -> Decision {
-        let given = given.filter(|drawn| self.counts(*drawn));
-        let given: Vec<_> = given.map(|drawn| Drawn { round: self.round_of(drawn), ..drawn }).collect();
+        let given: Vec<_> = given.filter(|drawn| self.counts(*drawn)).collect();
         match decide(&given, quorum) {
             Decision::Differ { highest } if !self.rules.apply(Rule::NumbersAreAgreedOn) => Decision::Agreed(highest),
             decision => decision,
         }
     }
 
-    pub(super) fn counts(&self, drawn: Drawn) -> bool {
-        drawn.round >= self.counts_from || !self.rules.apply(Rule::NumbersOfOneRound)
-    }
-
-    /// Without the rule, all rounds are one.
-    fn round_of(&self, drawn: Drawn) -> u64 {
-        if self.rules.apply(Rule::NumbersOfOneRound) { drawn.round } else { 0 }
+    pub(super) const fn counts(&self, drawn: Drawn) -> bool {
+        drawn.round >= self.counts_from
     }
 
     /// From here on, what is sent is of another round.

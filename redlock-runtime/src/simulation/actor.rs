@@ -59,8 +59,9 @@ impl Actor {
         let guard = Arc::new(guard);
         let entered = self.observer.entered(self.client, call, &guard);
         if call.is_held {
-            // Whether it was stopped is for the observer to judge.
-            let _ = hold(&guard, body(&guard, call)).await;
+            if let Err(error) = hold(&guard, body(&guard, call)).await {
+                self.observer.stopped(self.client, call, *guard.token(), &error);
+            }
         } else {
             body(&guard, call).await;
         }

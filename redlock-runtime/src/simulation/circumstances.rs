@@ -3,6 +3,7 @@
 use super::faults::Faults;
 use super::network::Delays;
 use super::profile::Profile;
+use crate::after_restart::AfterRestart;
 use crate::node::Verb;
 use crate::options::Wait;
 use std::time::Duration;
@@ -123,4 +124,70 @@ pub(super) fn long_holds() -> Profile {
 /// Short bodies, after which the key stays taken.
 pub(super) fn windows() -> Profile {
     Profile { nodes: vec![1, 3], min_holds: 50, calls: 2..=4, ..crowd() }
+}
+
+/// Counters differ, and locks have several owners.
+pub(super) fn fenced_with_thefts() -> Profile {
+    let faults = Faults { thefts: 6, until: 900, ..fenced_with_cuts().faults };
+    Profile { nodes: vec![3], faults, keys: 2..=2, renewals: 50, bodies: 50..=600, ..fenced_with_cuts() }
+}
+
+/// Long bodies under locks that are renewed, and a network that does not disturb that.
+fn renewed() -> Profile {
+    Profile {
+        nodes: vec![1, 3, 5],
+        clients: 2..=3,
+        tasks: 1..=2,
+        keys: 2..=2,
+        ttls: vec![3000],
+        renewals: 100,
+        bodies: 2000..=8000,
+        ..crowd()
+    }
+}
+
+/// A minority of the servers is in trouble for longer than a lease.
+pub(super) fn troubled_minority() -> Profile {
+    let faults = Faults {
+        cuts: 4,
+        freezes: 2,
+        restarts: 1,
+        thefts: 2,
+        steps: 2,
+        until: 4000,
+        longest: 12_000,
+        is_minority: true,
+        ..Faults::NONE
+    };
+    Profile { nodes: vec![3, 5], faults, bound: 30_000, ..renewed() }
+}
+
+/// All servers may stop for longer than a lease.
+pub(super) fn frozen_servers() -> Profile {
+    let faults = Faults { freezes: 6, until: 4000, longest: 12_000, ..Faults::NONE };
+    Profile { faults, bound: 30_000, ..renewed() }
+}
+
+/// Other programs delete keys and write over them.
+pub(super) fn thefts() -> Profile {
+    let faults = Faults { thefts: 6, until: 6000, ..Faults::NONE };
+    Profile { faults, is_prompt: true, ..renewed() }
+}
+
+/// The clocks of servers are set forward while some locks are renewed and others are not.
+pub(super) fn clock_steps() -> Profile {
+    let faults = Faults { steps: 6, until: 6000, ..Faults::NONE };
+    Profile { faults, is_prompt: true, renewals: 60, ttls: vec![3000, 20_000], ..renewed() }
+}
+
+/// Servers come back without their data, one after the other or at once.
+pub(super) fn forgetful() -> Profile {
+    let faults = Faults { forgets: 6, until: 6000, longest: 300, ..Faults::NONE };
+    Profile { faults, after_restart: AfterRestart::Abstain, bound: 5000, drift_ppm: 4500, ..renewed() }
+}
+
+/// One server of five may forget everything at any time, and counts at once.
+pub(super) fn one_forgets() -> Profile {
+    let faults = Faults { forgets: 1, cuts: 8, freezes: 2, until: 3000, longest: 300, ..Faults::NONE };
+    Profile { nodes: vec![5], faults, amnesia: 1, fenced: 50, bound: 5000, ..renewed() }
 }

@@ -99,6 +99,11 @@ impl Faults {
         servers + self.cuts + self.pauses + self.crashes == 0 && self.targets.is_none()
     }
 
+    /// Whether only a minority of the servers has trouble, and no client.
+    pub(super) const fn are_of_a_minority(&self) -> bool {
+        self.is_minority && self.pauses + self.crashes == 0
+    }
+
     /// Whether keys vanish under their holders.
     pub(super) const fn rob(&self) -> bool {
         self.thefts + self.steps > 0

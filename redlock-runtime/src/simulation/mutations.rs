@@ -1,13 +1,15 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
 use super::circumstances::{
-    crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts,
-    families_with_cuts, fenced_with_cuts, frozen_minority, long_bodies, long_holds, slow_crowd, windows, wrong_clocks,
+    clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions, cut_yields,
+    cut_yields_and_others, cuts, families_with_cuts, fenced_with_cuts, fenced_with_thefts, forgetful, frozen_minority,
+    frozen_servers, long_bodies, long_holds, one_forgets, slow_crowd, thefts, troubled_minority, windows, wrong_clocks,
 };
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
 use super::{Failure, SCHEDULES, SEED, number, search};
+use crate::after_restart::AfterRestart;
 use crate::rules::{Rule, Rules};
 
 /// Looks at the case of one rule only.
@@ -20,27 +22,31 @@ const CONTROLS: u64 = 4000;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 20] = [
+const CASES: [Case; 24] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
-    (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Clean]),
-    (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion]),
+    (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
+    (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
     (Rule::QueuesExpire, crowd_with_crashes, &[Promise::Clean]),
     (Rule::HolderHearsOfEveryCall, families_with_cuts, &[Promise::Fairness]),
-    (Rule::ExtensionNeverCreates, cut_extensions, &[Promise::Exclusion, Promise::Clean]),
-    (Rule::ReleaseChecksTheOwner, cuts, &[Promise::Exclusion]),
-    (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion]),
-    (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion]),
+    (Rule::ExtensionNeverCreates, cut_extensions, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
+    (Rule::ReleaseChecksTheOwner, cuts, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion, Promise::Owned]),
     (Rule::YieldAtOnce, frozen_minority, &[Promise::Progress]),
-    (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion]),
+    (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ReleasesAreSeenThrough, cuts, &[Promise::Clean, Promise::Progress]),
     (Rule::UnknownTokensAreReleased, cut_acquisitions, &[Promise::Progress, Promise::Clean]),
-    (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion]),
+    (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned]),
     (Rule::TtlTimer, crashed_holder, &[Promise::Progress]),
     (Rule::PassesAreLimited, families_with_cuts, &[Promise::Fairness]),
     (Rule::NumbersAreAgreedOn, fenced_with_cuts, &[Promise::Fencing]),
     (Rule::HoldsAreCapped, long_holds, &[Promise::BodyStops]),
     (Rule::WindowsAreKept, windows, &[Promise::MinHold]),
     (Rule::ParkedTokensStay, windows, &[Promise::MinHold]),
+    (Rule::NumbersAreAgreedOn, fenced_with_thefts, &[Promise::Fencing]),
+    (Rule::LeasesAreRenewed, troubled_minority, &[Promise::Kept]),
+    (Rule::LossesAreLookedFor, thefts, &[Promise::LossKnown]),
+    (Rule::StepsShortenLeases, clock_steps, &[Promise::LossKnown]),
 ];
 
 #[test]
@@ -59,17 +65,47 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
     promises.contains(&violation.promise)
 }
 
+/// What a promise depends on besides rules, and what breaks without.
+const CONDITIONS: [(&str, fn() -> Profile, fn(Profile) -> Profile, Promise); 3] = [
+    (
+        "nodes abstain",
+        forgetful,
+        |profile| Profile { after_restart: AfterRestart::Trust, ..profile },
+        Promise::Exclusion,
+    ),
+    ("more nodes agree", one_forgets, |profile| Profile { amnesia: 0, ..profile }, Promise::Exclusion),
+    (
+        "frozen servers",
+        frozen_servers,
+        |profile| Profile { rules: Rules { without: Some(Rule::ValidityFromTheSend) }, ..profile },
+        Promise::Owned,
+    ),
+];
+
+#[test]
+fn every_condition_is_needed() {
+    for (name, profile, without, promise) in CONDITIONS {
+        let without = without(profile());
+        let failure = search(MOST, |seed| run(&without, seed, false));
+        let Some(Failure { seed, violation }) = failure else { panic!("without {name}, nothing breaks") };
+        println!("{name}: {:?} with seed {seed}: {}", violation.promise, violation.text);
+        assert_eq!(violation.promise, promise, "{}", violation.text);
+    }
+}
+
 #[test]
 fn the_same_circumstances_are_harmless_with_every_rule() {
     // One rule for each profile.
-    let mut profiles: Vec<_> = cases().collect();
-    profiles.sort_by_key(|(_, profile, _)| *profile as usize);
-    profiles.dedup_by_key(|(_, profile, _)| *profile as usize);
-    let harmful = profiles.into_iter().filter_map(|(rule, profile, _)| {
+    let conditions = CONDITIONS.iter().map(|(name, profile, ..)| ((*name).to_owned(), *profile));
+    let mut profiles: Vec<_> =
+        cases().map(|(rule, profile, _)| (format!("{rule:?}"), *profile)).chain(conditions).collect();
+    profiles.sort_by_key(|(_, profile)| *profile as usize);
+    profiles.dedup_by_key(|(_, profile)| *profile as usize);
+    let harmful = profiles.into_iter().filter_map(|(name, profile)| {
         let profile = profile();
         let schedules = number(SCHEDULES).unwrap_or(CONTROLS / u64::from(*profile.calls.end()));
         let Failure { seed, violation } = search(schedules, |seed| run(&profile, seed, false))?;
-        Some(format!("where {rule:?} matters, seed {seed}: {violation:?}"))
+        Some(format!("where {name} matters, seed {seed}: {violation:?}"))
     });
     let harmful: Vec<_> = harmful.collect();
     assert!(harmful.is_empty(), "{harmful:#?}");

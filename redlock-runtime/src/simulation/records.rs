@@ -23,6 +23,8 @@ pub(super) enum Promise {
     Exclusion,
     /// Who counts on a lock has it at so many servers that nobody else can.
     Owned,
+    /// Nobody loses a lock because a minority of the servers is in trouble.
+    Kept,
     /// Who has lost a lock soon knows.
     LossKnown,
     /// A body does not outlive its lease.

@@ -39,6 +39,14 @@ impl Network {
         (!world.excludes(key, token, self.now())).then_some(robbed_at)
     }
 
+    /// Whether `token` has `key` at a majority of the servers that is in no trouble.
+    pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken) -> bool {
+        let (world, now) = (self.world(), self.now());
+        let untroubled = &world.servers[(world.servers.len() - 1) / 2..];
+        let owners = untroubled.iter().filter(|server| server.owner(key.name(), now) == Some(token));
+        owners.count() >= world.quorum.needed
+    }
+
     /// Whether nobody else can have `key` as long as `token` stands where it does.
     pub(super) fn excludes(&self, key: &LockKey, token: OwnerToken) -> bool {
         self.world().excludes(key, token, self.now())

@@ -3,7 +3,11 @@
 use super::{Observer, SLACK, slack};
 use crate::clock::Instant;
 use crate::simulation::actor::key;
-use crate::simulation::records::{Holder, Promise, Proof, Window};
+use crate::simulation::records::{Holder, Promise, Proof, Records, Window};
+use crate::simulation::telling::client_name;
+use crate::simulation::workload::Call;
+use crate::token::OwnerToken;
+use crate::{LockError, LossCause, NodeError};
 
 impl Observer {
     pub(super) fn exclusion(&self) {
@@ -37,7 +41,7 @@ impl Observer {
             }
             match self.network.robbed_at(&key(holder.key), holder.token) {
                 None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
-                Some(at) if self.knows_by(holder, at) < now => {
+                Some(at) if self.knows_by(&records, holder, at) < now => {
                     broken = Some((Promise::LossKnown, format!("{holder} does not know that it is lost")));
                 }
                 _ => {}
@@ -50,14 +54,45 @@ impl Observer {
     }
 
     /// When a holder that was robbed knows it: when its lease runs out at the latest, and when it is renewed at best.
-    fn knows_by(&self, holder: &Holder, robbed_at: Instant) -> Instant {
+    fn knows_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
         let by_itself = robbed_at.after(holder.ttl + slack(holder.ttl));
-        if !self.is_prompt || !holder.renews {
-            return by_itself;
+        let tells = |other: &&Holder| {
+            let is_itself = other.id == holder.id;
+            // A step is known from any answer of the server, also to one that is lost by it.
+            let was_held = other.since <= robbed_at && other.lapsed_at.is_none_or(|at| robbed_at < at);
+            let is_sibling = self.tells_steps && other.client == holder.client && was_held;
+            other.renews && (is_itself || is_sibling)
+        };
+        let soonest = records.holders.iter().filter(tells).map(|other| other.ttl).min();
+        match soonest.filter(|_| self.is_prompt) {
+            None => by_itself,
+            Some(ttl) => {
+                // A third of the ttl, the answers, and the look at them, which comes within twice the time that they took.
+                let renewal = ttl / 3 + slack(ttl) + self.round_trip * 2;
+                by_itself.min(robbed_at.max(holder.since).after(renewal))
+            }
         }
-        // A third of the ttl, the answers, and the look at them, which comes within twice the time that they took.
-        let renewal = holder.ttl / 3 + slack(holder.ttl) + self.round_trip * 2;
-        by_itself.min(robbed_at.max(holder.since).after(renewal))
+    }
+
+    /// A body was stopped.
+    pub(in crate::simulation) fn stopped(&self, client: usize, call: &Call, token: OwnerToken, error: &LockError) {
+        self.network.trace.line(|_| format!("{} is stopped: {error}", client_name(client)));
+        let LockError::Lost { cause, .. } = error else { return };
+        let is_over = matches!(cause, LossCause::MaxHold | LossCause::Released) || !call.renews;
+        if is_over || self.network.is_crashed(client) {
+            return;
+        }
+        if self.keeps_locks && self.network.is_kept(&key(call.key), token) {
+            self.broken(Promise::Kept, format!("{} loses {} to a minority", client_name(client), key(call.key)));
+        }
+        let is_robbed = self.network.robbed_at(&key(call.key), token).is_some();
+        let is_named = match cause {
+            LossCause::NotRenewed { causes } => causes.iter().any(|cause| *cause.error() == NodeError::Held),
+            cause => *cause == LossCause::Taken,
+        };
+        if self.is_prompt && self.tells_thefts && is_robbed && !is_named {
+            self.broken(Promise::LossKnown, format!("{} does not know why: {error}", client_name(client)));
+        }
     }
 
     pub(super) fn bodies_stop(&self) {
@@ -71,13 +106,13 @@ impl Observer {
             {
                 late = Some(format!("{holder} has it for longer than it wanted at the most"));
             }
-            let Some(tolerance) = holder.stops_within else { continue };
             if holder.is_valid(now) {
                 holder.lapsed_at = None;
                 continue;
             }
             let lapsed_at = *holder.lapsed_at.get_or_insert(now);
             let since = now.since(lapsed_at.max(self.network.paused_until(client)));
+            let Some(tolerance) = holder.stops_within else { continue };
             if since > tolerance {
                 late = Some(format!("{holder} is in its body {since:?} after its lease has run out"));
             }

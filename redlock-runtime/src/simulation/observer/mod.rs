@@ -39,6 +39,11 @@ pub(super) struct Observer {
     has_memory: bool,
     /// Whether losses are known within the time that renewals take.
     is_prompt: bool,
+    /// Whether any lock that is renewed shows the steps of all clocks: of several servers, it may stand at others.
+    tells_steps: bool,
+    tells_thefts: bool,
+    /// Whether whoever has a lock at the servers without trouble, and these are enough, keeps it.
+    keeps_locks: bool,
     records: Mutex<Records>,
 }
 
@@ -78,6 +83,9 @@ impl Observer {
             round_trip: profile.delays.round_trip(),
             has_memory: !profile.faults.lose_data(),
             is_prompt: profile.is_prompt,
+            tells_steps: profile.faults.thefts == 0 && network.world().servers.len() == 1,
+            tells_thefts: profile.faults.steps == 0,
+            keeps_locks: profile.faults.are_of_a_minority(),
             records: Mutex::default(),
         }
     }
