@@ -50,6 +50,10 @@ pub(crate) enum Rule {
     LossesAreLookedFor,
     /// What one lock shows of the clock of a server counts for all others.
     StepsShortenLeases,
+    /// A manager that is shut down ends the waits in its lines at once.
+    ClosingEndsTheLines,
+    /// A shutdown waits until the releases are answered.
+    ShutdownWaitsForReleases,
 }
 
 /// Which rules apply.

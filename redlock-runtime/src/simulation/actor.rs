@@ -50,7 +50,20 @@ impl Actor {
                 Some(limit) => timeout(limit, calls).await.unwrap_or_default(),
             }
         };
-        Process { network, client, task: Box::pin(all), nap: Box::pin(sleep(Duration::ZERO)) }
+        Process::new(network, client, all)
+    }
+
+    pub(super) fn shut_down(self, at: Duration) -> impl Future<Output = ()> + Send {
+        let (network, client) = (Arc::clone(&self.network), self.client);
+        let all = async move {
+            sleep(at).await;
+            let is_quiet = self.observer.closes(self.client, self.manager.core.is_starting());
+            let is_drained = self.manager.shutdown().await;
+            if is_quiet && is_drained {
+                self.observer.drained(self.client);
+            }
+        };
+        Process::new(network, client, all)
     }
 
     async fn call(&self, call: &Call) {
@@ -133,6 +146,12 @@ struct Process<F> {
     client: usize,
     task: Pin<Box<F>>,
     nap: Pin<Box<Sleep>>,
+}
+
+impl<F> Process<F> {
+    fn new(network: Arc<Network>, client: usize, task: F) -> Self {
+        Self { network, client, task: Box::pin(task), nap: Box::pin(sleep(Duration::ZERO)) }
+    }
 }
 
 impl<F: Future> Future for Process<F> {

@@ -191,3 +191,13 @@ pub(super) fn one_forgets() -> Profile {
     let faults = Faults { forgets: 1, cuts: 8, freezes: 2, until: 3000, longest: 300, ..Faults::NONE };
     Profile { nodes: vec![5], faults, amnesia: 1, fenced: 50, bound: 5000, ..renewed() }
 }
+
+/// Managers end while others go on.
+pub(super) fn shutdowns() -> Profile {
+    Profile { tasks: 2..=3, calls: 2..=6, bodies: 0..=400, shutdowns: 50, delays: slow_crowd().delays, ..crowd() }
+}
+
+/// Managers end soon after their last lock.
+pub(super) fn late_shutdowns() -> Profile {
+    Profile { tasks: 1..=1, calls: 1..=2, bodies: 0..=300, waits: vec![Wait::None], ..shutdowns() }
+}

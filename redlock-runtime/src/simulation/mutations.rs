@@ -3,7 +3,8 @@
 use super::circumstances::{
     clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions, cut_yields,
     cut_yields_and_others, cuts, families_with_cuts, fenced_with_cuts, fenced_with_thefts, forgetful, frozen_minority,
-    frozen_servers, long_bodies, long_holds, one_forgets, slow_crowd, thefts, troubled_minority, windows, wrong_clocks,
+    frozen_servers, late_shutdowns, long_bodies, long_holds, one_forgets, shutdowns, slow_crowd, thefts,
+    troubled_minority, windows, wrong_clocks,
 };
 use super::profile::Profile;
 use super::records::Promise;
@@ -22,7 +23,7 @@ const CONTROLS: u64 = 4000;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 24] = [
+const CASES: [Case; 26] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -46,6 +47,8 @@ const CASES: [Case; 24] = [
     (Rule::NumbersAreAgreedOn, fenced_with_thefts, &[Promise::Fencing]),
     (Rule::LeasesAreRenewed, troubled_minority, &[Promise::Kept]),
     (Rule::LossesAreLookedFor, thefts, &[Promise::LossKnown]),
+    (Rule::ClosingEndsTheLines, shutdowns, &[Promise::Deadline]),
+    (Rule::ShutdownWaitsForReleases, late_shutdowns, &[Promise::Clean]),
     (Rule::StepsShortenLeases, clock_steps, &[Promise::LossKnown]),
 ];
 

@@ -31,6 +31,8 @@ pub(super) struct Profile {
     pub(super) fenced: u8,
     pub(super) max_holds: u8,
     pub(super) min_holds: u8,
+    /// How many managers are shut down in the middle of it all.
+    pub(super) shutdowns: u8,
     pub(super) foreign: u8,
     pub(super) faults: Faults,
     /// What nodes are worth that come back without their data, see [`Faults::forgets`].
@@ -96,6 +98,7 @@ impl Profile {
             fenced: 0,
             max_holds: 0,
             min_holds: 0,
+            shutdowns: 0,
             foreign: 0,
             faults: Faults::NONE,
             after_restart: AfterRestart::Trust,
@@ -129,8 +132,8 @@ impl Profile {
             until: 1500,
             longest: 1500,
         };
-        let [cancels, aborts, panics, extends, foreign, fenced, max_holds, min_holds] =
-            [40, 30, 10, 30, 50, 100, 50, 30].map(|most| u8::try_from(maybe(most)).unwrap());
+        let [cancels, aborts, panics, extends, foreign, fenced, max_holds, min_holds, shutdowns] =
+            [40, 30, 10, 30, 50, 100, 50, 30, 50].map(|most| u8::try_from(maybe(most)).unwrap());
         let is_slow = random.u8(0..4) == 0;
         // Long bodies on short leases now and then: those that are renewed outlive them, and the others are stopped.
         let (renewals, longest_body) = if random.u8(0..4) == 0 { (50, 1500) } else { (20, 150) };
@@ -157,6 +160,7 @@ impl Profile {
             fenced,
             max_holds,
             min_holds,
+            shutdowns,
             // Who knows nothing of restarts trusts those who have forgotten.
             foreign: if forgets > 0 { 0 } else { foreign },
             faults,

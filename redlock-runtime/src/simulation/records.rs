@@ -5,7 +5,7 @@ use super::telling::client_name;
 use crate::clock::Instant;
 use crate::token::OwnerToken;
 use crate::{FencingToken, LockGuard, Wait};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Weak;
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub(super) enum Promise {
     Fencing,
     /// A key stays taken for as long as its holder has said.
     MinHold,
+    /// A manager that was shut down takes no more locks.
+    Closed,
     /// Nothing is left behind.
     Clean,
     /// Nobody waits much longer than the others.
@@ -61,6 +63,8 @@ pub(super) struct Records {
     /// The numbers that were issued, for each key.
     pub(super) numbers: [BTreeSet<FencingToken>; 2],
     pub(super) windows: Vec<Window>,
+    /// The managers that were shut down, and when.
+    pub(super) closed: HashMap<usize, Instant>,
 }
 
 /// A key that stays taken although nobody works under its lock.
@@ -98,6 +102,7 @@ pub(super) enum Proof {
     },
 }
 
+#[derive(Clone)]
 pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) client: usize,

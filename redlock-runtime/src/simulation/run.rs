@@ -38,6 +38,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
 const EXORCISM: Duration = Duration::from_secs(3);
 
+/// What a connection carries that was cut meanwhile arrives within this time.
+const LATE: Duration = Duration::from_secs(1);
+
 /// The manager of programs that have none.
 const NOBODY: usize = usize::MAX;
 
@@ -87,9 +90,12 @@ impl Run {
     fn start(&mut self, profile: &Profile, random: &mut Rng) {
         let keys = random.usize(profile.keys.clone());
         for (client, manager) in self.managers.iter().enumerate() {
+            if random.u8(0..100) < profile.shutdowns {
+                let at = Duration::from_millis(random.u64(0..1500));
+                self.tasks.push((client, tokio::spawn(self.actor(client, manager).shut_down(at))));
+            }
             for _ in 0..random.usize(profile.tasks.clone()) {
-                let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
-                let actor = Actor { network, observer, manager: manager.clone(), client };
+                let actor = self.actor(client, manager);
                 self.tasks.push((client, tokio::spawn(actor.run(Work::draw(random, profile, keys)))));
             }
         }
@@ -98,6 +104,11 @@ impl Run {
             let task = tokio::spawn(act(Arc::clone(&self.network), Arc::clone(&self.observer), foreign));
             self.tasks.push((NOBODY, task));
         }
+    }
+
+    fn actor(&self, client: usize, manager: &LockManager) -> Actor {
+        let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
+        Actor { network, observer, manager: manager.clone(), client }
     }
 
     async fn finished(mut self) -> Outcome {
@@ -137,7 +148,7 @@ impl Run {
             self.exorcise(key).await;
         }
         self.managers.clear();
-        sleep(lease::QUEUE_EXPIRY).await;
+        sleep(lease::QUEUE_EXPIRY + LATE).await;
         self.observer.remains();
         let alive = Handle::current().metrics().num_alive_tasks();
         if alive > 0 && !self.has_crashes {
@@ -147,7 +158,8 @@ impl Run {
 
     /// What nobody has heard of must not keep the next one from the lock.
     async fn exorcise(&self, index: usize) {
-        let is_alive = |(client, _): &(usize, &LockManager)| !self.network.is_crashed(*client);
+        let is_alive =
+            |(client, manager): &(usize, &LockManager)| !self.network.is_crashed(*client) && !manager.core.is_closed();
         let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
         let request = LockRequest::new(key(index)).wait(EXORCISM);
         if let Err(error) = manager.acquire(request).await {

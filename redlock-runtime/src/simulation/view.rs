@@ -77,6 +77,11 @@ impl Network {
         alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
     }
 
+    /// The manager that has made `token`.
+    pub(super) fn client_of(&self, token: OwnerToken) -> Option<usize> {
+        self.world().client_of(token)
+    }
+
     /// All tokens that stand anywhere under `key`, with the number of the server.
     pub(super) fn remains(&self, key: &LockKey) -> Vec<(usize, OwnerToken)> {
         let (world, now) = (self.world(), self.now());

@@ -1,5 +1,6 @@
 //! Watches every run, and says which promise was broken.
 
+mod closing;
 mod holding;
 mod numbers;
 mod remains;
@@ -117,13 +118,11 @@ impl Observer {
     }
 
     pub(super) fn answered<T>(&self, waits: &Recorded<'_>, outcome: Option<&Result<T, LockError>>) {
-        let waited = {
-            let records = self.records();
-            records.waiters.iter().find(|waiter| waiter.id == waits.id).map(|waiter| (waiter.client, waiter.since))
-        };
-        if let Some((client, since)) = waited {
-            let waited = self.network.now().since(since);
-            self.network.trace.line(|_| format!("{} {} after {waited:?}", client_name(client), outcome_words(outcome)));
+        let waiter = self.records().waiters.iter().find(|waiter| waiter.id == waits.id).cloned();
+        if let Some(waiter) = waiter {
+            let (client, waited) = (client_name(waiter.client), self.network.now().since(waiter.since));
+            self.network.trace.line(|_| format!("{client} {} after {waited:?}", outcome_words(outcome)));
+            self.closed(&waiter, outcome);
         }
     }
 
