@@ -103,8 +103,8 @@ impl Actor {
     }
 
     async fn acquire(&self, call: &Call) -> Result<(LockGuard, Option<FencingToken>), LockError> {
-        let mut request = LockRequest::new(key(call.key)).ttl(call.ttl).wait(call.wait).renew(call.renews);
-        (request.hold.max_hold, request.hold.min_hold) = (call.max_hold, call.min_hold);
+        let mut request = LockRequest::new(key(call.key)).ttl(call.ttl).wait(call.wait);
+        request.hold = call.hold;
         if !call.is_fenced {
             return Ok((self.manager.acquire(request).await?, None));
         }

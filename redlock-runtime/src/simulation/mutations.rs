@@ -68,8 +68,11 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
     promises.contains(&violation.promise)
 }
 
-/// What a promise depends on besides rules, and what breaks without.
-const CONDITIONS: [(&str, fn() -> Profile, fn(Profile) -> Profile, Promise); 3] = [
+/// What it is called, the circumstances in which it matters, those without it, and what breaks then.
+type Condition = (&'static str, fn() -> Profile, fn(Profile) -> Profile, Promise);
+
+/// What a promise depends on besides rules.
+const CONDITIONS: [Condition; 3] = [
     (
         "nodes abstain",
         forgetful,

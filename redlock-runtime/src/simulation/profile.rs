@@ -71,11 +71,6 @@ impl Profile {
         self.faults.wipes == 0 && self.faults.forgets as usize <= self.amnesia
     }
 
-    /// Whether what is sent arrives, and in time.
-    pub(super) const fn is_undisturbed(&self) -> bool {
-        self.faults.are_none()
-    }
-
     /// Healthy servers, short ways, everybody waits for a second at least.
     pub(super) fn calm() -> Self {
         let second = Duration::from_secs(1);

@@ -85,6 +85,8 @@ pub(super) struct Holder {
     /// Somebody stops the body when the lease runs out, with this tolerance.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
+    /// Since when it has the lock at a majority that is in no trouble, which is only asked where it matters.
+    pub(super) kept_since: Option<Instant>,
     pub(super) since: Instant,
     pub(super) ttl: Duration,
     pub(super) renews: bool,
@@ -131,6 +133,7 @@ impl Holder {
             proof,
             stops_within: None,
             lapsed_at: None,
+            kept_since: None,
             since,
             ttl: Duration::ZERO,
             renews: false,

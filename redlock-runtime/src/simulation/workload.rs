@@ -1,8 +1,9 @@
 //! What the programs do that use the locks.
 
 use super::profile::Profile;
-use crate::options::Wait;
+use crate::options::{HoldTerms, Wait};
 use fastrand::Rng;
+use std::ops::Range;
 use std::time::Duration;
 
 /// One use of a lock.
@@ -20,10 +21,8 @@ pub(super) struct Call {
     pub(super) is_held: bool,
     /// The body extends the lease halfway.
     pub(super) extends: bool,
-    pub(super) renews: bool,
     pub(super) is_fenced: bool,
-    pub(super) max_hold: Option<Duration>,
-    pub(super) min_hold: Option<Duration>,
+    pub(super) hold: HoldTerms,
     pub(super) end: End,
 }
 
@@ -59,7 +58,6 @@ impl Call {
         let (sometimes, millis) = (Sometimes::of(random, profile), Duration::from_millis);
         let waits = &profile.waits;
         let ttl = millis(profile.ttls[random.usize(0..profile.ttls.len())]);
-        let renews = random.u8(0..100) < profile.renewals;
         Self {
             key: random.usize(0..keys),
             ttl,
@@ -69,17 +67,22 @@ impl Call {
             body: millis(random.u64(profile.bodies.clone())),
             is_held: sometimes.holds,
             extends: sometimes.extends,
-            renews,
             is_fenced: random.u8(0..100) < profile.fenced,
-            max_hold: (random.u8(0..100) < profile.max_holds).then(|| {
-                let longest = millis(random.u64(20..600));
-                // Without renewal it can only be shorter.
-                if renews { longest } else { longest.min(ttl) }
-            }),
-            min_hold: (random.u8(0..100) < profile.min_holds).then(|| millis(random.u64(1..800))),
+            hold: terms(random, profile, ttl),
             end: sometimes.end,
         }
     }
+}
+
+fn terms(random: &mut Rng, profile: &Profile, ttl: Duration) -> HoldTerms {
+    let mut sometimes = |percent: u8, range: Range<u64>| {
+        let is_so = random.u8(0..100) < percent;
+        is_so.then(|| Duration::from_millis(random.u64(range)))
+    };
+    let (renew, longest) = (sometimes(profile.renewals, 0..1).is_some(), sometimes(profile.max_holds, 20..600));
+    // Without renewal it can only be shorter.
+    let max_hold = longest.map(|longest| if renew { longest } else { longest.min(ttl) });
+    HoldTerms { renew, max_hold, min_hold: sometimes(profile.min_holds, 1..800) }
 }
 
 struct Sometimes {

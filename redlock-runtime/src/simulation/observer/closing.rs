@@ -42,9 +42,8 @@ impl Observer {
         for index in 0..2 {
             let windows = self.records().windows.iter().map(|window| window.token).collect::<Vec<_>>();
             let of_client = |token| self.network.client_of(token) == Some(client) && !windows.contains(&token);
-            let left = self.network.leftovers(&key(index)).into_iter();
-            if let Some((server, token, _)) = left.filter(|(_, token, is_ghost)| !is_ghost && of_client(*token)).next()
-            {
+            let mut left = self.network.leftovers(&key(index)).into_iter();
+            if let Some((server, token, _)) = left.find(|(_, token, is_ghost)| !is_ghost && of_client(*token)) {
                 let name = self.network.trace.name(token);
                 self.broken(Promise::Clean, format!("{name} stands at node {} after the shutdown", server + 1));
             }

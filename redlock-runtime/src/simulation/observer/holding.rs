@@ -8,6 +8,7 @@ use crate::simulation::telling::client_name;
 use crate::simulation::workload::Call;
 use crate::token::OwnerToken;
 use crate::{LockError, LossCause, NodeError};
+use std::time::Duration;
 
 impl Observer {
     pub(super) fn exclusion(&self) {
@@ -30,7 +31,7 @@ impl Observer {
 
     /// Who counts on a lock has it, or was robbed lately.
     pub(super) fn owned(&self) {
-        if !self.has_memory {
+        if self.profile.faults.lose_data() {
             return;
         }
         let (records, now) = (self.records(), self.network.now());
@@ -56,21 +57,19 @@ impl Observer {
     /// When a holder that was robbed knows it: when its lease runs out at the latest, and when it is renewed at best.
     fn knows_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
         let by_itself = robbed_at.after(holder.ttl + slack(holder.ttl));
+        // Any lock that is renewed shows the steps of a lone server; of several, it may stand at others.
+        let tells_steps = self.profile.faults.thefts == 0 && self.network.world().servers.len() == 1;
         let tells = |other: &&Holder| {
             let is_itself = other.id == holder.id;
             // A step is known from any answer of the server, also to one that is lost by it.
             let was_held = other.since <= robbed_at && other.lapsed_at.is_none_or(|at| robbed_at < at);
-            let is_sibling = self.tells_steps && other.client == holder.client && was_held;
+            let is_sibling = tells_steps && other.client == holder.client && was_held;
             other.renews && (is_itself || is_sibling)
         };
         let soonest = records.holders.iter().filter(tells).map(|other| other.ttl).min();
-        match soonest.filter(|_| self.is_prompt) {
+        match soonest.filter(|_| self.profile.is_prompt) {
             None => by_itself,
-            Some(ttl) => {
-                // A third of the ttl, the answers, and the look at them, which comes within twice the time that they took.
-                let renewal = ttl / 3 + slack(ttl) + self.round_trip * 2;
-                by_itself.min(robbed_at.max(holder.since).after(renewal))
-            }
+            Some(ttl) => by_itself.min(robbed_at.max(holder.since).after(self.renewal(ttl))),
         }
     }
 
@@ -78,11 +77,11 @@ impl Observer {
     pub(in crate::simulation) fn stopped(&self, client: usize, call: &Call, token: OwnerToken, error: &LockError) {
         self.network.trace.line(|_| format!("{} is stopped: {error}", client_name(client)));
         let LockError::Lost { cause, .. } = error else { return };
-        let is_over = matches!(cause, LossCause::MaxHold | LossCause::Released) || !call.renews;
+        let is_over = matches!(cause, LossCause::MaxHold | LossCause::Released) || !call.hold.renew;
         if is_over || self.network.is_crashed(client) {
             return;
         }
-        if self.keeps_locks && self.network.is_kept(&key(call.key), token) {
+        if self.is_kept(client, token) {
             self.broken(Promise::Kept, format!("{} loses {} to a minority", client_name(client), key(call.key)));
         }
         let is_robbed = self.network.robbed_at(&key(call.key), token).is_some();
@@ -90,9 +89,22 @@ impl Observer {
             LossCause::NotRenewed { causes } => causes.iter().any(|cause| *cause.error() == NodeError::Held),
             cause => *cause == LossCause::Taken,
         };
-        if self.is_prompt && self.tells_thefts && is_robbed && !is_named {
+        if self.profile.is_prompt && self.profile.faults.steps == 0 && is_robbed && !is_named {
             self.broken(Promise::LossKnown, format!("{} does not know why: {error}", client_name(client)));
         }
+    }
+
+    /// Whether `token` has been standing where it is renewed for as long as that takes.
+    fn is_kept(&self, client: usize, token: OwnerToken) -> bool {
+        let (records, now) = (self.records(), self.network.now());
+        let holder = records.holders.iter().find(|holder| holder.client == Some(client) && holder.token == token);
+        holder.is_some_and(|holder| holder.kept_since.is_some_and(|since| since.after(self.renewal(holder.ttl)) < now))
+    }
+
+    /// How long a renewal may take: a third of the ttl, the answers, and the look at them, which comes within twice the
+    /// time that they took.
+    fn renewal(&self, ttl: Duration) -> Duration {
+        ttl / 3 + slack(ttl) + self.profile.delays.round_trip() * 2
     }
 
     pub(super) fn bodies_stop(&self) {
@@ -105,6 +117,10 @@ impl Observer {
                 && (holder.stops_within.is_some() || holder.is_valid(now))
             {
                 late = Some(format!("{holder} has it for longer than it wanted at the most"));
+            }
+            if self.profile.faults.are_of_a_minority() {
+                let is_kept = self.network.is_kept(&key(holder.key), holder.token);
+                holder.kept_since = holder.kept_since.filter(|_| is_kept).or(is_kept.then_some(now));
             }
             if holder.is_valid(now) {
                 holder.lapsed_at = None;
@@ -143,8 +159,8 @@ impl Observer {
             return;
         };
         // Whoever leaves when the lease is as good as over comes too late.
-        let is_in_time = guard.upgrade().is_some_and(|guard| guard.remaining() > self.round_trip);
-        let is_promised = self.is_undisturbed && is_in_time;
+        let is_in_time = guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
+        let is_promised = self.profile.faults.are_none() && is_in_time;
         let Holder { key, token, .. } = *holder;
         self.records().windows.push(Window { key, token, until, is_promised });
     }

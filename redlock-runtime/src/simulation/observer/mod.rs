@@ -21,30 +21,9 @@ use std::time::Duration;
 
 pub(super) struct Observer {
     pub(super) network: Arc<Network>,
-    /// The longest time that a lock is free while somebody waits.
-    bound: Duration,
-    /// The longest time that anybody waits.
-    fair_within: Option<Duration>,
-    /// Whether the order of service is watched: only where nothing goes wrong.
-    watches_order: bool,
+    profile: Profile,
     /// Who has waited for this long is known everywhere.
     patient: Duration,
-    /// Whether numbers are promised to grow.
-    keeps_counters: bool,
-    /// Whether a lock has one owner at a time, always.
-    has_owners: bool,
-    /// Whether what is sent arrives in time.
-    is_undisturbed: bool,
-    round_trip: Duration,
-    /// Whether no server as a whole forgets what it was told.
-    has_memory: bool,
-    /// Whether losses are known within the time that renewals take.
-    is_prompt: bool,
-    /// Whether any lock that is renewed shows the steps of all clocks: of several servers, it may stand at others.
-    tells_steps: bool,
-    tells_thefts: bool,
-    /// Whether whoever has a lock at the servers without trouble, and these are enough, keeps it.
-    keeps_locks: bool,
     records: Mutex<Records>,
 }
 
@@ -71,24 +50,8 @@ impl Drop for Recorded<'_> {
 
 impl Observer {
     pub(super) fn new(network: &Arc<Network>, profile: &Profile) -> Self {
-        let millis = Duration::from_millis;
-        Self {
-            network: Arc::clone(network),
-            bound: millis(profile.bound),
-            fair_within: profile.fair_within.map(millis),
-            watches_order: profile.is_calm(),
-            patient: profile.delays.round_trip() * 3,
-            keeps_counters: profile.keeps_counters(),
-            has_owners: !profile.faults.rob(),
-            is_undisturbed: profile.is_undisturbed(),
-            round_trip: profile.delays.round_trip(),
-            has_memory: !profile.faults.lose_data(),
-            is_prompt: profile.is_prompt,
-            tells_steps: profile.faults.thefts == 0 && network.world().servers.len() == 1,
-            tells_thefts: profile.faults.steps == 0,
-            keeps_locks: profile.faults.are_of_a_minority(),
-            records: Mutex::default(),
-        }
+        let patient = profile.delays.round_trip() * 3;
+        Self { network: Arc::clone(network), profile: profile.clone(), patient, records: Mutex::default() }
     }
 
     pub(super) fn records(&self) -> MutexGuard<'_, Records> {
@@ -120,8 +83,8 @@ impl Observer {
     pub(super) fn answered<T>(&self, waits: &Recorded<'_>, outcome: Option<&Result<T, LockError>>) {
         let waiter = self.records().waiters.iter().find(|waiter| waiter.id == waits.id).cloned();
         if let Some(waiter) = waiter {
-            let (client, waited) = (client_name(waiter.client), self.network.now().since(waiter.since));
-            self.network.trace.line(|_| format!("{client} {} after {waited:?}", outcome_words(outcome)));
+            let (client, time) = (client_name(waiter.client), self.network.now().since(waiter.since));
+            self.network.trace.line(|_| format!("{client} {} after {time:?}", outcome_words(outcome)));
             self.closed(&waiter, outcome);
         }
     }
@@ -135,10 +98,10 @@ impl Observer {
         self.entered_as(Holder {
             client: Some(client),
             stops_within: call.is_held.then(|| slack(call.ttl)),
-            ends_by: call.max_hold.map(|longest| now.after(longest + slack(longest))),
-            keeps_until: call.min_hold.map(|least| now.after(least).before(slack(least))),
+            ends_by: call.hold.max_hold.map(|longest| now.after(longest + slack(longest))),
+            keeps_until: call.hold.min_hold.map(|least| now.after(least).before(slack(least))),
             ttl: call.ttl,
-            renews: call.renews,
+            renews: call.hold.renew,
             ..Holder::new(call.key, token, Proof::Guard(Arc::downgrade(guard)), now)
         })
     }

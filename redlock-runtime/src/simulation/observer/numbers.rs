@@ -15,16 +15,16 @@ impl Observer {
         let Some(waiter) = records.waiters.iter().find(|waiter| waiter.id == waits.id) else { return };
         let (index, issued) = (waiter.key, &records.numbers[waiter.key]);
         // A process that was robbed may pass on what it had drawn before, as long as it does not know.
-        let is_passed_on = number.as_u64() % PER_NUMBER != 0;
-        let latest = match (self.has_owners, is_passed_on) {
-            (true, _) => issued.last().copied(),
-            (false, true) => None,
-            (false, false) => waiter.number_before,
+        let is_passed_on = !number.as_u64().is_multiple_of(PER_NUMBER);
+        let latest = match (self.profile.faults.rob(), is_passed_on) {
+            (false, _) => issued.last().copied(),
+            (true, true) => None,
+            (true, false) => waiter.number_before,
         };
         let grows = latest < Some(number) && !issued.contains(&number);
         records.numbers[index].insert(number);
         drop(records);
-        if self.keeps_counters && !grows {
+        if self.profile.keeps_counters() && !grows {
             self.broken(Promise::Fencing, format!("{number} follows {latest:?} of {}", key(index)));
         }
     }

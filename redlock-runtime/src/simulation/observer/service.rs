@@ -11,7 +11,7 @@ use std::time::Duration;
 impl Observer {
     /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller.
     pub(super) fn order(&self, index: usize, token: OwnerToken) {
-        if !self.watches_order || self.records().served_tokens.contains(&token) {
+        if !self.profile.is_calm() || self.records().served_tokens.contains(&token) {
             return;
         }
         self.records().served_tokens.push(token);
@@ -31,7 +31,9 @@ impl Observer {
         if let Some(text) = late {
             self.broken(Promise::Deadline, text);
         }
-        let starves = |waiter: &&Waiter| self.fair_within.is_some_and(|limit| limit < now.since(waiter.since));
+        let starves = |waiter: &&Waiter| {
+            self.profile.fair_within.is_some_and(|limit| Duration::from_millis(limit) < now.since(waiter.since))
+        };
         let starving =
             self.records().waiters.iter().find(starves).map(|waiter| format!("{waiter} is always overtaken"));
         if let Some(text) = starving {
@@ -52,7 +54,7 @@ impl Observer {
         let idle = since.map_or(Duration::ZERO, |since| now.since(since));
         records.longest_idle = records.longest_idle.max(idle);
         drop(records);
-        if idle > self.bound {
+        if idle > Duration::from_millis(self.profile.bound) {
             self.broken(Promise::Progress, format!("{} is free for {idle:?} while somebody waits", key(key_index)));
         }
     }
