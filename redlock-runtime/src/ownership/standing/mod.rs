@@ -7,6 +7,7 @@
 
 mod next;
 
+use super::holding::wake;
 use super::in_flight::InFlight;
 use super::node::{NodeStanding, Vote};
 use super::numbers::Numbers;
@@ -157,6 +158,7 @@ impl Standing {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock) {
+        let counted_on = if self.watchers.is_empty() { None } else { self.held_until() };
         let mut is_news = false;
         for node in &mut self.nodes {
             let news = node.poll(cx, clock, self.terms.rules);
@@ -167,6 +169,10 @@ impl Standing {
         }
         if is_news {
             self.proven_until = self.proven_until.max(self.valid_until());
+            // A node that says "not yours" leaves the older leases of others, or none: bodies have set their timers.
+            if self.held_until() < counted_on {
+                wake(self.watchers.take());
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod distrust;
+mod losing;
 mod passing;
 mod waiting;
 mod yielding;
