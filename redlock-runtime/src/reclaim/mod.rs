@@ -125,8 +125,11 @@ impl Reclaim {
 
     /// Sees to it that `release` is answered.
     pub(crate) fn see_through(&self, mut release: Unanswered) {
+        // A node that answers at once has no queue to leave.
+        let keeps = release.keeps_until.is_some() && self.queue.is_some();
+        let is_over = |answer: &Answer| settles(answer) && !(keeps && is_not_ours(answer));
         match (&mut release.answer, &self.queue) {
-            (Pending::Answered(answer), _) if answer.as_ref().is_some_and(settles) => {
+            (Pending::Answered(answer), _) if answer.as_ref().is_some_and(is_over) => {
                 if let Some(answer) = answer.take() {
                     release.settle(&answer, self.node.label());
                 }
@@ -195,6 +198,17 @@ impl Unanswered {
         tracing::warn!(%key, reason, "a release was not confirmed; the key expires by itself");
     }
 
+    /// After an answer that says that there is no key to keep: what was asked before it may have been executed late, and
+    /// have put the token into the queue. Whether that is to be left.
+    fn leaves_after(&mut self, answer: &Answer, node: &Node) -> bool {
+        let leaves = is_not_ours(answer) && self.keeps_until.take().is_some();
+        if leaves {
+            self.command.verb = Verb::Release { claim: CLAIM };
+            self.answer = node.send(self.command.clone());
+        }
+        leaves
+    }
+
     /// Sends the release once more, after an answer that settled nothing.
     fn send_again(&mut self, node: &Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
@@ -218,6 +232,10 @@ impl Drop for Unanswered {
             self.ledger.answered.notify_waiters();
         }
     }
+}
+
+const fn is_not_ours(answer: &Answer) -> bool {
+    matches!(answer, Ok(Reply::NotOwner))
 }
 
 /// A broken connection leaves open whether the release was executed, and a server that is busy, loading or failing over

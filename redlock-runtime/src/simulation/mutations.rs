@@ -6,6 +6,7 @@ use super::circumstances::{
     frozen_servers, late_shutdowns, long_bodies, long_holds, one_forgets, shutdowns, slow_crowd, thefts,
     troubled_minority, windows, wrong_clocks,
 };
+use super::faults::Faults;
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
@@ -72,7 +73,7 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
 type Condition = (&'static str, fn() -> Profile, fn(Profile) -> Profile, Promise);
 
 /// What a promise depends on besides rules.
-const CONDITIONS: [Condition; 3] = [
+const CONDITIONS: [Condition; 4] = [
     (
         "nodes abstain",
         forgetful,
@@ -80,6 +81,7 @@ const CONDITIONS: [Condition; 3] = [
         Promise::Exclusion,
     ),
     ("more nodes agree", one_forgets, |profile| Profile { amnesia: 0, ..profile }, Promise::Exclusion),
+    ("counters are kept", fenced_with_cuts, forgetting_counters, Promise::Fencing),
     (
         "frozen servers",
         frozen_servers,
@@ -87,6 +89,13 @@ const CONDITIONS: [Condition; 3] = [
         Promise::Owned,
     ),
 ];
+
+/// One of three servers forgets its counters, and no lock by mistake.
+fn forgetting_counters(profile: Profile) -> Profile {
+    let faults = Faults { forgets: 1, ..profile.faults };
+    let after_restart = AfterRestart::Abstain;
+    Profile { nodes: vec![3], ttls: vec![300], faults, after_restart, is_sure_of_counters: true, ..profile }
+}
 
 #[test]
 fn every_condition_is_needed() {

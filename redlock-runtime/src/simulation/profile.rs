@@ -39,6 +39,8 @@ pub(super) struct Profile {
     pub(super) after_restart: AfterRestart,
     /// How many of them may do so at once.
     pub(super) amnesia: usize,
+    /// Whether numbers are expected to grow although servers forget them.
+    pub(super) is_sure_of_counters: bool,
     /// Whether losses are known within the time that renewals take: where those are not disturbed.
     pub(super) is_prompt: bool,
     /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
@@ -68,7 +70,7 @@ impl Profile {
     /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
     /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
     pub(super) const fn keeps_counters(&self) -> bool {
-        self.faults.wipes == 0 && self.faults.forgets as usize <= self.amnesia
+        self.is_sure_of_counters || self.faults.wipes == 0 && self.faults.forgets as usize <= self.amnesia
     }
 
     /// Healthy servers, short ways, everybody waits for a second at least.
@@ -98,6 +100,7 @@ impl Profile {
             faults: Faults::NONE,
             after_restart: AfterRestart::Trust,
             amnesia: 0,
+            is_sure_of_counters: false,
             is_prompt: false,
             drift_ppm: 0,
             skew: 0,
