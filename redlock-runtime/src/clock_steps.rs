@@ -1,5 +1,6 @@
 //! What follows when the clock of a server was set forward: the leases that it gave before end earlier.
 
+use crate::rules::Rule;
 use crate::shared::Core;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,9 @@ impl Core {
     /// The clock of the server at `address` went ahead by at most `step`, or ours has stood still.
     fn clock_stepped(self: &Arc<Self>, address: &str, step: Duration) {
         let Some(index) = self.nodes.iter().position(|node| node.label() == address) else { return };
+        if !self.rules.apply(Rule::StepsShortenLeases) {
+            return;
+        }
         tracing::warn!(node = address, ?step, "the clock of the server was set forward: its leases end earlier");
         let now = self.clock.now();
         for ownership in self.local.all(now) {

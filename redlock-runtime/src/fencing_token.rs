@@ -10,8 +10,9 @@ use std::str::FromStr;
 /// Send it along with every write, and let the resource that is written to refuse what is smaller than the largest one
 /// that it has seen. Then a holder that was suspended, and goes on after its lease has run out, can no longer do harm.
 ///
-/// Of two owners of one lock, the later one has the larger token, whatever the clocks say: as long as a majority of the
-/// nodes keeps its data. Nothing else is promised. There are gaps, and tokens of *different* locks compare as they like.
+/// Of two owners of one lock, the later one has the larger token, whatever the clocks say: as long as the nodes keep their
+/// data, see [`acquire_fenced`](crate::LockManager::acquire_fenced). Nothing else is promised. There are gaps, and tokens
+/// of *different* locks compare as they like.
 ///
 /// A token is a `u64` that also fits into a signed `BIGINT`. It is written and read as a decimal number, also by serde
 /// with the feature `serde`. JavaScript rounds numbers above 2^53: send it there as text.

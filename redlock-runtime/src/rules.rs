@@ -38,6 +38,24 @@ pub(crate) enum Rule {
     TtlTimer,
     /// A lock passes on within a process only for a while when others wait for it.
     PassesAreLimited,
+    /// A majority gives the same fencing number: the largest one may have been given to somebody else as well.
+    NumbersAreAgreedOn,
+    /// A lock that is renewed ends all the same when it was held for as long as it may be.
+    HoldsAreCapped,
+    /// A key that has to stay taken for a while is not given back before.
+    WindowsAreKept,
+    /// Nothing is known here of a token that only keeps its key taken, and yet it is not given back.
+    ParkedTokensStay,
+    /// Leases are renewed in time.
+    LeasesAreRenewed,
+    /// The answers to a renewal are looked for, and not only at the next one: they may say that the lock is lost.
+    LossesAreLookedFor,
+    /// What one lock shows of the clock of a server counts for all others.
+    StepsShortenLeases,
+    /// A manager that is shut down ends the waits in its lines at once.
+    ClosingEndsTheLines,
+    /// A shutdown waits until the releases are answered.
+    ShutdownWaitsForReleases,
 }
 
 /// Which rules apply.

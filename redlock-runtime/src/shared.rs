@@ -103,7 +103,9 @@ impl Core {
 
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        self.local.close();
+        if self.rules.apply(Rule::ClosingEndsTheLines) {
+            self.local.close();
+        }
         self.changed.notify_waiters();
     }
 

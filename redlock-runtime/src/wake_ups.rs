@@ -37,12 +37,13 @@ impl Core {
         }
         match self.local.ownership(subject.key.name()).filter(|ours| *ours.token() == subject.token) {
             Some(ownership) => ownership.notice(node, notice),
-            None if self.parked.is_parked(&subject.token, self.clock.now()) => {}
+            None if self.rules.apply(Rule::ParkedTokensStay)
+                && self.parked.is_parked(&subject.token, self.clock.now()) => {}
             // Its process or its call is gone, or its release went astray: nobody else would ever give it back.
             None if self.rules.apply(Rule::UnknownTokensAreReleased) => {
                 let matters_until = self.clock.now().after(lease::QUEUE_EXPIRY);
                 let command = Command { verb: Verb::Release { claim: CLAIM }, fence: None, subject: Arc::new(subject) };
-                self.give_back(node, Parting { command, matters_until, expected: false });
+                self.give_back(node, Parting { command, matters_until, keeps_until: None, expected: false });
             }
             None => {}
         }

@@ -23,10 +23,12 @@ impl LockManager {
     /// drawn. It then starts again above `redlock:fence`, the largest number that the node has given to any lock; this one
     /// key, one for each database, never expires.
     ///
-    /// Tokens grow as long as a majority of the nodes keeps these keys. A node that comes back without its data is made
-    /// equal to the others. When a majority has lost its data, the numbers start from the beginning, and the resource
-    /// refuses every new owner until they have caught up: with one node, that is every restart without persistence
-    /// (`appendonly yes` with `appendfsync always` loses none). A server that evicts keys loses them, too.
+    /// Tokens grow as long as every node that has given the last number keeps these keys until the others have it as well: a
+    /// majority gives it, and a node that was away then does not know it. A node that comes back without its data is made
+    /// equal to the others by the next call. With [`tolerate_amnesia`](crate::LockManagerBuilder::tolerate_amnesia), so
+    /// many nodes may forget at any time. When too many have, numbers are given twice, or start from the beginning; the
+    /// resource then refuses every new owner until they have caught up: with one node, that is every restart without
+    /// persistence (`appendonly yes` with `appendfsync always` loses none). A server that evicts keys loses them, too.
     ///
     /// On a server in cluster mode, a script reaches one slot only, and `redlock:fence` is in another one than the lock:
     /// the nodes then refuse, and the call fails with [`LockError::NoQuorum`].

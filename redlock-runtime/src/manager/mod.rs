@@ -15,6 +15,7 @@ use crate::hold::hold;
 use crate::node::Status;
 use crate::options::{LockRequest, Wait};
 use crate::reclaim::Reclaim;
+use crate::rules::Rule;
 use crate::shared::Core;
 use std::future::Future;
 use std::sync::Arc;
@@ -285,7 +286,7 @@ impl LockManager {
     pub async fn shutdown(&self) -> bool {
         self.core.close();
         let mut all = true;
-        for node in &self.core.nodes {
+        for node in self.core.nodes.iter().filter(|_| self.core.rules.apply(Rule::ShutdownWaitsForReleases)) {
             all &= node.ledger().drained(self.core.clock).await;
         }
         all

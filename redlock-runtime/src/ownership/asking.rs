@@ -59,7 +59,7 @@ impl Ownership {
                 node.forget();
                 let verb = Verb::Release { claim: self.terms.claim() };
                 let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
-                self.core.give_back(index, Parting { command, matters_until, expected: false });
+                self.core.give_back(index, Parting { command, matters_until, keeps_until: None, expected: false });
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::error::LockError;
 use crate::lease;
 use crate::loss::LossCause;
 use crate::options::HoldTerms;
+use crate::rules::Rule;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -71,7 +72,7 @@ impl Ownership {
         let mut standing = self.standing();
         standing.settle(self.core.clock);
         let is_held = standing.phase == Phase::Holding && standing.held_until().is_some_and(|end| now < end);
-        if is_held && standing.tenure.renews() {
+        if is_held && standing.tenure.renews() && self.core.rules.apply(Rule::LeasesAreRenewed) {
             standing.tenure.renewed(now);
             standing.numbers.begin_round();
             for index in 0..self.core.nodes.len() {

@@ -8,6 +8,7 @@ use crate::lease;
 use crate::node::{Answer, Command, Pending, Reply, Subject, Verb};
 use crate::quorum::{Tally, Verdict};
 use crate::reclaim::{Parting, Unanswered};
+use crate::rules::Rule;
 use crate::shared::Core;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -28,23 +29,23 @@ impl Ownership {
         standing.settle(self.core.clock);
         self.learn_numbers(standing);
         let now = self.core.clock.now();
-        let rest = standing.tenure.rest(now);
+        let rest = standing.tenure.rest(now).filter(|_| self.core.rules.apply(Rule::WindowsAreKept));
         if let Some(rest) = rest {
             self.core.parked.park(*self.token(), now.after(rest), now);
         }
-        let matters_until = now.after(rest.unwrap_or_else(|| self.ttl().max(lease::QUEUE_EXPIRY)));
+        let matters_until = now.after(self.ttl().max(lease::QUEUE_EXPIRY));
         for (index, node) in standing.nodes.iter_mut().enumerate() {
             let may_know = node.may_know();
             // First: a command whose script the server had lost is sent again as long as somebody waits for its answer.
             node.forget_answers();
             if may_know {
                 let is_ours = node.vote == Vote::Granted;
-                let verb = match rest.filter(|_| is_ours) {
-                    Some(ttl) => Verb::Extend { ttl },
-                    None => Verb::Release { claim: self.terms.claim() },
-                };
+                let rest = rest.filter(|_| is_ours);
+                let verb = rest.map_or(Verb::Release { claim: self.terms.claim() }, |ttl| Verb::Extend { ttl });
                 let command = Command { verb, fence: None, subject: Arc::clone(&self.subject) };
-                send(index, Parting { command, matters_until, expected: is_ours });
+                let keeps_until = rest.map(|rest| now.after(rest));
+                let matters_until = matters_until.max(keeps_until.unwrap_or(now));
+                send(index, Parting { command, matters_until, keeps_until, expected: is_ours });
             }
         }
     }

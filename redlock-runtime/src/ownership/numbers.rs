@@ -6,6 +6,7 @@
 
 use crate::fencing_token::FencingToken;
 use crate::node::Fence;
+use crate::rules::{Rule, Rules};
 
 /// The number that a node has given, and the round in which it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,7 @@ pub(super) struct Numbers {
     round: u64,
     /// Numbers of rounds before this one do not count.
     counts_from: u64,
+    rules: Rules,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +63,8 @@ enum Stage {
 }
 
 impl Numbers {
-    pub(super) const fn new() -> Self {
-        Self { stage: Stage::Unwanted, round: 0, counts_from: 0 }
+    pub(super) const fn new(rules: Rules) -> Self {
+        Self { stage: Stage::Unwanted, round: 0, counts_from: 0, rules }
     }
 
     /// Another call acts for the token. A fenced one draws a number above `known`, an unfenced one draws none; one that
@@ -131,7 +133,10 @@ impl Numbers {
     /// What the numbers that nodes have `given` mean.
     pub(super) fn decide(&self, given: impl Iterator<Item = Drawn>, quorum: usize) -> Decision {
         let given: Vec<_> = given.filter(|drawn| self.counts(*drawn)).collect();
-        decide(&given, quorum)
+        match decide(&given, quorum) {
+            Decision::Differ { highest } if !self.rules.apply(Rule::NumbersAreAgreedOn) => Decision::Agreed(highest),
+            decision => decision,
+        }
     }
 
     pub(super) const fn counts(&self, drawn: Drawn) -> bool {
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_before_does_not_count() {
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::new(Rules::ALL);
         let given = |round, number| [Drawn { round, number }].into_iter();
         numbers.want(true, 0);
         assert_eq!(numbers.decide(given(0, 5), 1), Missing);
@@ -195,7 +200,7 @@ mod tests {
 
     #[test]
     fn one_number_serves_many_calls_and_not_more_than_it_can() {
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::new(Rules::ALL);
         assert_eq!((numbers.next_token(), numbers.may_pass(true)), (None, true));
         numbers.agreed(7);
         let tokens: Vec<_> = std::iter::from_fn(|| numbers.next_token()).collect();
@@ -207,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_of_the_nodes_at_each_stage() {
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::new(Rules::ALL);
         assert_eq!(numbers.fence(), None);
         numbers.want(true, 3);
         assert_eq!(numbers.fence(), Some(Fence::Draw { above: 3 }));

@@ -56,6 +56,9 @@ impl Collector {
             self.ledger.waiting_since.store(self.clock.now().millis().max(1), Ordering::Relaxed);
             let answer = (&mut release.answer).await;
             self.ledger.waiting_since.store(0, Ordering::Relaxed);
+            if release.leaves_after(&answer, &self.node) {
+                continue;
+            }
             let left = release.matters_until.since(self.clock.now());
             if settles(&answer) || left.is_zero() {
                 return release.settle(&answer);

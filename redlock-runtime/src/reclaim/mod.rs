@@ -10,7 +10,7 @@ use self::collector::Collector;
 use crate::changes;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Node, Pending, Recipient, Reply, Status, Verb};
+use crate::node::{Answer, CLAIM, Command, Node, Pending, Recipient, Reply, Status, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,6 +23,8 @@ const STALLED_AFTER: Duration = Duration::from_secs(1);
 /// More unanswered releases than this, and the node is asked nothing more until it answers: bounds the memory that a
 /// frozen node can cost before `STALLED_AFTER` is over.
 const MOST_UNANSWERED: usize = 50_000;
+/// Servers count in whole ones.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A node together with the releases that it has not answered.
 pub(crate) struct Reclaim {
@@ -57,6 +59,8 @@ pub(crate) struct Parting {
     pub(crate) command: Command,
     /// The key has expired by then, so that the command has nothing left to do.
     pub(crate) matters_until: Instant,
+    /// Until when the key is to stay taken, if the command keeps it instead of giving it back.
+    pub(crate) keeps_until: Option<Instant>,
     /// Whether the node is known to hold the lock for the token.
     pub(crate) expected: bool,
 }
@@ -69,6 +73,8 @@ pub(crate) struct Unanswered {
     pub(crate) answer: Pending,
     /// The key has expired by then, so that the release has nothing left to do.
     matters_until: Instant,
+    /// Until when the key is to stay taken: what is sent by then keeps it, and what is sent later gives it back.
+    keeps_until: Option<Instant>,
     is_settled: bool,
     /// Whether the node is known to have held the lock for us, and to have been asked only once to give it back.
     expected: bool,
@@ -235,17 +241,18 @@ impl Ledger {
 
 impl Unanswered {
     fn new(ledger: &Arc<Ledger>, parting: Parting) -> Self {
-        let Parting { command, matters_until, expected } = parting;
+        let Parting { command, matters_until, keeps_until, expected } = parting;
         ledger.unanswered.fetch_add(1, Ordering::Relaxed);
         ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
         let (ledger, answer) = (Arc::clone(ledger), Pending::Answered(None));
-        Self { ledger, command, answer, matters_until, is_settled: false, expected }
+        Self { ledger, command, answer, matters_until, keeps_until, is_settled: false, expected }
     }
 
     /// What settles nothing goes to the collector, on whose `queue` that waits.
     fn answered(mut self, answer: Answer, queue: Option<&mpsc::UnboundedSender<Self>>) {
         match queue {
-            Some(queue) if !settles(&answer) => {
+            // A node that answers at once has no queue to leave.
+            Some(queue) if !settles(&answer) || self.is_to_leave(&answer) => {
                 self.answer = Pending::answered(answer);
                 // A collector that is gone is accounted for by the drop.
                 let _ = queue.send(self);
@@ -274,14 +281,31 @@ impl Unanswered {
         tracing::warn!(%key, reason, "a release was not confirmed; the key expires by itself");
     }
 
+    fn is_to_leave(&self, answer: &Answer) -> bool {
+        self.keeps_until.is_some() && matches!(answer, Ok(Reply::NotOwner))
+    }
+
+    /// After an answer that says that there is no key to keep: what was asked before it may have been executed late, and
+    /// have put the token into the queue. Whether that is to be left.
+    fn leaves_after(&mut self, answer: &Answer, node: &Node) -> bool {
+        let leaves = self.is_to_leave(answer);
+        if leaves {
+            self.keeps_until = None;
+            self.command.verb = Verb::Release { claim: CLAIM };
+            self.answer = node.send(self.command.clone());
+        }
+        leaves
+    }
+
     /// Sends the release once more, after an answer that settled nothing.
     fn send_again(&mut self, node: &Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         // The first one may have been executed, and its answer lost.
         self.expected = false;
-        // What a key keeps of its window has become less.
-        if let Verb::Extend { ttl } = &mut self.command.verb {
-            *ttl = self.matters_until.since(now).max(Duration::from_millis(1));
+        if let Some(until) = self.keeps_until {
+            let left = until.since(now);
+            self.command.verb =
+                if left < MILLISECOND { Verb::Release { claim: CLAIM } } else { Verb::Extend { ttl: left } };
         }
         self.answer = node.send(self.command.clone());
     }

@@ -8,9 +8,10 @@ use super::workload::{Call, End, Foreign, Work};
 use crate::clock::Instant;
 use crate::hold::hold;
 use crate::key::LockKey;
+use crate::options::HoldTerms;
 use crate::token::{ManagerId, OwnerToken};
 use crate::token_clock::TokenTime;
-use crate::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use crate::{DetachedLock, FencedGuard, FencingToken, LockError, LockGuard, LockManager, LockRequest, Wait};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -26,6 +27,9 @@ pub(super) struct Planned;
 pub(super) fn key(index: usize) -> LockKey {
     ["a", "b"][index].into()
 }
+
+/// A lock, with its number if it is fenced.
+type Obtained = Result<(LockGuard, Option<FencingToken>), LockError>;
 
 /// A task of one manager.
 #[derive(Clone)]
@@ -56,19 +60,25 @@ impl Actor {
                 Some(limit) => timeout(limit, calls).await.unwrap_or_default(),
             }
         };
-        Process { network, client, task: Box::pin(all), nap: Box::pin(sleep(Duration::ZERO)) }
+        Process::new(network, client, all)
+    }
+
+    pub(super) fn shut_down(self, at: Duration) -> impl Future<Output = ()> + Send {
+        let (network, client) = (Arc::clone(&self.network), self.client);
+        let all = async move {
+            sleep(at).await;
+            let is_quiet = self.observer.closes(self.client, self.manager.core.is_starting());
+            let is_drained = self.manager.shutdown().await;
+            if is_quiet && is_drained {
+                self.observer.drained(self.client);
+            }
+        };
+        Process::new(network, client, all)
     }
 
     async fn call(&self, call: &Call) {
         sleep(call.pause).await;
-        let request = LockRequest::new(key(call.key)).ttl(call.ttl).renew(call.renews);
-        let acquire = async {
-            match call.wait {
-                Wait::None => self.manager.try_acquire(request).await,
-                wait => self.manager.acquire(request.wait(wait)).await,
-            }
-        };
-        if let Some(guard) = self.obtained(call, acquire).await {
+        if let Some(guard) = self.obtained(call, self.acquire(call)).await {
             self.work(call, guard).await;
         }
     }
@@ -76,7 +86,7 @@ impl Actor {
     async fn take_up_jobs(&self) {
         loop {
             let Job { call, detached } = self.jobs.next().await;
-            if let Some(guard) = self.obtained(&call, self.manager.attach(detached)).await {
+            if let Some(guard) = self.obtained(&call, self.attach(&call, detached)).await {
                 self.work(&call, guard).await;
             }
         }
@@ -86,8 +96,9 @@ impl Actor {
         let guard = Arc::new(guard);
         let entered = self.observer.entered(self.client, call, &guard);
         if call.is_held {
-            // Whether it was stopped is for the observer to judge.
-            let _ = hold(&guard, body(&guard, call)).await;
+            if let Err(error) = hold(&guard, body(&guard, call)).await {
+                self.observer.stopped(self.client, call, *guard.token(), &error);
+            }
         } else {
             body(&guard, call).await;
         }
@@ -99,28 +110,52 @@ impl Actor {
             End::Release => guard.release().await.unwrap_or_default(),
             End::Panic => resume_unwind(Box::new(Planned)),
             End::Detach { copies } => {
-                let (call, detached) = (Call { wait: Wait::None, end: End::Release, ..call.clone() }, guard.detach());
+                let (call, detached) = (
+                    Call { wait: Wait::None, hold: HoldTerms::default(), end: End::Release, ..call.clone() },
+                    guard.detach(),
+                );
                 self.observer.detached(*detached.token());
                 self.jobs.put(Job { call, detached }, copies);
             }
         }
     }
 
-    /// The lock that `acquire` gets, if it does so in time.
-    async fn obtained(
-        &self,
-        call: &Call,
-        acquire: impl Future<Output = Result<LockGuard, LockError>>,
-    ) -> Option<LockGuard> {
+    /// The lock that `obtain` gets, if it does so in time.
+    async fn obtained(&self, call: &Call, obtain: impl Future<Output = Obtained>) -> Option<LockGuard> {
         let waits = self.observer.waits(self.client, call);
         let outcome = match call.patience {
-            None => Some(acquire.await),
-            Some(patience) => timeout(patience, acquire).await.ok(),
+            None => Some(obtain.await),
+            Some(patience) => timeout(patience, obtain).await.ok(),
         };
         self.observer.answered(&waits, outcome.as_ref());
-        drop(waits);
-        outcome?.ok()
+        let (guard, number) = outcome?.ok()?;
+        if let Some(number) = number {
+            self.observer.numbered(&waits, number);
+        }
+        Some(guard)
     }
+
+    async fn attach(&self, call: &Call, detached: DetachedLock) -> Obtained {
+        if call.is_fenced {
+            self.manager.attach_fenced(detached).await.map(numbered)
+        } else {
+            Ok((self.manager.attach(detached).await?, None))
+        }
+    }
+
+    async fn acquire(&self, call: &Call) -> Obtained {
+        let mut request = LockRequest::new(key(call.key)).ttl(call.ttl).wait(call.wait);
+        request.hold = call.hold;
+        if !call.is_fenced {
+            return Ok((self.manager.acquire(request).await?, None));
+        }
+        self.manager.acquire_fenced(request).await.map(numbered)
+    }
+}
+
+fn numbered(fenced: FencedGuard) -> (LockGuard, Option<FencingToken>) {
+    let number = fenced.fencing_token();
+    (fenced.into_guard(), Some(number))
 }
 
 async fn body(guard: &LockGuard, call: &Call) {
@@ -155,6 +190,12 @@ struct Process<F> {
     client: usize,
     task: Pin<Box<F>>,
     nap: Pin<Box<Sleep>>,
+}
+
+impl<F> Process<F> {
+    fn new(network: Arc<Network>, client: usize, task: F) -> Self {
+        Self { network, client, task: Box::pin(task), nap: Box::pin(sleep(Duration::ZERO)) }
+    }
 }
 
 impl<F: Future> Future for Process<F> {

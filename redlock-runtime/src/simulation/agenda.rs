@@ -7,6 +7,7 @@ use crate::token_clock::TokenTime;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::task::Waker;
+use std::time::Duration;
 
 /// Wires, links and servers go by their number.
 pub(super) enum Event {
@@ -47,8 +48,9 @@ pub(super) enum Request {
     Subscribe,
 }
 
+/// `time`: that of the server, where the answer tells it.
 pub(super) enum Replied {
-    Command { reply: Reply, seen: Option<TokenTime> },
+    Command { reply: Reply, seen: Option<TokenTime>, time: Option<Duration> },
     Subscribed,
 }
 

@@ -1,12 +1,12 @@
 //! What goes wrong, and how.
 
+use super::actor;
 use super::agenda::Event;
-use super::link::Connection;
-use super::network::{Network, Step, World};
+use super::link::{Connection, Link};
+use super::network::{Step, World};
 use super::telling::client_name;
 use crate::clock::Instant;
 use crate::node::Verb;
-use fastrand::Rng;
 use std::time::Duration;
 
 /// How often each kind of trouble strikes in one run, at the most.
@@ -20,16 +20,24 @@ pub(super) struct Faults {
     pub(super) restarts: u32,
     /// A server restarts and knows nothing, see [`Fault::Restart`].
     pub(super) wipes: u32,
+    /// A server restarts and knows nothing, and is back soon.
+    pub(super) forgets: u32,
     /// A process stops for a while.
     pub(super) pauses: u32,
     /// A process ends without a word.
     pub(super) crashes: u32,
+    /// Another program deletes a key or writes over it, at some of the servers.
+    pub(super) thefts: u32,
+    /// The wall clock of a server is set forward.
+    pub(super) steps: u32,
     /// One in four commands of this kind has its connection cut while it is under way.
     pub(super) targets: Option<fn(Verb) -> bool>,
     /// Until when it can begin, in milliseconds.
     pub(super) until: u64,
     /// The longest time that a freeze or a pause takes, in milliseconds.
     pub(super) longest: u64,
+    /// A minority of the servers has all the trouble that servers have.
+    pub(super) is_minority: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +50,8 @@ pub(super) enum Fault {
         for_: Duration,
     },
     /// `wipes`: its memory is lost. Amnesia breaks any quorum, and a server cannot know that it has it: so a wiped one
-    /// stays away until no lease that it gave can count any more, as the Redis text on distributed locks asks for.
+    /// stays away until no lease that it gave can count any more, as the Redis text on distributed locks asks for, or
+    /// else the managers must see to it.
     Restart {
         server: usize,
         for_: Duration,
@@ -55,56 +64,59 @@ pub(super) enum Fault {
     Crash {
         client: usize,
     },
+    /// At `servers` servers in a row; overwritten for so long, or else deleted.
+    Theft {
+        key: usize,
+        first: usize,
+        servers: usize,
+        overwritten_for: Option<Duration>,
+    },
+    Step {
+        server: usize,
+        by: Duration,
+    },
 }
 
 impl Faults {
-    pub(super) const NONE: Self =
-        Self { cuts: 0, freezes: 0, restarts: 0, wipes: 0, pauses: 0, crashes: 0, targets: None, until: 0, longest: 0 };
+    pub(super) const NONE: Self = Self {
+        cuts: 0,
+        freezes: 0,
+        restarts: 0,
+        wipes: 0,
+        forgets: 0,
+        pauses: 0,
+        crashes: 0,
+        thefts: 0,
+        steps: 0,
+        targets: None,
+        until: 0,
+        longest: 0,
+        is_minority: false,
+    };
 
     pub(super) const fn are_none(&self) -> bool {
-        self.cuts + self.freezes + self.restarts + self.wipes + self.pauses + self.crashes == 0
-            && self.targets.is_none()
+        let servers = self.freezes + self.restarts + self.wipes + self.forgets + self.thefts + self.steps;
+        servers + self.cuts + self.pauses + self.crashes == 0 && self.targets.is_none()
     }
 
-    /// Draws when what happens, and tells when the last of it is over.
-    pub(super) fn plan(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
-        let (clients, servers, links) = network.world().sizes();
-        let mut end = network.now();
-        let mut strike = |random: &mut Rng, most: u32, fault: &mut dyn FnMut(&mut Rng) -> (Fault, Duration)| {
-            for _ in 0..random.u32(0..=most) {
-                let at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
-                let (fault, lasts) = fault(random);
-                network.plan(at, fault);
-                end = end.max(at.after(lasts));
-            }
-        };
-        let some_time = |random: &mut Rng| Duration::from_millis(random.u64(1..=self.longest.max(1)));
-        let second = Duration::from_secs(1);
-        strike(random, self.cuts, &mut |random| (Fault::Cut { link: random.usize(0..links) }, second));
-        strike(random, self.freezes, &mut |random| {
-            let for_ = some_time(random);
-            (Fault::Freeze { server: random.usize(0..servers), for_ }, for_)
-        });
-        strike(random, self.restarts, &mut |random| {
-            let for_ = some_time(random);
-            (Fault::Restart { server: random.usize(0..servers), for_, wipes: false }, for_ + second)
-        });
-        strike(random, self.wipes, &mut |random| {
-            // The clock of a server may be slow.
-            let for_ = longest_ttl + longest_ttl / 50 + second;
-            (Fault::Restart { server: random.usize(0..servers), for_, wipes: true }, for_ + second)
-        });
-        strike(random, self.pauses, &mut |random| {
-            let for_ = some_time(random);
-            (Fault::Pause { client: random.usize(0..clients), for_ }, for_)
-        });
-        strike(random, self.crashes, &mut |random| (Fault::Crash { client: random.usize(0..clients) }, second));
-        end
+    /// Whether only a minority of the servers has trouble, and no client.
+    pub(super) const fn are_of_a_minority(&self) -> bool {
+        self.is_minority && self.pauses + self.crashes == 0
+    }
+
+    /// Whether keys vanish under their holders.
+    pub(super) const fn rob(&self) -> bool {
+        self.thefts + self.steps > 0
+    }
+
+    /// Whether some server loses what it was told, as a whole.
+    pub(super) const fn lose_data(&self) -> bool {
+        self.wipes + self.forgets > 0
     }
 }
 
 impl World {
-    fn sizes(&self) -> (usize, usize, usize) {
+    pub(super) fn sizes(&self) -> (usize, usize, usize) {
         (self.clients.len(), self.servers.len(), self.links.len())
     }
 
@@ -119,6 +131,8 @@ impl World {
                 let server = &mut self.servers[server];
                 server.frozen_until = server.frozen_until.max(now.after(for_));
             }
+            // Whoever has never met the one before trusts this one.
+            Fault::Restart { server, wipes: true, .. } if !self.is_known(server) => {}
             Fault::Restart { server, for_, wipes } => self.restart(server, now.after(for_), wipes, now),
             Fault::Pause { client, for_ } => {
                 let client = &mut self.clients[client];
@@ -128,6 +142,10 @@ impl World {
                 self.crash(client, now);
                 return Some(Step::Crash { client });
             }
+            Fault::Theft { key, first, servers, overwritten_for } => {
+                self.steal(&actor::key(key), first, servers, overwritten_for, now);
+            }
+            Fault::Step { server, by } => self.step(server, by, now),
         }
         None
     }
@@ -149,6 +167,11 @@ impl World {
             }
             Fault::Pause { client, for_ } => format!("!! {} pauses for {for_:?}", client_name(client)),
             Fault::Crash { client } => format!("!! {} crashes", client_name(client)),
+            Fault::Theft { key, first, servers, overwritten_for } => {
+                let what = if overwritten_for.is_some() { "overwritten" } else { "deleted" };
+                format!("!! {} is {what} at {servers} nodes from {}", actor::key(key), first + 1)
+            }
+            Fault::Step { server, by } => format!("!! the clock of node {} goes ahead by {by:?}", server + 1),
         });
     }
 
@@ -186,11 +209,18 @@ impl World {
             }
         }
         let server = &mut self.servers[server];
-        server.down_until = server.down_until.max(until);
+        server.restart(until);
         server.frozen_until = now;
         if wipes {
             server.wipe();
         }
+    }
+
+    /// Whether every manager has met the server.
+    fn is_known(&self, server: usize) -> bool {
+        let is_strange =
+            |link: &Link| link.server == server && link.epoch == 0 && !self.clients[link.client].is_crashed;
+        !self.links.iter().any(is_strange)
     }
 
     fn crash(&mut self, client: usize, now: Instant) {

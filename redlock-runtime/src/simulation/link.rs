@@ -3,13 +3,17 @@
 use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Environment, Recipient, Status};
+use crate::node::{self, Abstention, Environment, Recipient, Status};
 use std::collections::VecDeque;
 
 pub(super) struct Link {
     pub(super) client: usize,
     pub(super) server: usize,
     pub(super) environment: Environment,
+    /// What the client knows of the server.
+    pub(super) server_facts: node::Server,
+    /// What the present connection proves.
+    pub(super) abstention: Abstention,
     pub(super) state: Connection,
     pub(super) epoch: u64,
     /// Wake-ups are wanted on every connection.
@@ -21,7 +25,14 @@ pub(super) struct Link {
     /// The shortest time that a message takes, in milliseconds.
     pub(super) latency: u64,
     /// In the order of the sends.
-    pub(super) unanswered: VecDeque<Recipient>,
+    pub(super) unanswered: VecDeque<Asked>,
+}
+
+/// A command that is not answered.
+pub(super) struct Asked {
+    pub(super) recipient: Recipient,
+    /// By the clock of the client.
+    pub(super) sent: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +56,9 @@ impl Link {
     pub(super) fn broken(&mut self) {
         self.state = Connection::Down;
         self.is_listening = false;
-        for answer in self.unanswered.drain(..) {
-            answer.answer(Err(NodeError::Disconnected));
+        self.server_facts.disconnected();
+        for Asked { recipient, .. } in self.unanswered.drain(..) {
+            recipient.answer(Err(NodeError::Disconnected));
         }
     }
 }

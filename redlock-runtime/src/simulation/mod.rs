@@ -5,18 +5,22 @@
 
 mod actor;
 mod agenda;
+mod circumstances;
+mod client_side;
 mod faults;
 mod jobs;
 mod link;
 mod mutations;
 mod network;
 mod observer;
+mod plan;
 mod profile;
 mod records;
 mod run;
 mod server;
 mod simulated_node;
 mod telling;
+mod theft;
 mod trace;
 mod view;
 mod wire;

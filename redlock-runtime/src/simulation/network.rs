@@ -3,16 +3,18 @@
 
 use super::agenda::{Agenda, Entry, Event, Replied, Request};
 use super::faults::Fault;
-use super::link::{Client, Connection, Link};
+use super::link::{Asked, Client, Connection, Link};
 use super::profile::Profile;
 use super::server::Server;
 use super::trace::Trace;
 use super::wire::Wire;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::node::{Command, Deliver, Environment, Recipient, Verb, Wakeup};
+use crate::node::{self, Abstention, Command, Deliver, Environment, Recipient, Verb, Wakeup};
+use crate::quorum::Quorum;
+use crate::token::OwnerToken;
 use fastrand::Rng;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
@@ -47,11 +49,19 @@ pub(super) struct World {
     pub(super) random: Rng,
     pub(super) delays: Delays,
     pub(super) targets: Option<fn(Verb) -> bool>,
+    pub(super) quorum: Quorum,
     pub(super) servers: Vec<Server>,
     pub(super) clients: Vec<Client>,
     pub(super) links: Vec<Link>,
     pub(super) wires: Vec<Wire>,
+    /// Tokens whose keys were taken away at so many servers that somebody else can have the lock, and when.
+    pub(super) robbed: HashMap<OwnerToken, Instant>,
     pub(super) trace: Arc<Trace>,
+}
+
+/// The address of a server.
+pub(super) fn label(server: usize) -> String {
+    format!("node {}", server + 1)
 }
 
 /// What is to be done outside of the network, because it may come back to it.
@@ -72,10 +82,12 @@ impl Network {
             random,
             delays: profile.delays,
             targets: profile.faults.targets,
+            quorum: Quorum::of(servers.len(), profile.amnesia),
             servers,
             clients: Vec::new(),
             links: Vec::new(),
             wires: Vec::new(),
+            robbed: HashMap::new(),
             trace: Arc::clone(&trace),
         };
         Self { clock, trace, world: Mutex::new(world) }
@@ -105,8 +117,10 @@ impl Network {
         world.links.push(Link {
             client,
             server,
+            server_facts: node::Server::new(&label(server), Arc::clone(&environment.servers)),
             environment,
             state: Connection::Starting,
+            abstention: Abstention::default(),
             epoch: 0,
             is_wanted: false,
             is_listening: false,
@@ -160,7 +174,8 @@ impl World {
         let Connection::Up(wire) = self.links[link].state else {
             return recipient.answer(Err(NodeError::Unreachable("there is no connection".into())));
         };
-        self.links[link].unanswered.push_back(recipient);
+        let sent = self.links[link].server_facts.now();
+        self.links[link].unanswered.push_back(Asked { recipient, sent });
         self.trace_send(link, &command);
         self.aim(link, command.verb, now);
         self.request(wire, Request::Command(command), now);
@@ -175,7 +190,7 @@ impl World {
         }
     }
 
-    fn request(&mut self, wire: usize, request: Request, now: Instant) {
+    pub(super) fn request(&mut self, wire: usize, request: Request, now: Instant) {
         let link = self.wires[wire].link;
         let client = &self.clients[self.links[link].client];
         if self.wires[wire].cut.is_some() || client.is_crashed {
@@ -236,7 +251,7 @@ impl World {
                 let executed = self.servers[link.server].execute(now, &command);
                 self.trace_execution(wire, &command, &executed);
                 executed.published.into_iter().for_each(|(wire, wakeup)| self.push(wire, wakeup, now));
-                Replied::Command { reply: executed.reply, seen: executed.seen }
+                Replied::Command { reply: executed.reply, seen: executed.seen, time: executed.time }
             }
         };
         self.reply(wire, reply, now);
@@ -256,88 +271,5 @@ impl World {
         }
         let at = self.wires[wire].replies.after_the_others(at);
         self.agenda.add(at, Event::Reply { wire, reply });
-    }
-
-    /// Something arrives at a client.
-    fn come_back(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
-        let index = self.wires[wire].link;
-        let client = &self.clients[self.links[index].client];
-        if self.wires[wire].cut.is_some() || client.is_crashed {
-            return None;
-        }
-        if now < client.paused_until {
-            let at = client.paused_until;
-            self.agenda.postpone(entry, at);
-            return None;
-        }
-        match entry.event {
-            Event::Push { wakeup, .. } => {
-                self.trace_push(index, &wakeup);
-                Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
-            }
-            Event::Reply { reply, .. } => {
-                self.replied(index, &reply);
-                None
-            }
-            _ => None,
-        }
-    }
-
-    fn replied(&mut self, index: usize, reply: &Replied) {
-        self.trace_reply(index, reply);
-        let link = &mut self.links[index];
-        match reply {
-            Replied::Subscribed => {
-                link.is_listening = true;
-                link.environment.changed.notify_waiters();
-            }
-            Replied::Command { reply, seen } => {
-                if let Some(seen) = *seen {
-                    link.environment.token_clock.observe(seen);
-                }
-                if let Some(recipient) = link.unanswered.pop_front() {
-                    recipient.answer(Ok(*reply));
-                }
-            }
-        }
-    }
-
-    fn broken(&mut self, entry: Entry, wire: usize, now: Instant) {
-        let index = self.wires[wire].link;
-        let client = &self.clients[self.links[index].client];
-        if client.is_crashed || self.links[index].state != Connection::Up(wire) {
-            return;
-        }
-        if now < client.paused_until {
-            let at = client.paused_until;
-            return self.agenda.postpone(entry, at);
-        }
-        self.trace.line(|_| format!("{} notices the broken connection", self.name(index)));
-        self.links[index].broken();
-        self.links[index].environment.changed.notify_waiters();
-        let pause = Duration::from_millis(self.random.u64(1..100));
-        self.agenda.add(now.after(pause), Event::Connected { link: index });
-    }
-
-    fn connect(&mut self, entry: Entry, index: usize, now: Instant) {
-        let (link, client) = (&self.links[index], &self.clients[self.links[index].client]);
-        let server = &self.servers[link.server];
-        if client.is_crashed {
-            return;
-        }
-        let possible = client.paused_until.max(server.frozen_until).max(server.down_until);
-        if now < possible {
-            let pause = Duration::from_millis(self.random.u64(0..50));
-            return self.agenda.postpone(entry, possible.after(pause));
-        }
-        let wire = self.wires.len();
-        self.wires.push(Wire::new(index, now));
-        let link = &mut self.links[index];
-        (link.state, link.epoch) = (Connection::Up(wire), link.epoch + 1);
-        link.environment.changed.notify_waiters();
-        if link.is_wanted {
-            self.request(wire, Request::Subscribe, now);
-        }
-        self.trace.line(|_| format!("{} connected", self.name(index)));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::faults::Faults;
 use super::network::Delays;
+use crate::after_restart::AfterRestart;
 use crate::options::Wait;
 use crate::rules::Rules;
 use fastrand::Rng;
@@ -27,10 +28,23 @@ pub(super) struct Profile {
     pub(super) extends: u8,
     /// How many calls have their lease renewed.
     pub(super) renewals: u8,
+    pub(super) fenced: u8,
+    pub(super) max_holds: u8,
+    pub(super) min_holds: u8,
+    /// How many managers are shut down in the middle of it all.
+    pub(super) shutdowns: u8,
     pub(super) foreign: u8,
     /// How many calls leave their lock to others.
     pub(super) detaches: u8,
     pub(super) faults: Faults,
+    /// What nodes are worth that come back without their data, see [`Faults::forgets`].
+    pub(super) after_restart: AfterRestart,
+    /// How many of them may do so at once.
+    pub(super) amnesia: usize,
+    /// Whether numbers are expected to grow although servers forget them.
+    pub(super) is_sure_of_counters: bool,
+    /// Whether losses are known within the time that renewals take: where those are not disturbed.
+    pub(super) is_prompt: bool,
     /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
     /// allows for is one part in a hundred.
     pub(super) drift_ppm: i32,
@@ -56,6 +70,16 @@ impl Profile {
             && is_in_time
     }
 
+    pub(super) fn longest_ttl(&self) -> Duration {
+        Duration::from_millis(self.ttls.iter().copied().max().unwrap_or_default())
+    }
+
+    /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
+    /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
+    pub(super) const fn keeps_counters(&self) -> bool {
+        self.is_sure_of_counters || self.faults.wipes == 0 && self.faults.forgets as usize <= self.amnesia
+    }
+
     /// Healthy servers, short ways, everybody waits for a second at least.
     pub(super) fn calm() -> Self {
         let second = Duration::from_secs(1);
@@ -75,9 +99,17 @@ impl Profile {
             panics: 0,
             extends: 0,
             renewals: 0,
+            fenced: 0,
+            max_holds: 0,
+            min_holds: 0,
+            shutdowns: 0,
             foreign: 0,
             detaches: 0,
             faults: Faults::NONE,
+            after_restart: AfterRestart::Trust,
+            amnesia: 0,
+            is_sure_of_counters: false,
+            is_prompt: false,
             drift_ppm: 0,
             skew: 0,
             bound: 300,
@@ -89,19 +121,25 @@ impl Profile {
     /// Anything, but not everything at once: a run in which only a few things go wrong gets further with them.
     pub(super) fn any(random: &mut Rng) -> Self {
         let mut maybe = |most: u32| if random.u8(0..3) == 0 { random.u32(1..=most) } else { 0 };
+        let forgets = maybe(3);
         let faults = Faults {
             cuts: maybe(6),
             freezes: maybe(2),
             restarts: maybe(1),
             wipes: u32::from(maybe(8) == 1),
+            forgets,
             pauses: maybe(2),
             crashes: maybe(2),
+            thefts: maybe(2),
+            // Servers count their uptime by clocks that are right.
+            steps: if forgets > 0 { 0 } else { maybe(2) },
             targets: None,
+            is_minority: maybe(1) == 1,
             until: 1500,
             longest: 1500,
         };
-        let [cancels, aborts, panics, extends, foreign] =
-            [40, 30, 10, 30, 50].map(|most| u8::try_from(maybe(most)).unwrap());
+        let [cancels, aborts, panics, extends, foreign, fenced, max_holds, min_holds, shutdowns] =
+            [40, 30, 10, 30, 50, 100, 50, 30, 50].map(|most| u8::try_from(maybe(most)).unwrap());
         let is_slow = random.u8(0..4) == 0;
         // Long bodies on short leases now and then: those that are renewed outlive them, and the others are stopped.
         let (renewals, longest_body) = if random.u8(0..4) == 0 { (50, 1500) } else { (20, 150) };
@@ -126,9 +164,15 @@ impl Profile {
             panics,
             extends,
             renewals,
-            foreign,
+            fenced,
+            max_holds,
+            min_holds,
+            shutdowns,
             detaches,
+            // Who knows nothing of restarts trusts those who have forgotten.
+            foreign: if forgets > 0 { 0 } else { foreign },
             faults,
+            after_restart: if forgets > 0 { AfterRestart::Abstain } else { AfterRestart::Trust },
             drift_ppm: 4500,
             skew: 10_000,
             bound: 4000,

@@ -4,7 +4,8 @@ use super::actor::key;
 use super::telling::client_name;
 use crate::clock::Instant;
 use crate::token::OwnerToken;
-use crate::{LockGuard, Wait};
+use crate::{FencingToken, LockGuard, Wait};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Weak;
 use std::time::Duration;
@@ -20,6 +21,12 @@ pub(super) struct Violation {
 pub(super) enum Promise {
     /// No two valid holders.
     Exclusion,
+    /// Who counts on a lock has it at so many servers that nobody else can.
+    Owned,
+    /// Nobody loses a lock because a minority of the servers is in trouble.
+    Kept,
+    /// Who has lost a lock soon knows.
+    LossKnown,
     /// A body does not outlive its lease.
     BodyStops,
     /// A free lock is taken by who waits for it.
@@ -28,6 +35,12 @@ pub(super) enum Promise {
     Deadline,
     /// Whoever came first is served first.
     Order,
+    /// Of two owners of a lock, the later one has the larger number.
+    Fencing,
+    /// A key stays taken for as long as its holder has said.
+    MinHold,
+    /// A manager that was shut down takes no more locks.
+    Closed,
     /// Nothing is left behind.
     Clean,
     /// Nobody waits much longer than the others.
@@ -49,6 +62,20 @@ pub(super) struct Records {
     pub(super) served_tokens: Vec<OwnerToken>,
     /// They stand at the nodes until somebody takes their place, or their ttl is over.
     pub(super) detached: Vec<OwnerToken>,
+    /// The numbers that were issued, for each key.
+    pub(super) numbers: [BTreeSet<FencingToken>; 2],
+    pub(super) windows: Vec<Window>,
+    /// The managers that were shut down, and when.
+    pub(super) closed: HashMap<usize, Instant>,
+}
+
+/// A key that stays taken although nobody works under its lock.
+pub(super) struct Window {
+    pub(super) key: usize,
+    pub(super) token: OwnerToken,
+    pub(super) until: Instant,
+    /// Whether nothing can go wrong with it.
+    pub(super) is_promised: bool,
 }
 
 pub(super) struct Holder {
@@ -60,6 +87,15 @@ pub(super) struct Holder {
     /// Somebody stops the body when the lease runs out, with this tolerance.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
+    /// Since when it has the lock at a majority that is in no trouble, which is only asked where it matters.
+    pub(super) kept_since: Option<Instant>,
+    pub(super) since: Instant,
+    pub(super) ttl: Duration,
+    pub(super) renews: bool,
+    /// The body ends by then, however often the lease is renewed.
+    pub(super) ends_by: Option<Instant>,
+    /// The key stays taken until then, should the body end before.
+    pub(super) keeps_until: Option<Instant>,
 }
 
 pub(super) enum Proof {
@@ -70,6 +106,7 @@ pub(super) enum Proof {
     },
 }
 
+#[derive(Clone)]
 pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) client: usize,
@@ -77,6 +114,8 @@ pub(super) struct Waiter {
     pub(super) since: Instant,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Instant>,
+    /// The largest number that had been issued when it began.
+    pub(super) number_before: Option<FencingToken>,
 }
 
 impl Records {
@@ -87,6 +126,24 @@ impl Records {
 }
 
 impl Holder {
+    pub(super) const fn new(key: usize, token: OwnerToken, proof: Proof, since: Instant) -> Self {
+        Self {
+            id: 0,
+            client: None,
+            key,
+            token,
+            proof,
+            stops_within: None,
+            lapsed_at: None,
+            kept_since: None,
+            since,
+            ttl: Duration::ZERO,
+            renews: false,
+            ends_by: None,
+            keeps_until: None,
+        }
+    }
+
     pub(super) fn is_valid(&self, now: Instant) -> bool {
         match &self.proof {
             Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.is_held()),

@@ -10,7 +10,6 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
-use crate::after_restart::AfterRestart;
 use crate::clock::{Clock, Instant};
 use crate::lease;
 use crate::node::{Environment, Node, Servers};
@@ -40,6 +39,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
 const EXORCISM: Duration = Duration::from_secs(3);
 
+/// What a connection carries that was cut meanwhile arrives within this time.
+const LATE: Duration = Duration::from_secs(1);
+
 /// The manager of programs that have none.
 const NOBODY: usize = usize::MAX;
 
@@ -60,6 +62,7 @@ pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
 struct Run {
     network: Arc<Network>,
     observer: Arc<Observer>,
+    jobs: Arc<Jobs>,
     managers: Vec<LockManager>,
     /// With the number of the manager that each belongs to.
     tasks: Vec<(usize, JoinHandle<()>)>,
@@ -73,27 +76,29 @@ impl Run {
         let clock = Clock::tokio();
         let trace = Arc::new(Trace::new(clock, keeps_trace));
         let nodes = profile.nodes[random.usize(0..profile.nodes.len())];
-        let servers =
-            (0..nodes).map(|_| Server::new(drift(&mut random, profile), profile.rules, clock.now())).collect();
+        let servers = (0..nodes).map(|number| server(number, profile, &mut random, clock.now())).collect();
         let network = Arc::new(Network::new(clock, random.fork(), profile, servers, trace));
         let clients = random.usize(profile.clients.clone());
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
         let observer = Arc::new(Observer::new(&network, profile));
-        let longest_ttl = Duration::from_millis(profile.ttls.iter().copied().max().unwrap_or_default());
-        let faults_end = profile.faults.plan(&mut random, &network, longest_ttl);
+        let faults_end = profile.faults.plan(&mut random, &network, profile.longest_ttl());
         let has_crashes = profile.faults.crashes > 0;
-        let mut run = Self { network, observer, managers, tasks: Vec::new(), faults_end, has_crashes };
+        let (jobs, tasks) = (Arc::default(), Vec::new());
+        let mut run = Self { network, observer, jobs, managers, tasks, faults_end, has_crashes };
         run.start(profile, &mut random);
         run
     }
 
     /// Starts the tasks of all programs.
     fn start(&mut self, profile: &Profile, random: &mut Rng) {
-        let (keys, jobs) = (random.usize(profile.keys.clone()), Arc::new(Jobs::default()));
+        let keys = random.usize(profile.keys.clone());
         for (client, manager) in self.managers.iter().enumerate() {
+            if random.u8(0..100) < profile.shutdowns {
+                let at = Duration::from_millis(random.u64(0..1500));
+                self.tasks.push((client, tokio::spawn(self.actor(client, manager).shut_down(at))));
+            }
             for _ in 0..random.usize(profile.tasks.clone()) {
-                let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
-                let actor = Actor { network, observer, jobs: Arc::clone(&jobs), manager: manager.clone(), client };
+                let actor = self.actor(client, manager);
                 self.tasks.push((client, tokio::spawn(actor.run(Work::draw(random, profile, keys)))));
             }
         }
@@ -102,6 +107,11 @@ impl Run {
             let task = tokio::spawn(act(Arc::clone(&self.network), Arc::clone(&self.observer), foreign));
             self.tasks.push((NOBODY, task));
         }
+    }
+
+    fn actor(&self, client: usize, manager: &LockManager) -> Actor {
+        let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
+        Actor { network, observer, jobs: Arc::clone(&self.jobs), manager: manager.clone(), client }
     }
 
     async fn finished(mut self) -> Outcome {
@@ -141,7 +151,7 @@ impl Run {
             self.exorcise(key).await;
         }
         self.managers.clear();
-        sleep(lease::QUEUE_EXPIRY).await;
+        sleep(lease::QUEUE_EXPIRY + LATE).await;
         self.observer.remains();
         let alive = Handle::current().metrics().num_alive_tasks();
         if alive > 0 && !self.has_crashes {
@@ -151,7 +161,8 @@ impl Run {
 
     /// What nobody has heard of must not keep the next one from the lock.
     async fn exorcise(&self, index: usize) {
-        let is_alive = |(client, _): &(usize, &LockManager)| !self.network.is_crashed(*client);
+        let is_alive =
+            |(client, manager): &(usize, &LockManager)| !self.network.is_crashed(*client) && !manager.core.is_closed();
         let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
         let request = LockRequest::new(key(index)).wait(EXORCISM);
         if let Err(error) = manager.acquire(request).await {
@@ -193,17 +204,24 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
     random.i32(-profile.drift_ppm..=profile.drift_ppm)
 }
 
+fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
+    let is_durable = profile.faults.forgets == 0;
+    Server::new(number, drift(random, profile), is_durable, profile.rules, now)
+}
+
 /// A manager as the builder makes it, but for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
     let clock = Clock::Drifting { origin: tokio::time::Instant::now(), ppm: drift(random, profile) };
     let token_clock = TokenClock::skewed(clock, random.i64(-profile.skew..=profile.skew)).following(profile.rules);
+    let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: ManagerId::numbered(random.u128(..)),
         token_clock: Arc::new(token_clock),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
-        servers: Arc::new(Servers::new(clock, AfterRestart::Trust, Policy::default().drift_factor)),
+        servers: Arc::new(Servers::new(clock, profile.after_restart, policy.drift_factor)),
     };
+    environment.servers.lease_of(policy.default_ttl);
     let wake_ups = WakeUps::default();
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
@@ -212,7 +230,8 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         Reclaim::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();
-    let core = Arc::new(Core::new(environment, clock, Policy::default(), "".into(), nodes, None, profile.rules));
+    let core = Arc::new(Core::new(environment, clock, policy, "".into(), nodes, None, profile.rules));
+    core.watch_clocks();
     wake_ups.connect(&core);
     LockManager { core }
 }

@@ -2,17 +2,26 @@
 
 use crate::clock::Instant;
 use crate::node::memory::State;
-use crate::node::{Command, Reply, Wakeup};
+use crate::node::{Command, Identity, Reply, Verb, Wakeup};
 use crate::rules::Rules;
 use crate::token::OwnerToken;
 use crate::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 pub(super) struct Server {
     state: State,
     rules: Rules,
+    number: usize,
     /// How much faster its clock runs, in parts in a million.
     ppm: i32,
+    /// By how much its wall clock was set forward.
+    ahead: Duration,
+    /// How many processes there have been, and since when there is the present one.
+    starts: u64,
+    started_at: Instant,
+    /// Whether it says of itself that it forgets nothing.
+    is_durable: bool,
     /// It executes nothing until then.
     pub(super) frozen_until: Instant,
     /// It cannot be reached until then.
@@ -34,17 +43,24 @@ struct Subscriber {
 pub(super) struct Executed {
     pub(super) reply: Reply,
     pub(super) seen: Option<TokenTime>,
+    /// By the wall clock of the server; only extensions tell it.
+    pub(super) time: Option<Duration>,
     /// Wake-ups and the wires that they go out on.
     pub(super) published: Vec<(usize, Wakeup)>,
 }
 
 impl Server {
-    pub(super) fn new(ppm: i32, rules: Rules, origin: Instant) -> Self {
+    pub(super) fn new(number: usize, ppm: i32, is_durable: bool, rules: Rules, origin: Instant) -> Self {
         let state = State::following(rules);
         Self {
             state,
             rules,
+            number,
             ppm,
+            ahead: Duration::ZERO,
+            starts: 0,
+            started_at: origin,
+            is_durable,
             frozen_until: origin,
             down_until: origin,
             subscribers: Vec::new(),
@@ -53,10 +69,36 @@ impl Server {
         }
     }
 
+    /// Its wall clock: keys expire by it.
+    pub(super) fn wall(&self, now: Instant) -> Instant {
+        now.drifted(self.ppm).after(self.ahead)
+    }
+
+    /// Its wall clock is set forward.
+    pub(super) fn step(&mut self, step: Duration) {
+        self.ahead += step;
+    }
+
+    /// What it says of itself to whoever connects. It counts its uptime in whole seconds, by its wall clock.
+    pub(super) fn identity(&self, now: Instant) -> Identity {
+        let seconds = |at: Instant| at.since_origin().as_secs();
+        let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at));
+        let run_id = format!("{}.{}", self.number, self.starts).into();
+        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable: self.is_durable }
+    }
+
+    /// Another process from then on.
+    pub(super) fn restart(&mut self, until: Instant) {
+        self.down_until = self.down_until.max(until);
+        self.started_at = self.wall(self.down_until);
+        self.starts += 1;
+    }
+
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {
+        let wall = self.wall(now);
         let Self { state, subscribers, .. } = self;
         let mut published = Vec::new();
-        let (reply, seen) = state.execute(now.drifted(self.ppm), command, &mut |channel, wakeup| {
+        let (reply, seen) = state.execute(wall, command, &mut |channel, wakeup| {
             let wires = || subscribers.iter().filter(|known| known.channel == channel).map(|known| known.wire);
             // Of several connections of one client at most the newest still exists.
             if let Some(newest) = wires().max() {
@@ -67,7 +109,8 @@ impl Server {
         if let Reply::Queued { .. } = reply {
             self.queued_since.entry(command.subject.token).or_insert(now);
         }
-        Executed { reply, seen, published }
+        let time = matches!(command.verb, Verb::Extend { .. }).then(|| wall.since_origin());
+        Executed { reply, seen, time, published }
     }
 
     pub(super) fn haunt(&mut self, token: OwnerToken) {
@@ -97,21 +140,31 @@ impl Server {
     }
 
     pub(super) fn owner(&self, key: &str, now: Instant) -> Option<OwnerToken> {
-        self.state.owner(key, now.drifted(self.ppm))
+        self.state.owner(key, self.wall(now))
     }
 
     /// The tokens in the queue of `key`, and since when they have been there.
     pub(super) fn queued_since(&self, key: &str, now: Instant) -> Vec<(OwnerToken, Instant)> {
-        let queue = self.state.queue(key, now.drifted(self.ppm)).into_iter();
+        let queue = self.state.queue(key, self.wall(now)).into_iter();
         queue.filter_map(|token| Some((token, *self.queued_since.get(&token)?))).collect()
     }
 
+    /// How much longer `key` is there for `token`, which has it.
+    pub(super) fn lease_left(&self, key: &str, token: OwnerToken, now: Instant) -> Option<Duration> {
+        self.state.lease_left(key, token, self.wall(now))
+    }
+
     pub(super) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
-        self.state.tokens(key, now.drifted(self.ppm))
+        self.state.tokens(key, self.wall(now))
     }
 
     /// What another program does that knows nothing of queues.
     pub(super) fn delete(&mut self, key: &str, token: OwnerToken, now: Instant) {
-        self.state.delete(key, token, now.drifted(self.ppm));
+        self.state.delete(key, token, self.wall(now));
+    }
+
+    /// Another program writes `token` over whatever is there.
+    pub(super) fn overwrite(&mut self, key: &str, token: OwnerToken, ttl: Duration, now: Instant) {
+        self.state.overwrite(key, token, self.wall(now).after(ttl));
     }
 }

@@ -1,6 +1,6 @@
 //! The third kind of node: one manager's connection to one simulated server.
 
-use super::network::Network;
+use super::network::{Network, label};
 use crate::changes;
 use crate::node::{Command, Environment, Recipient, Status};
 use std::fmt;
@@ -16,7 +16,7 @@ pub(crate) struct SimulatedNode {
 impl SimulatedNode {
     pub(super) fn connect(network: &Arc<Network>, client: usize, server: usize, environment: Environment) -> Arc<Self> {
         let link = network.add_link(client, server, environment.clone());
-        Arc::new(Self { network: Arc::clone(network), link, label: format!("node {}", server + 1), environment })
+        Arc::new(Self { network: Arc::clone(network), link, label: label(server), environment })
     }
 
     pub(crate) fn send(&self, command: Command, recipient: Recipient) {

@@ -1,13 +1,12 @@
 //! What an observer sees of the servers, who is nowhere and sees everything at once.
 
-use super::link::Connection;
+use super::link::{Connection, Link};
 use super::network::{Network, World};
 use super::server::Server;
 use crate::clock::Instant;
 use crate::key::LockKey;
 use crate::node::wakeup::channel;
 use crate::node::{Command, Reply, Subject, Verb};
-use crate::quorum::Quorum;
 use crate::token::OwnerToken;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +29,27 @@ impl Network {
     pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken]) -> bool {
         let (world, now) = (self.world(), self.now());
         let serving = (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, kept, now)).count();
-        serving >= Quorum::of(world.servers.len(), 0).needed
+        serving >= world.quorum.needed
+    }
+
+    /// Since when so many servers have lost `key` of `token` that somebody else can have it; if that is so.
+    pub(super) fn robbed_at(&self, key: &LockKey, token: OwnerToken) -> Option<Instant> {
+        let world = self.world();
+        let robbed_at = world.robbed.get(&token).copied()?;
+        (!world.excludes(key, token, self.now())).then_some(robbed_at)
+    }
+
+    /// Whether `token` has `key` at a majority of the servers that is in no trouble.
+    pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken) -> bool {
+        let (world, now) = (self.world(), self.now());
+        let untroubled = &world.servers[(world.servers.len() - 1) / 2..];
+        let owners = untroubled.iter().filter(|server| server.owner(key.name(), now) == Some(token));
+        owners.count() >= world.quorum.needed
+    }
+
+    /// Whether nobody else can have `key` as long as `token` stands where it does.
+    pub(super) fn excludes(&self, key: &LockKey, token: OwnerToken) -> bool {
+        self.world().excludes(key, token, self.now())
     }
 
     pub(super) fn is_well(&self, client: usize) -> bool {
@@ -43,9 +62,8 @@ impl Network {
         let queued = |server: &Server| server.queued_since(key.name(), now);
         let all: Vec<_> =
             world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
-        let is_everywhere = |earlier: OwnerToken| {
-            all.iter().filter(|(other, _)| *other == earlier).count() >= Quorum::of(world.servers.len(), 0).needed
-        };
+        let is_everywhere =
+            |earlier: OwnerToken| all.iter().filter(|(other, _)| *other == earlier).count() >= world.quorum.needed;
         all.iter().map(|(earlier, _)| *earlier).find(|earlier| *earlier < token && is_everywhere(*earlier))
     }
 
@@ -57,6 +75,11 @@ impl Network {
         let is_alive = |token| world.client_of(token).is_some_and(|client| !world.clients[client].is_crashed);
         let alive = all.filter(|(_, token)| is_alive(*token));
         alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
+    }
+
+    /// The manager that has made `token`.
+    pub(super) fn client_of(&self, token: OwnerToken) -> Option<usize> {
+        self.world().client_of(token)
     }
 
     /// All tokens that stand anywhere under `key`, with the number of the server.
@@ -78,7 +101,7 @@ impl Network {
             .filter_map(|server| matches!(server.execute(now, &command).reply, Reply::Granted { .. }).then_some(()));
         let votes = votes.count();
         self.trace.line(|trace| format!("a foreigner asks for {key} as {} and gets {votes}", trace.name(token)));
-        votes >= Quorum::of(world.servers.len(), 0).needed
+        votes >= world.quorum.needed
     }
 
     pub(super) fn delete(&self, key: &LockKey, token: OwnerToken) {
@@ -109,6 +132,7 @@ impl World {
 
     fn is_connected(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
-        links.all(|link| matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
+        let counts = |link: &Link| link.abstention.left(link.server_facts.now()).is_none();
+        links.all(|link| counts(link) && matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
     }
 }

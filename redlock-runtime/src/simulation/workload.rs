@@ -1,8 +1,9 @@
 //! What the programs do that use the locks.
 
 use super::profile::Profile;
-use crate::options::Wait;
+use crate::options::{HoldTerms, Wait};
 use fastrand::Rng;
+use std::ops::Range;
 use std::time::Duration;
 
 /// One use of a lock.
@@ -20,7 +21,8 @@ pub(super) struct Call {
     pub(super) is_held: bool,
     /// The body extends the lease halfway.
     pub(super) extends: bool,
-    pub(super) renews: bool,
+    pub(super) is_fenced: bool,
+    pub(super) hold: HoldTerms,
     pub(super) end: End,
 }
 
@@ -61,19 +63,34 @@ impl Call {
     fn draw(random: &mut Rng, profile: &Profile, keys: usize) -> Self {
         let (sometimes, millis) = (Sometimes::of(random, profile), Duration::from_millis);
         let waits = &profile.waits;
+        let ttl = millis(profile.ttls[random.usize(0..profile.ttls.len())]);
         Self {
             key: random.usize(0..keys),
-            ttl: millis(profile.ttls[random.usize(0..profile.ttls.len())]),
+            ttl,
             wait: waits[random.usize(0..waits.len())],
             pause: millis(random.u64(profile.pauses.clone())),
             patience: sometimes.cancels.then(|| millis(random.u64(0..400))),
             body: millis(random.u64(profile.bodies.clone())),
             is_held: sometimes.holds,
             extends: sometimes.extends,
-            renews: random.u8(0..100) < profile.renewals,
+            is_fenced: random.u8(0..100) < profile.fenced,
+            hold: terms(random, profile, ttl, sometimes.end),
             end: sometimes.end,
         }
     }
+}
+
+fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldTerms {
+    let mut sometimes = |percent: u8, range: Range<u64>| {
+        let is_so = random.u8(0..100) < percent;
+        is_so.then(|| Duration::from_millis(random.u64(range)))
+    };
+    let (renew, longest) = (sometimes(profile.renewals, 0..1).is_some(), sometimes(profile.max_holds, 20..600));
+    // Without renewal it can only be shorter.
+    let max_hold = longest.map(|longest| if renew { longest } else { longest.min(ttl) });
+    // Whoever goes on with a detached lock knows nothing of a window.
+    let min_hold = sometimes(profile.min_holds, 1..800).filter(|_| !matches!(end, End::Detach { .. }));
+    HoldTerms { renew, max_hold, min_hold }
 }
 
 struct Sometimes {

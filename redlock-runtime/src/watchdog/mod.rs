@@ -8,6 +8,7 @@ mod timer;
 use self::timer::Timer;
 use crate::clock::{Clock, Instant};
 use crate::ownership::Ownership;
+use crate::rules::Rule;
 use crate::shared::Core;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -123,8 +124,8 @@ impl Round {
         // Who comes while we look wakes us, whether or not we have passed by already.
         core.watchdog.next_look.store(u64::MAX, Ordering::Release);
         let looked = core.local.look(now);
-        if !looked.due.is_empty() {
-            looked.due.iter().for_each(|ownership| ownership.renew(now));
+        looked.due.iter().for_each(|ownership| ownership.renew(now));
+        if !looked.due.is_empty() && core.rules.apply(Rule::LossesAreLookedFor) {
             (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
             self.renewed.extend(looked.due.into_iter().map(|ownership| {
                 let until = now.after(ownership.node_timeout());

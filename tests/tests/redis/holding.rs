@@ -2,10 +2,11 @@
 //! peers).
 
 use crate::support::{
-    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, majority, manager, owner_at, polled,
+    BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager, manager_through,
+    owner_at, polled,
 };
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause};
-use redlock_tests::{Nodes, PATIENCE, RedisServer};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use std::future::pending;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -261,6 +262,27 @@ async fn a_window_stays_taken_until_min_hold_is_over() {
         assert_nothing_left(&ours, &nodes).await;
         assert_nothing_left(&theirs, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn a_node_that_was_away_when_the_window_ended_gives_the_key_back() {
+    // The default ttl is longer than the test waits: the key would not be gone by itself.
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let ours = manager_through(&proxies, &nodes).await;
+    let request = LockRequest::new(KEY).min_hold(Duration::from_millis(200));
+    let guard = ours.acquire(request).await.unwrap();
+    eventually_eq(PATIENCE, "every node holds it", 3, async || holders(&nodes, &guard).await).await;
+    proxies[0].refuse(true).await;
+    proxies[0].cut().await;
+    drop(guard);
+    let is_taken = async |node: usize| nodes[node].inspect().get(KEY).await.is_some();
+    eventually_eq(PATIENCE, "the others end it", [true, false, false], async || {
+        [is_taken(0).await, is_taken(1).await, is_taken(2).await]
+    })
+    .await;
+    proxies[0].refuse(false).await;
+    nodes.assert_empty(PATIENCE).await;
 }
 
 #[tokio::test]

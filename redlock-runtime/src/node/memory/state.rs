@@ -333,6 +333,15 @@ impl State {
             self.locks.remove(key);
         }
     }
+
+    pub(crate) fn overwrite(&mut self, key: &str, token: OwnerToken, expires: Instant) {
+        self.locks.insert(key.into(), Holder { token, expires, is_marked: false });
+    }
+
+    pub(crate) fn lease_left(&self, key: &str, token: OwnerToken, now: Instant) -> Option<Duration> {
+        let holder = self.locks.get(key).filter(|holder| holder.token == token && now < holder.expires)?;
+        Some(holder.expires.since(now))
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,9 @@
 use super::answer::{answer, is_script_lost, refused, server_time};
 use super::outbox::{Asked, Outbox, Question};
 use super::script::{Scripts, millis};
-use super::server::Server;
-use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::wakeup::channel;
-use crate::node::{Answer, Command, Environment, Recipient, Reply, Verb};
+use crate::node::{Abstention, Command, Environment, Recipient, Server, Verb};
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +19,7 @@ pub(super) struct Link {
     is_listening: AtomicBool,
     /// Whether this user may not subscribe.
     is_refused: AtomicBool,
-    /// What the server grants when asked before that proves nothing: it may have granted it to another before it was
-    /// restarted.
-    abstains_until: Option<Instant>,
+    abstention: Abstention,
     server: Arc<Server>,
     environment: Environment,
 }
@@ -32,19 +28,18 @@ impl Link {
     pub(super) fn new(
         scripts: Scripts,
         has_pushes: bool,
-        abstains_until: Option<Instant>,
+        abstention: Abstention,
         server: Arc<Server>,
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
         let outbox = Outbox::default();
-        Self { outbox, scripts, has_pushes, is_listening, is_refused, abstains_until, server, environment }
+        Self { outbox, scripts, has_pushes, is_listening, is_refused, abstention, server, environment }
     }
 
     /// For how much longer the server does not count, if so.
     pub(super) fn abstains_for(&self) -> Option<Duration> {
-        let left = self.abstains_until?.since(self.server.now());
-        (!left.is_zero()).then_some(left)
+        self.abstention.left(self.server.now())
     }
 
     pub(super) const fn has_pushes(&self) -> bool {
@@ -72,7 +67,7 @@ impl Link {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
         // Where nobody wants it, it is not worth a look at the clock.
-        let is_timed = self.abstains_until.is_some() || command.verb.is_extension();
+        let is_timed = self.abstention.is_any() || command.verb.is_extension();
         self.outbox.put(command, wire, is_timed.then(|| self.server.now()), recipient);
     }
 
@@ -106,25 +101,13 @@ impl Link {
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
-                let answer = self.worth(answer, question.sent);
+                let answer = self.abstention.worth(answer, question.sent);
                 question.answer(answer);
             }
             Err(error) if is_script_lost(&error) && question.is_worth_repeating() => {
                 self.repeat(question, &error);
             }
             Err(error) => question.answer(Err(refused(&error))),
-        }
-    }
-
-    /// What an answer proves, to a command that was sent when the server may not have counted.
-    fn worth(&self, answer: Answer, sent: Option<Instant>) -> Answer {
-        match (answer, self.abstains_until, sent) {
-            (Ok(Reply::Granted { .. } | Reply::Extended { .. } | Reply::Kept), Some(until), Some(sent))
-                if sent < until =>
-            {
-                Err(NodeError::Abstains(until.since(sent)))
-            }
-            (answer, ..) => answer,
         }
     }
 

@@ -6,9 +6,8 @@ use super::courier::Courier;
 use super::info::Info;
 use super::link::Link;
 use super::script::Scripts;
-use super::server::Server;
 use crate::error::NodeError;
-use crate::node::Environment;
+use crate::node::{Environment, Server};
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
@@ -39,8 +38,8 @@ pub(super) async fn prepare(
     if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
         server.told(time, sent);
     }
-    let abstains_until = server.connected(identity)?;
-    let link = Arc::new(Link::new(scripts, has_pushes, abstains_until, Arc::clone(server), environment.clone()));
+    let abstention = server.connected(identity)?;
+    let link = Arc::new(Link::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
     Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
 }
 

@@ -7,6 +7,7 @@
 
 mod next;
 
+use super::holding::wake;
 use super::in_flight::InFlight;
 use super::node::{News, NodeStanding, Vote};
 use super::numbers::Numbers;
@@ -98,7 +99,7 @@ impl Standing {
             terms,
             tenure: Tenure::new(terms.ttl, now),
             adopts: false,
-            numbers: Numbers::new(),
+            numbers: Numbers::new(terms.rules),
             proven_until: None,
             contended_since: None,
             silent_since: None,
@@ -166,6 +167,7 @@ impl Standing {
     }
 
     fn learn(&mut self, clock: Clock, mut each: impl FnMut(&mut NodeStanding, Clock, Rules) -> News) {
+        let counted_on = if self.watchers.is_empty() { None } else { self.held_until() };
         let mut all = News::default();
         for node in &mut self.nodes {
             let news = each(node, clock, self.terms.rules);
@@ -177,6 +179,10 @@ impl Standing {
         }
         if all.is_any {
             self.proven_until = self.proven_until.max(self.valid_until());
+            // A node that says "not yours" leaves the older leases of others, or none: bodies have set their timers.
+            if self.held_until() < counted_on {
+                wake(self.watchers.take());
+            }
         }
     }
 
@@ -265,7 +271,8 @@ impl Standing {
 
     /// The moment until which the present call has the lock.
     pub(super) fn held_until(&self) -> Option<Instant> {
-        self.valid_until().map(|end| self.tenure.capped(end))
+        let is_capped = self.terms.rules.apply(Rule::HoldsAreCapped);
+        self.valid_until().map(|end| if is_capped { self.tenure.capped(end) } else { end })
     }
 
     /// Whether the present call may not go on with the lock, whatever the nodes say.

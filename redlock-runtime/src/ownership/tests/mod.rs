@@ -3,6 +3,7 @@
 mod adopting;
 mod answers;
 mod distrust;
+mod losing;
 mod passing;
 mod waiting;
 mod yielding;

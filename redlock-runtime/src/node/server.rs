@@ -2,42 +2,42 @@
 
 use crate::clock::Instant;
 use crate::error::NodeError;
-use crate::node::{Identity, ServerClock, Servers};
+use crate::node::{Abstention, Identity, ServerClock, Servers};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     address: Box<str>,
     servers: Arc<Servers>,
     clock: Mutex<ServerClock>,
 }
 
 impl Server {
-    pub(super) fn new(address: &str, servers: Arc<Servers>) -> Self {
+    pub(crate) fn new(address: &str, servers: Arc<Servers>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
         Self { address: address.into(), servers, clock }
     }
 
     /// By our clock.
-    pub(super) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         self.servers.clock.now()
     }
 
-    /// There is a connection. Returns until when what the server grants proves nothing, if so.
+    /// There is a connection. Returns until when what the server grants on it proves nothing.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when it counts already, under another address.
-    pub(super) fn connected(&self, identity: Option<Identity>) -> Result<Option<Instant>, NodeError> {
-        self.servers.connected(&self.address, identity)
+    pub(crate) fn connected(&self, identity: Option<Identity>) -> Result<Abstention, NodeError> {
+        self.servers.connected(&self.address, identity).map(Abstention::until)
     }
 
-    pub(super) fn disconnected(&self) {
+    pub(crate) fn disconnected(&self) {
         self.servers.disconnected(&self.address);
     }
 
     /// The server has told its `time` in an answer that is here, to what was `sent`.
-    pub(super) fn told(&self, time: Duration, sent: Instant) {
+    pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
         // No code that can panic runs under this mutex.
         let step = self.clock.lock().unwrap_or_else(PoisonError::into_inner).observe(time, sent, received);

@@ -1,0 +1,209 @@
+//! Circumstances in which one rule matters more than the others.
+
+use super::faults::Faults;
+use super::network::Delays;
+use super::profile::Profile;
+use crate::after_restart::AfterRestart;
+use crate::node::Verb;
+use crate::options::Wait;
+use std::time::Duration;
+
+/// Everybody comes at once, so that votes split.
+pub(super) fn crowd() -> Profile {
+    let second = Duration::from_secs(1);
+    Profile {
+        nodes: vec![3, 5],
+        clients: 3..=5,
+        tasks: 1..=1,
+        calls: 2..=3,
+        ttls: vec![3000, 20_000],
+        waits: vec![Wait::Forever, Wait::For(second * 30)],
+        pauses: 0..=8,
+        bodies: 0..=30,
+        bound: 5000,
+        ..Profile::calm()
+    }
+}
+
+pub(super) fn cuts() -> Profile {
+    let faults = Faults { cuts: 24, until: 600, ..Faults::NONE };
+    Profile { faults, cancels: 20, extends: 60, delays: Delays { latency: 6, jitter: 10, spike: 60 }, ..crowd() }
+}
+
+/// Two nodes split often, and need each other.
+pub(super) fn cut_yields() -> Profile {
+    let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Yield { .. })), ..Faults::NONE };
+    Profile { nodes: vec![2, 3], faults, ..slow_crowd() }
+}
+
+/// Smaller tokens come later, and do not reach every node.
+pub(super) fn cut_yields_and_others() -> Profile {
+    let Profile { faults, .. } = cut_yields();
+    let faults = Faults { cuts: 16, until: 500, ..faults };
+    Profile { nodes: vec![3], clients: 4..=6, faults, skew: 1000, pauses: 0..=60, bodies: 20..=200, ..cut_yields() }
+}
+
+pub(super) fn cut_extensions() -> Profile {
+    let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Extend { .. })), ..Faults::NONE };
+    Profile { nodes: vec![1, 3], faults, extends: 100, ..slow_crowd() }
+}
+
+pub(super) fn cut_acquisitions() -> Profile {
+    let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Acquire { .. })), ..Faults::NONE };
+    Profile { nodes: vec![1, 3], faults, cancels: 50, ttls: vec![20_000], ..slow_crowd() }
+}
+
+/// Locks are left to others, and some of them to several.
+pub(super) fn double_delivery() -> Profile {
+    let faults = Faults { cuts: 8, until: 600, ..Faults::NONE };
+    Profile { nodes: vec![1, 3, 5], faults, detaches: 60, ..crowd() }
+}
+
+pub(super) fn slow_crowd() -> Profile {
+    Profile { delays: Delays { latency: 10, jitter: 30, spike: 150 }, calls: 3..=5, ..crowd() }
+}
+
+pub(super) fn crowd_with_crashes() -> Profile {
+    let faults = Faults { crashes: 3, until: 900, ..Faults::NONE };
+    Profile { nodes: vec![1, 3], faults, bodies: 500..=2500, ttls: vec![3000], ..crowd() }
+}
+
+pub(super) fn long_bodies() -> Profile {
+    let delays = Delays { latency: 30, jitter: 40, spike: 100 };
+    Profile { nodes: vec![1, 3], delays, bodies: 200..=1800, ttls: vec![500, 1500, 3000], extends: 50, ..crowd() }
+}
+
+pub(super) fn frozen_minority() -> Profile {
+    let faults = Faults { freezes: 1, until: 40, longest: 8000, ..Faults::NONE };
+    Profile { faults, bound: 2000, ttls: vec![20_000], ..crowd() }
+}
+
+pub(super) fn crashed_holder() -> Profile {
+    let faults = Faults { crashes: 1, until: 300, ..Faults::NONE };
+    Profile { faults, ttls: vec![2000], bodies: 0..=150, bound: 600, ..crowd() }
+}
+
+/// Short turns for a long time, and wall clocks that differ by seconds.
+pub(super) fn wrong_clocks() -> Profile {
+    Profile {
+        nodes: vec![1, 3],
+        clients: 3..=3,
+        calls: 40..=60,
+        pauses: 0..=2,
+        bodies: 1..=5,
+        waits: vec![Wait::Forever],
+        skew: 10_000,
+        fair_within: Some(700),
+        ..crowd()
+    }
+}
+
+/// Many calls in each process, which could go on among themselves; notices to the holder are lost.
+pub(super) fn families_with_cuts() -> Profile {
+    let faults = Faults { cuts: 12, until: 400, ..Faults::NONE };
+    Profile {
+        nodes: vec![1, 3],
+        clients: 2..=2,
+        tasks: 3..=4,
+        calls: 200..=200,
+        pauses: 0..=0,
+        bodies: 5..=20,
+        ttls: vec![20_000],
+        waits: vec![Wait::Forever],
+        fair_within: Some(4000),
+        faults,
+        ..crowd()
+    }
+}
+
+/// Counters differ where some servers have missed the last numbers.
+pub(super) fn fenced_with_cuts() -> Profile {
+    let faults = Faults { freezes: 2, restarts: 2, longest: 400, ..cuts().faults };
+    Profile { fenced: 100, faults, ..cuts() }
+}
+
+/// Bodies that take longer than they may, on leases that are renewed.
+pub(super) fn long_holds() -> Profile {
+    Profile { nodes: vec![1, 3], max_holds: 100, renewals: 100, bodies: 100..=900, ..crowd() }
+}
+
+/// Short bodies, after which the key stays taken.
+pub(super) fn windows() -> Profile {
+    Profile { nodes: vec![1, 3], min_holds: 50, calls: 2..=4, ..crowd() }
+}
+
+/// Counters differ, and locks have several owners.
+pub(super) fn fenced_with_thefts() -> Profile {
+    let faults = Faults { thefts: 6, until: 900, ..fenced_with_cuts().faults };
+    Profile { nodes: vec![3], faults, keys: 2..=2, renewals: 50, bodies: 50..=600, ..fenced_with_cuts() }
+}
+
+/// Long bodies under locks that are renewed, and a network that does not disturb that.
+fn renewed() -> Profile {
+    Profile {
+        nodes: vec![1, 3, 5],
+        clients: 2..=3,
+        tasks: 1..=2,
+        keys: 2..=2,
+        ttls: vec![3000],
+        renewals: 100,
+        bodies: 2000..=8000,
+        ..crowd()
+    }
+}
+
+/// A minority of the servers is in trouble for longer than a lease.
+pub(super) fn troubled_minority() -> Profile {
+    let faults = Faults {
+        cuts: 4,
+        freezes: 2,
+        restarts: 1,
+        thefts: 2,
+        steps: 2,
+        until: 4000,
+        longest: 12_000,
+        is_minority: true,
+        ..Faults::NONE
+    };
+    Profile { nodes: vec![3, 5], faults, bound: 30_000, ..renewed() }
+}
+
+/// All servers may stop for longer than a lease.
+pub(super) fn frozen_servers() -> Profile {
+    let faults = Faults { freezes: 6, until: 4000, longest: 12_000, ..Faults::NONE };
+    Profile { faults, bound: 30_000, ..renewed() }
+}
+
+/// Other programs delete keys and write over them.
+pub(super) fn thefts() -> Profile {
+    let faults = Faults { thefts: 6, until: 6000, ..Faults::NONE };
+    Profile { faults, is_prompt: true, ..renewed() }
+}
+
+/// The clocks of servers are set forward while some locks are renewed and others are not.
+pub(super) fn clock_steps() -> Profile {
+    let faults = Faults { steps: 6, until: 6000, ..Faults::NONE };
+    Profile { faults, is_prompt: true, renewals: 60, ttls: vec![3000, 20_000], ..renewed() }
+}
+
+/// Servers come back without their data, one after the other or at once.
+pub(super) fn forgetful() -> Profile {
+    let faults = Faults { forgets: 6, until: 6000, longest: 300, ..Faults::NONE };
+    Profile { faults, after_restart: AfterRestart::Abstain, bound: 5000, drift_ppm: 4500, ..renewed() }
+}
+
+/// One server of five may forget everything at any time, and counts at once.
+pub(super) fn one_forgets() -> Profile {
+    let faults = Faults { forgets: 1, cuts: 8, freezes: 2, until: 3000, longest: 300, ..Faults::NONE };
+    Profile { nodes: vec![5], faults, amnesia: 1, fenced: 50, bound: 5000, ..renewed() }
+}
+
+/// Managers end while others go on.
+pub(super) fn shutdowns() -> Profile {
+    Profile { tasks: 2..=3, calls: 2..=6, bodies: 0..=400, shutdowns: 50, delays: slow_crowd().delays, ..crowd() }
+}
+
+/// Managers end soon after their last lock.
+pub(super) fn late_shutdowns() -> Profile {
+    Profile { tasks: 1..=1, calls: 1..=2, bodies: 0..=300, waits: vec![Wait::None], ..shutdowns() }
+}

@@ -1,0 +1,100 @@
+//! What happens at the clients: answers and wake-ups arrive, connections come and go.
+
+use super::agenda::{Entry, Event, Replied, Request};
+use super::link::{Asked, Connection};
+use super::network::{Step, World};
+use super::wire::Wire;
+use crate::clock::Instant;
+use std::time::Duration;
+
+impl World {
+    /// Something arrives at a client.
+    pub(super) fn come_back(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
+        let index = self.wires[wire].link;
+        let client = &self.clients[self.links[index].client];
+        if self.wires[wire].cut.is_some() || client.is_crashed {
+            return None;
+        }
+        if now < client.paused_until {
+            let at = client.paused_until;
+            self.agenda.postpone(entry, at);
+            return None;
+        }
+        match entry.event {
+            Event::Push { wakeup, .. } => {
+                self.trace_push(index, &wakeup);
+                Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
+            }
+            Event::Reply { reply, .. } => {
+                self.replied(index, &reply);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn replied(&mut self, index: usize, reply: &Replied) {
+        self.trace_reply(index, reply);
+        let link = &mut self.links[index];
+        match reply {
+            Replied::Subscribed => {
+                link.is_listening = true;
+                link.environment.changed.notify_waiters();
+            }
+            Replied::Command { reply, seen, time } => {
+                if let Some(seen) = *seen {
+                    link.environment.token_clock.observe(seen);
+                }
+                let Some(Asked { recipient, sent }) = link.unanswered.pop_front() else { return };
+                // Before the answer: it proves something about the time after a step.
+                if let Some(time) = *time {
+                    link.server_facts.told(time, sent);
+                }
+                recipient.answer(link.abstention.worth(Ok(*reply), Some(sent)));
+            }
+        }
+    }
+
+    pub(super) fn broken(&mut self, entry: Entry, wire: usize, now: Instant) {
+        let index = self.wires[wire].link;
+        let client = &self.clients[self.links[index].client];
+        if client.is_crashed || self.links[index].state != Connection::Up(wire) {
+            return;
+        }
+        if now < client.paused_until {
+            let at = client.paused_until;
+            return self.agenda.postpone(entry, at);
+        }
+        self.trace.line(|_| format!("{} notices the broken connection", self.name(index)));
+        self.links[index].broken();
+        self.links[index].environment.changed.notify_waiters();
+        let pause = Duration::from_millis(self.random.u64(1..100));
+        self.agenda.add(now.after(pause), Event::Connected { link: index });
+    }
+
+    pub(super) fn connect(&mut self, entry: Entry, index: usize, now: Instant) {
+        let (link, client) = (&self.links[index], &self.clients[self.links[index].client]);
+        let server = &self.servers[link.server];
+        if client.is_crashed {
+            return;
+        }
+        let possible = client.paused_until.max(server.frozen_until).max(server.down_until);
+        if now < possible {
+            let pause = Duration::from_millis(self.random.u64(0..50));
+            return self.agenda.postpone(entry, possible.after(pause));
+        }
+        let wire = self.wires.len();
+        self.wires.push(Wire::new(index, now));
+        let (identity, time) = (server.identity(now), server.wall(now).since_origin());
+        let link = &mut self.links[index];
+        link.server_facts.told(time, link.server_facts.now());
+        // No server is behind two addresses.
+        link.abstention = link.server_facts.connected(Some(identity)).unwrap_or_default();
+        (link.state, link.epoch) = (Connection::Up(wire), link.epoch + 1);
+        link.environment.changed.notify_waiters();
+        if link.is_wanted {
+            self.request(wire, Request::Subscribe, now);
+        }
+        self.trace.line(|_| format!("{} connected", self.name(index)));
+    }
+}

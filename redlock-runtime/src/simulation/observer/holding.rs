@@ -1,0 +1,167 @@
+//! Who holds a lock holds it alone, and no longer than it may.
+
+use super::{Observer, SLACK, slack};
+use crate::clock::Instant;
+use crate::simulation::actor::key;
+use crate::simulation::records::{Holder, Promise, Proof, Records, Window};
+use crate::simulation::telling::client_name;
+use crate::simulation::workload::Call;
+use crate::token::OwnerToken;
+use crate::{LockError, LossCause, NodeError};
+use std::time::Duration;
+
+impl Observer {
+    pub(super) fn exclusion(&self) {
+        let (records, now) = (self.records(), self.network.now());
+        if records.holders.len() < 2 {
+            return;
+        }
+        let valid: Vec<_> = records.holders.iter().filter(|holder| holder.is_valid(now)).collect();
+        let is_robbed = |holder: &Holder| self.network.robbed_at(&key(holder.key), holder.token).is_some();
+        let twice = valid.iter().enumerate().find_map(|(at, one)| {
+            let mut others = valid[at + 1..].iter().filter(|other| other.key == one.key);
+            let other = others.find(|other| !is_robbed(one) && !is_robbed(other))?;
+            Some(format!("{one} and {other}"))
+        });
+        drop(records);
+        if let Some(twice) = twice {
+            self.broken(Promise::Exclusion, twice);
+        }
+    }
+
+    /// Who counts on a lock has it, or was robbed lately.
+    pub(super) fn owned(&self) {
+        if self.profile.faults.lose_data() {
+            return;
+        }
+        let (records, now) = (self.records(), self.network.now());
+        let mut broken = None;
+        for holder in records.holders.iter().filter(|holder| holder.client.is_some() && holder.is_valid(now)) {
+            if self.network.excludes(&key(holder.key), holder.token) {
+                continue;
+            }
+            match self.network.robbed_at(&key(holder.key), holder.token) {
+                None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
+                Some(at) if self.knows_by(&records, holder, at) < now => {
+                    broken = Some((Promise::LossKnown, format!("{holder} does not know that it is lost")));
+                }
+                _ => {}
+            }
+        }
+        drop(records);
+        if let Some((promise, text)) = broken {
+            self.broken(promise, text);
+        }
+    }
+
+    /// When a holder that was robbed knows it: when its lease runs out at the latest, and when it is renewed at best.
+    fn knows_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
+        let by_itself = robbed_at.after(holder.ttl + slack(holder.ttl));
+        // Any lock that is renewed shows the steps of a lone server; of several, it may stand at others.
+        let tells_steps = self.profile.faults.thefts == 0 && self.network.world().servers.len() == 1;
+        let tells = |other: &&Holder| {
+            let is_itself = other.id == holder.id;
+            // A step is known from any answer of the server, also to one that is lost by it.
+            let was_held = other.since <= robbed_at && other.lapsed_at.is_none_or(|at| robbed_at < at);
+            let is_sibling = tells_steps && other.client == holder.client && was_held;
+            other.renews && (is_itself || is_sibling)
+        };
+        let soonest = records.holders.iter().filter(tells).map(|other| other.ttl).min();
+        match soonest.filter(|_| self.profile.is_prompt) {
+            None => by_itself,
+            Some(ttl) => by_itself.min(robbed_at.max(holder.since).after(self.renewal(ttl))),
+        }
+    }
+
+    /// A body was stopped.
+    pub(in crate::simulation) fn stopped(&self, client: usize, call: &Call, token: OwnerToken, error: &LockError) {
+        self.network.trace.line(|_| format!("{} is stopped: {error}", client_name(client)));
+        let LockError::Lost { cause, .. } = error else { return };
+        let is_over = matches!(cause, LossCause::MaxHold | LossCause::Released) || !call.hold.renew;
+        if is_over || self.network.is_crashed(client) {
+            return;
+        }
+        if self.is_kept(client, token) {
+            self.broken(Promise::Kept, format!("{} loses {} to a minority", client_name(client), key(call.key)));
+        }
+        let is_robbed = self.network.robbed_at(&key(call.key), token).is_some();
+        let is_named = match cause {
+            LossCause::NotRenewed { causes } => causes.iter().any(|cause| *cause.error() == NodeError::Held),
+            cause => *cause == LossCause::Taken,
+        };
+        if self.profile.is_prompt && self.profile.faults.steps == 0 && is_robbed && !is_named {
+            self.broken(Promise::LossKnown, format!("{} does not know why: {error}", client_name(client)));
+        }
+    }
+
+    /// Whether `token` has been standing where it is renewed for as long as that takes.
+    fn is_kept(&self, client: usize, token: OwnerToken) -> bool {
+        let (records, now) = (self.records(), self.network.now());
+        let holder = records.holders.iter().find(|holder| holder.client == Some(client) && holder.token == token);
+        holder.is_some_and(|holder| holder.kept_since.is_some_and(|since| since.after(self.renewal(holder.ttl)) < now))
+    }
+
+    /// How long a renewal may take: a third of the ttl, the answers, and the look at them, which comes within twice the
+    /// time that they took.
+    fn renewal(&self, ttl: Duration) -> Duration {
+        ttl / 3 + slack(ttl) + self.profile.delays.round_trip() * 2
+    }
+
+    pub(super) fn bodies_stop(&self) {
+        let now = self.network.now();
+        let mut late = None;
+        for holder in &mut self.records().holders {
+            let Some(client) = holder.client else { continue };
+            let awake_at = self.network.paused_until(client).after(SLACK);
+            if holder.ends_by.is_some_and(|end| end.max(awake_at) < now)
+                && (holder.stops_within.is_some() || holder.is_valid(now))
+            {
+                late = Some(format!("{holder} has it for longer than it wanted at the most"));
+            }
+            if self.profile.faults.are_of_a_minority() {
+                let is_kept = self.network.is_kept(&key(holder.key), holder.token);
+                holder.kept_since = holder.kept_since.filter(|_| is_kept).or(is_kept.then_some(now));
+            }
+            if holder.is_valid(now) {
+                holder.lapsed_at = None;
+                continue;
+            }
+            let lapsed_at = *holder.lapsed_at.get_or_insert(now);
+            let since = now.since(lapsed_at.max(self.network.paused_until(client)));
+            let Some(tolerance) = holder.stops_within else { continue };
+            if since > tolerance {
+                late = Some(format!("{holder} is in its body {since:?} after its lease has run out"));
+            }
+        }
+        if let Some(text) = late {
+            self.broken(Promise::BodyStops, text);
+        }
+    }
+
+    /// Nobody enters where the key has to stay taken.
+    pub(super) fn windows(&self, next: &Holder) {
+        let now = self.network.now();
+        let mut records = self.records();
+        records.windows.retain(|window| now < window.until.after(self.patient));
+        let is_kept =
+            records.windows.iter().any(|window| window.is_promised && window.key == next.key && now < window.until);
+        drop(records);
+        if is_kept {
+            self.broken(Promise::MinHold, format!("{next} comes before the one before wanted to leave"));
+        }
+    }
+
+    /// A body has ended, and its guard goes.
+    pub(super) fn left(&self, holder: &Holder) {
+        let now = self.network.now();
+        let (Some(until), Proof::Guard(guard)) = (holder.keeps_until.filter(|until| now < *until), &holder.proof)
+        else {
+            return;
+        };
+        // Whoever leaves when the lease is as good as over comes too late.
+        let is_in_time = guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
+        let is_promised = self.profile.faults.are_none() && is_in_time;
+        let Holder { key, token, .. } = *holder;
+        self.records().windows.push(Window { key, token, until, is_promised });
+    }
+}

@@ -1,0 +1,162 @@
+//! Watches every run, and says which promise was broken.
+
+mod closing;
+mod holding;
+mod numbers;
+mod remains;
+mod service;
+
+use super::actor::{key, words};
+use super::network::Network;
+use super::profile::Profile;
+use super::records::{Holder, Promise, Proof, Records, Violation, Waiter};
+use super::telling::client_name;
+use super::trace::Trace;
+use super::workload::Call;
+use crate::clock::Instant;
+use crate::token::OwnerToken;
+use crate::{LockError, LockGuard, Wait};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(super) struct Observer {
+    pub(super) network: Arc<Network>,
+    profile: Profile,
+    /// Who has waited for this long is known everywhere.
+    patient: Duration,
+    records: Mutex<Records>,
+}
+
+/// A record that is there as long as this is.
+#[must_use]
+pub(super) struct Recorded<'o> {
+    observer: &'o Observer,
+    id: u64,
+}
+
+impl Drop for Recorded<'_> {
+    fn drop(&mut self) {
+        let left = {
+            let mut records = self.observer.records();
+            records.waiters.retain(|waiter| waiter.id != self.id);
+            let at = records.holders.iter().position(|holder| holder.id == self.id);
+            at.map(|at| records.holders.remove(at))
+        };
+        if let Some(holder) = left {
+            self.observer.left(&holder);
+        }
+    }
+}
+
+impl Observer {
+    pub(super) fn new(network: &Arc<Network>, profile: &Profile) -> Self {
+        let patient = profile.delays.round_trip() * 3;
+        Self { network: Arc::clone(network), profile: profile.clone(), patient, records: Mutex::default() }
+    }
+
+    pub(super) fn records(&self) -> MutexGuard<'_, Records> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn broken(&self, promise: Promise, text: String) {
+        self.network.trace.line(|_| format!("## {promise:?}: {text}"));
+        self.records().violation.get_or_insert(Violation { promise, text });
+    }
+
+    /// A call begins to wait.
+    pub(super) fn waits(&self, client: usize, call: &Call) -> Recorded<'_> {
+        let now = self.network.now();
+        self.network.trace.line(|_| words(client, call, now));
+        let deadline = match call.wait {
+            // The first call waits for the connections.
+            Wait::None => Some(now.after(Duration::from_secs(2) + slack(call.ttl))),
+            Wait::For(wait) => Some(now.after(wait + slack(wait))),
+            Wait::Forever => None,
+        };
+        let mut records = self.records();
+        let (id, number_before) = (records.number(), records.numbers[call.key].last().copied());
+        let waiter = Waiter { id, client, key: call.key, since: now, wait: call.wait, deadline, number_before };
+        records.waiters.push(waiter);
+        Recorded { observer: self, id }
+    }
+
+    pub(super) fn answered<T>(&self, waits: &Recorded<'_>, outcome: Option<&Result<T, LockError>>) {
+        let waiter = self.records().waiters.iter().find(|waiter| waiter.id == waits.id).cloned();
+        if let Some(waiter) = waiter {
+            let (client, time) = (client_name(waiter.client), self.network.now().since(waiter.since));
+            self.network.trace.line(|_| format!("{client} {} after {time:?}", outcome_words(outcome)));
+            self.closed(&waiter, outcome);
+        }
+    }
+
+    /// A call has the lock, and enters its body.
+    pub(super) fn entered(&self, client: usize, call: &Call, guard: &Arc<LockGuard>) -> Recorded<'_> {
+        let (token, now) = (*guard.token(), self.network.now());
+        let name = |trace: &Trace| trace.name(token);
+        self.network.trace.line(|trace| format!("{} holds {} as {}", client_name(client), key(call.key), name(trace)));
+        self.order(call.key, token);
+        self.entered_as(Holder {
+            client: Some(client),
+            stops_within: call.is_held.then(|| slack(call.ttl)),
+            ends_by: call.hold.max_hold.map(|longest| now.after(longest + slack(longest))),
+            keeps_until: call.hold.min_hold.map(|least| now.after(least).before(slack(least))),
+            ttl: call.ttl,
+            renews: call.hold.renew,
+            ..Holder::new(call.key, token, Proof::Guard(Arc::downgrade(guard)), now)
+        })
+    }
+
+    /// The nodes keep the lock under `token`, for nobody yet.
+    pub(super) fn detached(&self, token: OwnerToken) {
+        self.network.trace.line(|trace| format!("{} is detached", trace.name(token)));
+        self.records().detached.push(token);
+    }
+
+    pub(super) fn entered_by_foreigner(&self, key: usize, token: OwnerToken, until: Instant) -> Recorded<'_> {
+        self.entered_as(Holder::new(key, token, Proof::Foreign { until }, self.network.now()))
+    }
+
+    fn entered_as(&self, holder: Holder) -> Recorded<'_> {
+        self.windows(&holder);
+        let id = {
+            let mut records = self.records();
+            let id = records.number();
+            records.idle_since[holder.key] = None;
+            records.holders.push(Holder { id, ..holder });
+            id
+        };
+        self.exclusion();
+        Recorded { observer: self, id }
+    }
+
+    /// When to look again if nothing happens: seldom, when there is nobody to look at.
+    pub(super) fn next_look(&self) -> Duration {
+        let records = self.records();
+        let is_quiet = records.waiters.is_empty() && records.holders.is_empty();
+        Duration::from_millis(if is_quiet { 1000 } else { 50 })
+    }
+
+    /// Looks at everything.
+    pub(super) fn look(&self) {
+        self.exclusion();
+        self.owned();
+        self.bodies_stop();
+        self.deadlines();
+        (0..2).for_each(|key| self.progress(key));
+    }
+}
+
+/// Timers run in true time, and deadlines by clocks that are wrong by half a hundredth.
+const SLACK: Duration = Duration::from_millis(25);
+
+fn slack(time: Duration) -> Duration {
+    time / 100 + SLACK
+}
+
+fn outcome_words<T>(outcome: Option<&Result<T, LockError>>) -> String {
+    match outcome {
+        None => "has given up".into(),
+        Some(Ok(_)) => "got it".into(),
+        Some(Err(error)) => error.to_string(),
+    }
+}

@@ -1,0 +1,41 @@
+//! Nothing is left at the servers when all is over.
+
+use super::Observer;
+use crate::simulation::actor::key;
+use crate::simulation::records::Promise;
+
+impl Observer {
+    /// Looks whether anything is left at the servers, when all is over. Returns the keys that are haunted: there a
+    /// command was executed after the release of its token, because the connection that brought it had ended before.
+    /// Nobody hears of that until the next one waits there.
+    pub(in crate::simulation) fn leftovers(&self) -> Vec<usize> {
+        let mut haunted = Vec::new();
+        for index in 0..2 {
+            for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
+                if self.records().detached.contains(&token) {
+                    continue;
+                }
+                if is_ghost {
+                    haunted.push(index);
+                    continue;
+                }
+                let name = self.network.trace.name(token);
+                self.broken(Promise::Clean, format!("{name} still stands under {} at node {}", key(index), server + 1));
+            }
+        }
+        haunted.dedup();
+        haunted
+    }
+
+    /// Looks whether anything is left by whomever, when even the queues have expired.
+    pub(in crate::simulation) fn remains(&self) {
+        for index in 0..2 {
+            if let Some((server, _)) = self.network.remains(&key(index)).first() {
+                self.broken(
+                    Promise::Clean,
+                    format!("something still stands under {} at node {}", key(index), server + 1),
+                );
+            }
+        }
+    }
+}

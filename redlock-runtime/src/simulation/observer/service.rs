@@ -1,0 +1,82 @@
+//! Who waits is served: in time, in order, and soon after the lock is free.
+
+use super::{Observer, SLACK};
+use crate::Wait;
+use crate::clock::Instant;
+use crate::simulation::actor::key;
+use crate::simulation::records::{Promise, Records, Waiter};
+use crate::token::OwnerToken;
+use std::time::Duration;
+
+impl Observer {
+    /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller.
+    pub(super) fn order(&self, index: usize, token: OwnerToken) {
+        if !self.profile.is_calm() || self.records().served_tokens.contains(&token) {
+            return;
+        }
+        self.records().served_tokens.push(token);
+        if let Some(earlier) = self.network.queued_before(&key(index), token, self.patient) {
+            let name = |token| self.network.trace.name(token);
+            self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
+        }
+    }
+
+    pub(super) fn deadlines(&self) {
+        let now = self.network.now();
+        let is_late = |waiter: &&Waiter| {
+            let limit = waiter.deadline.map(|at| at.max(self.network.paused_until(waiter.client).after(SLACK)));
+            limit.is_some_and(|limit| limit < now)
+        };
+        let late = self.records().waiters.iter().find(is_late).map(|waiter| format!("{waiter} is late"));
+        if let Some(text) = late {
+            self.broken(Promise::Deadline, text);
+        }
+        let starves = |waiter: &&Waiter| {
+            self.profile.fair_within.is_some_and(|limit| Duration::from_millis(limit) < now.since(waiter.since))
+        };
+        let starving =
+            self.records().waiters.iter().find(starves).map(|waiter| format!("{waiter} is always overtaken"));
+        if let Some(text) = starving {
+            self.broken(Promise::Fairness, text);
+        }
+    }
+
+    pub(super) fn progress(&self, key_index: usize) {
+        let now = self.network.now();
+        let mut records = self.records();
+        if records.waiters.iter().all(|waiter| waiter.key != key_index) {
+            records.idle_since[key_index] = None;
+            return;
+        }
+        let is_idle = self.is_idle(&records, key_index, now);
+        let since = &mut records.idle_since[key_index];
+        *since = if is_idle { since.or(Some(now)) } else { None };
+        let idle = since.map_or(Duration::ZERO, |since| now.since(since));
+        records.longest_idle = records.longest_idle.max(idle);
+        drop(records);
+        if idle > Duration::from_millis(self.profile.bound) {
+            self.broken(Promise::Progress, format!("{} is free for {idle:?} while somebody waits", key(key_index)));
+        }
+    }
+
+    /// Whether `key` is free and one of those who wait for it could have it.
+    fn is_idle(&self, records: &Records, index: usize, now: Instant) -> bool {
+        let waits =
+            |waiter: &&Waiter| waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client);
+        let clients: Vec<_> = records.waiters.iter().filter(waits).map(|waiter| waiter.client).collect();
+        let holders = records.holders.iter().filter(|holder| holder.key == index);
+        if clients.is_empty() || holders.clone().any(|holder| holder.is_valid(now)) {
+            return false;
+        }
+        let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
+        let kept = holders.map(|holder| holder.token).chain(windows.map(|window| window.token));
+        let kept: Vec<_> = kept.chain(records.detached.iter().copied()).collect();
+        self.network.can_serve(&key(index), &clients, &kept)
+    }
+
+    /// Those who still wait.
+    pub(in crate::simulation) fn waiting(&self) -> String {
+        let waiting: Vec<_> = self.records().waiters.iter().map(ToString::to_string).collect();
+        waiting.join("; ")
+    }
+}

@@ -1,0 +1,75 @@
+//! Draws when what goes wrong in a run.
+
+use super::faults::{Fault, Faults};
+use super::network::Network;
+use crate::clock::Instant;
+use fastrand::Rng;
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A kind of trouble: how often it strikes at the most, what it is, and how long it lasts.
+type Kind<'a> = (u32, &'a dyn Fn(&mut Rng) -> (Fault, Duration));
+
+impl Faults {
+    /// Draws when what happens, and tells when the last of it is over.
+    pub(super) fn plan(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
+        let (clients, all, _) = network.world().sizes();
+        let troubled = if self.is_minority { (all - 1) / 2 } else { all };
+        let some_time = |random: &mut Rng| Duration::from_millis(random.u64(1..=self.longest.max(1)));
+        // The clock of a server may be slow.
+        let whole_lease = longest_ttl + longest_ttl / 50 + SECOND;
+        let restart = |server, for_, wipes| Fault::Restart { server, for_, wipes };
+        let of_clients: [Kind<'_>; 2] = [
+            (self.pauses, &|random| {
+                let for_ = some_time(random);
+                (Fault::Pause { client: random.usize(0..clients), for_ }, for_)
+            }),
+            (self.crashes, &|random| (Fault::Crash { client: random.usize(0..clients) }, SECOND)),
+        ];
+        let of_servers: [Kind<'_>; 7] = [
+            (self.cuts, &|random| {
+                // Each manager has a connection to each server.
+                let link = random.usize(0..clients) * all + random.usize(0..troubled);
+                (Fault::Cut { link }, SECOND)
+            }),
+            (self.freezes, &|random| {
+                let for_ = some_time(random);
+                (Fault::Freeze { server: random.usize(0..troubled), for_ }, for_)
+            }),
+            (self.restarts, &|random| {
+                let for_ = some_time(random);
+                (restart(random.usize(0..troubled), for_, false), for_ + SECOND)
+            }),
+            (self.wipes, &|random| (restart(random.usize(0..troubled), whole_lease, true), whole_lease + SECOND)),
+            (self.forgets, &|random| {
+                let for_ = some_time(random);
+                (restart(random.usize(0..troubled), for_, true), for_ + whole_lease)
+            }),
+            (self.thefts, &|random| theft(random, all, troubled)),
+            (self.steps, &|random| {
+                let most = if random.bool() { 2 * SECOND } else { longest_ttl * 3 };
+                let by = most.mul_f64(random.f64());
+                (Fault::Step { server: random.usize(0..troubled), by }, SECOND)
+            }),
+        ];
+        let kinds = of_servers.iter().filter(|_| troubled > 0).chain(&of_clients);
+        let mut end = network.now();
+        for (most, draw) in kinds {
+            for _ in 0..random.u32(0..=*most) {
+                let at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
+                let (fault, lasts) = draw(random);
+                network.plan(at, fault);
+                end = end.max(at.after(lasts));
+            }
+        }
+        end
+    }
+}
+
+fn theft(random: &mut Rng, all: usize, troubled: usize) -> (Fault, Duration) {
+    let overwritten_for = random.bool().then(|| Duration::from_millis(random.u64(1..1000)));
+    let first = if troubled < all { 0 } else { random.usize(0..all) };
+    let servers = random.usize(1..=troubled);
+    (Fault::Theft { key: random.usize(0..2), first, servers, overwritten_for }, 2 * SECOND)
+}

@@ -1,0 +1,68 @@
+//! Keys that vanish under their holders: another program takes them, or a server thinks that their time is over.
+//!
+//! Nobody can help it where the others that still hold the lock are too few. Those tokens are marked.
+
+use super::actor::key;
+use super::network::World;
+use super::server::Server;
+use crate::clock::Instant;
+use crate::key::LockKey;
+use crate::token::{ManagerId, OwnerToken};
+use crate::token_clock::TokenTime;
+use std::time::Duration;
+
+impl World {
+    /// Another program deletes `key` at `servers` servers in a row, or writes over it.
+    pub(super) fn steal(
+        &mut self,
+        key: &LockKey,
+        first: usize,
+        servers: usize,
+        overwritten_for: Option<Duration>,
+        now: Instant,
+    ) {
+        let all = self.servers.len();
+        let hit: Vec<_> = (first..first + servers).map(|server| server % all).collect();
+        self.mark_robbed(key, &hit, now);
+        let thief = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(0, 1));
+        for server in hit {
+            let server = &mut self.servers[server];
+            match (overwritten_for, server.owner(key.name(), now)) {
+                (Some(ttl), _) => server.overwrite(key.name(), thief, ttl, now),
+                (None, Some(owner)) => server.delete(key.name(), owner, now),
+                (None, None) => {}
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
+        (0..2).for_each(|index| self.mark_robbed(&key(index), &[server], now));
+        self.servers[server].step(by);
+    }
+
+    /// Marks the tokens that hold `key` at the servers that are `hit` and not at enough others for as long: what the
+    /// former have promised is counted on until then.
+    fn mark_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
+        for server in hit {
+            let Some(token) = self.servers[*server].owner(key.name(), now) else { continue };
+            let left = |server: usize| self.servers[server].lease_left(key.name(), token, now);
+            let counted_on = hit.iter().filter_map(|server| left(*server)).max();
+            let others = (0..self.servers.len()).filter(|other| !hit.contains(other));
+            if others.filter(|other| left(*other) >= counted_on).count() < self.enough_to_exclude() {
+                self.trace.line(|trace| format!("{} is robbed", trace.name(token)));
+                self.robbed.insert(token, now);
+            }
+        }
+    }
+
+    /// Nobody else can have a lock that is held at so many servers.
+    fn enough_to_exclude(&self) -> usize {
+        self.servers.len() + 1 - self.quorum.needed
+    }
+
+    /// Whether nobody else can have `key` as long as `token` stands where it does.
+    pub(super) fn excludes(&self, key: &LockKey, token: OwnerToken, now: Instant) -> bool {
+        let holds = |server: &&Server| server.owner(key.name(), now) == Some(token);
+        self.servers.iter().filter(holds).count() >= self.enough_to_exclude()
+    }
+}
