@@ -287,7 +287,7 @@ impl LockManager {
         self.core.close();
         let mut all = true;
         for node in self.core.nodes.iter().filter(|_| self.core.rules.apply(Rule::ShutdownWaitsForReleases)) {
-            all &= node.ledger().drained(self.core.clock).await;
+            all &= node.ledger().drained().await;
         }
         all
     }

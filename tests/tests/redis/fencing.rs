@@ -7,56 +7,39 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-const KEY: &str = "order:7";
-const COUNTER: &str = "{order:7}:f";
-const LARGEST: &str = "redlock:fence";
+pub(crate) const KEY: &str = "order:7";
+pub(crate) const COUNTER: &str = "{order:7}:f";
+pub(crate) const LARGEST: &str = "redlock:fence";
 const WITHOUT_A_NUMBER: &str = "answered with the lock and without a fencing number";
-const DAY: i64 = 24 * 3600 * 1000;
-
 fn request() -> LockRequest {
     LockRequest::new(KEY).wait(PATIENCE)
 }
 
 /// The number of the nodes that a token was made of.
-fn number(token: FencingToken) -> u64 {
+pub(crate) fn number(token: FencingToken) -> u64 {
     token.as_u64() >> 16
 }
 
-async fn token(manager: &LockManager) -> FencingToken {
+pub(crate) async fn token(manager: &LockManager) -> FencingToken {
     let guard = manager.acquire_fenced(request()).await.unwrap();
     let token = guard.fencing_token();
     guard.release().await.unwrap();
     token
 }
 
-async fn counter(node: &RedisServer) -> u64 {
+pub(crate) async fn counter(node: &RedisServer) -> u64 {
     let counter = node.inspect().get(COUNTER).await;
     counter.map_or(0, |text| text.split_once(' ').unwrap().1.parse().unwrap())
 }
 
-async fn preset(node: &RedisServer, number: &str) {
-    let counter = format!("00000000-0000-7000-8000-000000000000 {number}");
-    node.inspect().command::<()>(&["SET", COUNTER, &counter]).await;
-}
-
-async fn are_alike(nodes: &Nodes) -> bool {
-    let first = counter(&nodes[0]).await;
-    for node in nodes.iter() {
-        if counter(node).await != first {
-            return false;
-        }
-    }
-    true
-}
-
 /// A release is confirmed by a majority; the other nodes come to it in their own time.
-async fn wait_until_free(nodes: &Nodes) {
+pub(crate) async fn wait_until_free(nodes: &Nodes) {
     for node in nodes.iter() {
         eventually_eq(PATIENCE, "the lock is free", None, async || node.inspect().get(KEY).await).await;
     }
 }
 
-async fn calls(nodes: &Nodes, command: &str) -> u64 {
+pub(crate) async fn calls(nodes: &Nodes, command: &str) -> u64 {
     barrier(nodes).await;
     let mut calls = 0;
     for node in nodes.iter() {
@@ -66,7 +49,7 @@ async fn calls(nodes: &Nodes, command: &str) -> u64 {
 }
 
 /// Closes `manager`, and checks that nothing is left but what counts on.
-async fn assert_only_counters_left(manager: &LockManager, nodes: &Nodes) {
+pub(crate) async fn assert_only_counters_left(manager: &LockManager, nodes: &Nodes) {
     manager.shutdown().await;
     barrier(nodes).await;
     let left = nodes.contents().await;
@@ -142,23 +125,6 @@ async fn tokens_increase_over_the_loss_of_a_minority_and_of_its_data() {
 }
 
 #[tokio::test]
-async fn a_node_without_its_data_is_made_equal_to_the_others() {
-    let nodes = Nodes::start(3).await;
-    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
-    for node in nodes.iter() {
-        preset(node, "1000").await;
-    }
-    let before = token(&ours).await;
-    eventually_eq(PATIENCE, "the last node has drawn, too", 1001, async || counter(&nodes[0]).await).await;
-    nodes[0].inspect().flush_all().await;
-    assert_eq!(number(token(&ours).await), number(before) + 1);
-    eventually_eq(PATIENCE, "the node counts with the others", 1002, async || counter(&nodes[0]).await).await;
-    // Another process does not know the number, and learns it from the two nodes that do.
-    nodes[1].inspect().flush_all().await;
-    assert!(number(token(&theirs).await) > 1002);
-}
-
-#[tokio::test]
 async fn a_stale_writer_is_refused() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -179,60 +145,6 @@ async fn a_stale_writer_is_refused() {
     assert_eq!(write(stale.fencing_token(), "too late").await, 0);
     assert_eq!(write(later.fencing_token(), "third").await, 1, "the latest may write again");
     assert_eq!(resource.inspect().get("state").await.as_deref(), Some("third"));
-}
-
-#[tokio::test]
-async fn counters_that_differ_cost_one_round_trip_more_until_they_are_alike() {
-    const MOST_TRIES: usize = 20;
-    let nodes = Nodes::start(3).await;
-    let manager = manager(&nodes).await;
-    for (node, number) in nodes.iter().zip(["5", "9", "7"]) {
-        preset(node, number).await;
-    }
-    let cost = async || {
-        let before = calls(&nodes, "evalsha").await;
-        let guard = manager.acquire_fenced(KEY).await.unwrap();
-        let acquired = calls(&nodes, "evalsha").await;
-        let token = guard.fencing_token();
-        guard.release().await.unwrap();
-        wait_until_free(&nodes).await;
-        (number(token), acquired - before)
-    };
-    let first = cost().await;
-    // The node that is ahead is heard of at once, or in the round that raises the others, or too late.
-    assert!([(10, 6), (10, 9), (8, 6)].contains(&first), "{first:?}");
-    let mut numbers = vec![first.0];
-    while !are_alike(&nodes).await {
-        let (number, commands) = cost().await;
-        assert!([3, 6, 9].contains(&commands), "{number} by {commands} commands");
-        numbers.push(number);
-        assert!(numbers.len() < MOST_TRIES, "never alike: {numbers:?}");
-    }
-    for _ in 0..3 {
-        let (number, commands) = cost().await;
-        assert_eq!(commands, 3, "one command for each node");
-        numbers.push(number);
-    }
-    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
-    assert_only_counters_left(&manager, &nodes).await;
-}
-
-#[tokio::test]
-async fn a_counter_that_has_expired_starts_again_above_all_others() {
-    let nodes = Nodes::start(3).await;
-    let manager = manager(&nodes).await;
-    let before = token(&manager).await;
-    barrier(&nodes).await;
-    for node in nodes.iter() {
-        let left = node.inspect().pttl(COUNTER).await;
-        assert!((30 * DAY..=31 * DAY).contains(&left), "{left} ms");
-        assert_eq!(node.inspect().pttl(LARGEST).await, -1);
-        node.inspect().command::<()>(&["SET", LARGEST, "1000"]).await;
-        node.inspect().command::<()>(&["PEXPIRE", COUNTER, "1"]).await;
-        eventually_eq(PATIENCE, "the counter is gone", 0, async || counter(node).await).await;
-    }
-    let after = token(&manager).await;
-    assert!(number(before) < 1000 && number(after) == 1001, "{before} {after}");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
+mod counters;
 mod detached;
 mod detached_twice;
 mod ended;
