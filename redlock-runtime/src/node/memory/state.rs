@@ -129,7 +129,7 @@ impl Execution<'_> {
             }
             None if first.is_none_or(|first| self.token <= first) => {
                 self.leave_queue();
-                self.own(self.token, ttl, first.is_some());
+                self.own(self.token, ttl, self.is_waited_for());
                 Reply::Granted { smaller: false, number: None }
             }
             None => {
@@ -210,10 +210,10 @@ impl Execution<'_> {
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
         while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
             if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
-                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, true);
+                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, self.is_waited_for());
                 return Some(next);
             }
-            self.own(next, claim, true);
+            self.own(next, claim, self.is_waited_for());
             // Nobody receives it: that process is gone.
             if self.notify(next, Notice::Granted) > 0 {
                 return Some(next);
@@ -239,6 +239,11 @@ impl Execution<'_> {
     /// Whether the token owns a lock that nobody has come to wait for. Then the queue is not looked at.
     fn is_alone(&self) -> bool {
         self.is_owner() && !self.is_marked()
+    }
+
+    /// Whether anybody is in the queue.
+    fn is_waited_for(&self) -> bool {
+        self.queue().is_some_and(|queue| queue.len() > 0)
     }
 
     /// Whether others have come to wait for the holder.

@@ -51,15 +51,15 @@ macro_rules! fenced {
 }
 
 // What happens when nobody waits comes first: to make the functions that it does not need takes longer than all of it.
-const ACQUIRE: &str = script!("names", "lock", "hand", "acquire");
-const EXTEND: &str = script!("names", "extend_alone", "lock", "extend");
-const ADOPT: &str = script!("names", "adopt", "extend_alone", "lock", "extend");
-const YIELD: &str = script!("names", "lock", "hand", "yield");
-const RELEASE: &str = script!("names", "release_alone", "lock", "hand", "release");
+const ACQUIRE: &str = script!("names", "value", "lock", "hand", "acquire");
+const EXTEND: &str = script!("names", "value", "extend_alone", "lock", "extend");
+const ADOPT: &str = script!("names", "value", "adopt", "extend_alone", "lock", "extend");
+const YIELD: &str = script!("names", "value", "lock", "hand", "yield");
+const RELEASE: &str = script!("names", "value", "release_alone", "lock", "hand", "release");
 const SET_NX_FENCED: &str = script!("names", "fence", "set_nx_fenced");
-const ACQUIRE_FENCED: &str = fenced!("lock", "hand", "acquire"; "acquire_fenced");
-const EXTEND_FENCED: &str = fenced!("lock", "extend"; "extend_fenced");
-const ADOPT_FENCED: &str = fenced!("adopt", "lock", "extend"; "extend_fenced");
+const ACQUIRE_FENCED: &str = fenced!("value", "lock", "hand", "acquire"; "acquire_fenced");
+const EXTEND_FENCED: &str = fenced!("value", "lock", "extend"; "extend_fenced");
+const ADOPT_FENCED: &str = fenced!("value", "adopt", "lock", "extend"; "extend_fenced");
 
 impl Scripts {
     /// In the order in which [`Scripts::loaded`] asks for the digests.

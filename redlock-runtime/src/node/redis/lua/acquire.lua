@@ -18,7 +18,7 @@ end
 if not holder and not is_second then
   if last then
     redis.call('ZREM', queue, token)
-    give(token, ARGV[2])
+    give(token, ARGV[2], last)
   else
     redis.call('SET', lock, token, 'PX', ARGV[2])
   end
@@ -33,7 +33,7 @@ if holder then
     end
     notify(holder, 'contended ' .. holder .. ' ' .. token .. ' ' .. lock)
   end
-elseif hand_over(ARGV[3], ARGV[2]) == token then
+elseif hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
 return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}

@@ -6,9 +6,14 @@ local function join_queue()
   redis.call('PEXPIRE', queue, 30000)
 end
 
--- Gives the lock to a token that others may wait behind.
-local function give(to, ttl)
-  redis.call('SET', lock, to .. MARK, 'PX', ttl)
+-- The larger one of two tokens.
+local function later(a, b)
+  return is_before(a, b) and b or a
+end
+
+-- Gives the lock to a token. `last` is the largest in the queue from which it comes: unless it is that one, others wait.
+local function give(to, ttl, last)
+  redis.call('SET', lock, (to == last) and to or to .. MARK, 'PX', ttl)
 end
 
 -- Tells the manager of a token. Returns how many received it; none when this user may not publish.
@@ -22,7 +27,7 @@ end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
 -- none. The token that asks takes it for `own_ttl`, when that is given: a lease and not a claim, without a wake-up.
-local function hand_over(claim, own_ttl)
+local function hand_over(claim, last, own_ttl)
   while true do
     -- As in `waiter`, what cannot be read is empty.
     local next = redis.pcall('ZPOPMIN', queue)[1]
@@ -30,10 +35,10 @@ local function hand_over(claim, own_ttl)
       redis.call('DEL', lock)
       return nil
     elseif own_ttl and next == token then
-      give(next, own_ttl)
+      give(next, own_ttl, last)
       return next
     end
-    give(next, claim)
+    give(next, claim, last)
     if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
       return next
     end

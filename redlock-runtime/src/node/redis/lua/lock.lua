@@ -4,10 +4,9 @@
 -- that the queue needs no look: to give an uncontended lock back takes no more than a comparison and a deletion.
 local MARK = '+'
 
--- The value of the lock. false: it is free. true: a key of another type stands there, which counts as held. And whether
--- it has the mark.
+-- Who has the lock. false: it is free. true: a key of another type stands there, which counts as held. And whether it
+-- has the mark.
 local function find_holder()
-  local value = redis.pcall('GET', lock)
   if type(value) == 'string' and #value == 70 and string.sub(value, 70) == MARK then
     return string.sub(value, 1, 69), true
   elseif type(value) ~= 'table' then

@@ -10,5 +10,5 @@ end
 if holder ~= token then
   return {-1, newest(holder, last)}
 end
-hand_over(ARGV[2])
+hand_over(ARGV[2], last)
 return {1, newest(holder, last)}

@@ -13,7 +13,7 @@ end
 local left = redis.call('PTTL', lock)
 join_queue()
 -- An expiry must be positive: PTTL rounds down, and says -1 for a lock whose expiry somebody has removed.
-if hand_over(ARGV[2], math.max(left, 1)) == token then
+if hand_over(ARGV[2], later(last, token), math.max(left, 1)) == token then
   return {1, newest(holder, last)}
 end
 return {0, redis.call('PTTL', lock), newest(holder, last)}
