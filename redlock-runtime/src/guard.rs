@@ -53,7 +53,7 @@ impl LockGuard {
         self.ownership().key()
     }
 
-    /// Who holds it: the value under the key at every node.
+    /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock.
     #[must_use]
     pub fn token(&self) -> &OwnerToken {
         self.ownership().token()

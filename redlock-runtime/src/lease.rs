@@ -19,6 +19,14 @@ pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// processes.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
 
+/// `time` in whole milliseconds, in which servers count: never less, because an expiry of nothing deletes the key.
+pub(crate) const fn whole_millis(time: Duration) -> Duration {
+    match time.subsec_nanos() % 1_000_000 {
+        0 => time,
+        over => time.saturating_add(Duration::from_nanos(1_000_000 - over as u64)),
+    }
+}
+
 /// The claim that a node gives on the way from one holder to the next.
 pub(crate) fn claim(ttl: Duration) -> Duration {
     ttl.min(CLAIM)
@@ -59,6 +67,14 @@ mod tests {
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn whole_milliseconds_are_never_less() {
+        for (nanos, millis) in [(0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2), (2_500_000_000, 2500)] {
+            assert_eq!(whole_millis(Duration::from_nanos(nanos)), Duration::from_millis(millis), "{nanos}");
+        }
+        assert_eq!(whole_millis(Duration::MAX), Duration::MAX);
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Pending {
 pub(crate) enum Recipient {
     /// A task that may wait for it.
     Task(oneshot::Sender<Answer>),
-    /// Called in the task of the connection, so it must neither block nor panic nor send anything.
+    /// Called in the task of the connection, or by whoever sends when there is none, with all that he has locked: so it
+    /// must neither block nor panic, send anything to a node, or look at a lock.
     Background(Box<dyn FnOnce(Answer) + Send>),
 }
 

@@ -30,6 +30,7 @@ impl Ownership {
         self.learn_numbers(standing);
         let now = self.core.clock.now();
         let rest = standing.tenure.rest(now).filter(|_| self.core.rules.apply(Rule::WindowsAreKept));
+        let rest = rest.map(lease::whole_millis);
         if let Some(rest) = rest {
             self.core.parked.park(*self.token(), now.after(rest), now);
         }

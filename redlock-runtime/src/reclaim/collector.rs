@@ -5,7 +5,6 @@ use crate::clock::Clock;
 use crate::node::{Node, Pending};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -33,9 +32,6 @@ impl Collector {
     }
 
     /// Runs until the manager and its last guard are gone, and everything is answered.
-    ///
-    /// The answers are taken in the order of the sends, which is the order in which one connection gives them: so one
-    /// wake-up serves a whole batch.
     pub(super) async fn run(mut self) {
         while let Some(release) = self.next().await {
             self.see_through(release).await;
@@ -53,9 +49,9 @@ impl Collector {
     async fn see_through(&mut self, mut release: Unanswered) {
         let mut pause = FIRST_PAUSE;
         loop {
-            self.ledger.waiting_since.store(self.clock.now().millis().max(1), Ordering::Relaxed);
+            self.ledger.waits();
             let answer = (&mut release.answer).await;
-            self.ledger.waiting_since.store(0, Ordering::Relaxed);
+            self.ledger.waits_no_more();
             if release.leaves_after(&answer, &self.node) {
                 continue;
             }

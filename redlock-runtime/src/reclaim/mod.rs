@@ -11,16 +11,13 @@ use self::collector::Collector;
 pub(crate) use self::ledger::Ledger;
 use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
+use crate::lease;
 use crate::node::{Answer, CLAIM, Command, Node, Pending, Recipient, Reply, Status, Verb};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-
-/// Servers count in whole ones.
-const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A node together with the releases that it has not answered.
 pub(crate) struct Reclaim {
@@ -51,12 +48,14 @@ pub(crate) struct Unanswered {
     /// Until when the key is to stay taken: what is sent by then keeps it, and what is sent later gives it back.
     keeps_until: Option<Instant>,
     is_settled: bool,
+    /// Whether nobody but its connection looks after it.
+    is_owed: bool,
     /// Whether the node is known to have held the lock for us, and to have been asked only once to give it back.
     expected: bool,
 }
 
 impl Reclaim {
-    /// For a node that answers later: `runtime` runs the task that takes the answers.
+    /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
     pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
         let ledger = Arc::new(Ledger::new(node.label(), clock));
         let (queue, unanswered) = mpsc::unbounded_channel();
@@ -119,14 +118,10 @@ impl Reclaim {
     ///
     /// Its connection sees to the answer, as long as that is one: a task for each node would be woken for each release.
     pub(crate) fn give_back(&self, parting: Parting) {
-        let release = Unanswered::new(&self.ledger, parting);
-        let (command, ledger, queue) = (release.command.clone(), Arc::clone(&self.ledger), self.queue.clone());
-        ledger.owes();
-        let receive = move |answer| {
-            ledger.heard();
-            release.answered(answer, queue.as_ref());
-        };
-        self.node.send_for(command, Recipient::background(receive));
+        let mut release = Unanswered::new(&self.ledger, parting);
+        release.owes();
+        let (command, queue) = (release.command.clone(), self.queue.clone());
+        self.node.send_for(command, Recipient::background(move |answer| release.answered(answer, queue.as_ref())));
     }
 
     /// Sees to it that `release` is answered.
@@ -155,11 +150,23 @@ impl Unanswered {
         ledger.unanswered.fetch_add(1, Ordering::Relaxed);
         ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
         let (ledger, answer) = (Arc::clone(ledger), Pending::Answered(None));
-        Self { ledger, command, answer, matters_until, keeps_until, is_settled: false, expected }
+        Self { ledger, command, answer, matters_until, keeps_until, is_settled: false, is_owed: false, expected }
+    }
+
+    fn owes(&mut self) {
+        self.ledger.owes();
+        self.is_owed = true;
+    }
+
+    fn is_heard(&mut self) {
+        if std::mem::take(&mut self.is_owed) {
+            self.ledger.heard();
+        }
     }
 
     /// What settles nothing goes to the collector, on whose `queue` that waits.
     fn answered(mut self, answer: Answer, queue: Option<&mpsc::UnboundedSender<Self>>) {
+        self.is_heard();
         match queue {
             // A node that answers at once has no queue to leave.
             Some(queue) if !settles(&answer) || self.is_to_leave(&answer) => {
@@ -213,9 +220,8 @@ impl Unanswered {
         // The first one may have been executed, and its answer lost.
         self.expected = false;
         if let Some(until) = self.keeps_until {
-            let left = until.since(now);
-            self.command.verb =
-                if left < MILLISECOND { Verb::Release { claim: CLAIM } } else { Verb::Extend { ttl: left } };
+            let ttl = lease::whole_millis(until.since(now));
+            self.command.verb = if ttl.is_zero() { Verb::Release { claim: CLAIM } } else { Verb::Extend { ttl } };
         }
         self.answer = node.send(self.command.clone());
     }
@@ -223,6 +229,7 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
+        self.is_heard();
         if !self.is_settled {
             self.abandon("the runtime has ended");
         }
@@ -248,6 +255,7 @@ fn settles(answer: &Answer) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn what_passes_settles_nothing() {

@@ -3,6 +3,7 @@
 use crate::support::{assert_nothing_left, builder, causes};
 use redlock_runtime::{LockError, LockManager, NodeError};
 use redlock_tests::{Nodes, PATIENCE};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -55,4 +56,20 @@ fn a_manager_whose_runtime_is_not_driven_yet_is_an_error_until_it_is() {
         manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
         assert_nothing_left(&manager, &nodes).await;
     });
+}
+
+#[test]
+fn a_process_that_stood_still_with_a_release_under_way_finds_its_nodes_well() {
+    let runtime = single_threaded();
+    let nodes = runtime.block_on(Nodes::start(3));
+    let manager = built_on(&runtime, &nodes);
+    runtime.block_on(manager.ready()).unwrap();
+    for _ in 0..2 {
+        // The release is sent, or not even that, and its answer is not looked at.
+        runtime.block_on(async { drop(manager.try_acquire("order:8").await.unwrap()) });
+        // Longer than a node may owe an answer.
+        std::thread::sleep(Duration::from_millis(1200));
+        runtime.block_on(async { manager.try_acquire(KEY).await.unwrap().release().await.unwrap() });
+    }
+    runtime.block_on(assert_nothing_left(&manager, &nodes));
 }

@@ -1,6 +1,6 @@
 //! Other clients on the same key: they exclude us and are excluded by us.
 
-use crate::support::{acquired_everywhere, assert_nothing_left, barrier, manager};
+use crate::support::{acquired_everywhere, assert_nothing_left, barrier, manager, wait_until_queued};
 use redlock_runtime::{LockError, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, redis_cli};
 use std::time::Duration;
@@ -32,6 +32,24 @@ async fn a_plain_set_of_redis_cli_excludes_us() {
         manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
         assert_nothing_left(&manager, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn the_value_of_another_client_is_left_as_it_is_while_we_wait() {
+    // As long as a token, and made of the same parts.
+    const SIMILAR: &str = "2c1f0a8e-7f3b-4e55-9a41-d2c8b6f0e913@0f8fad5bd9cb469fa16570867728950e";
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    assert_eq!(redis_cli(&nodes[0], &["SET", KEY, SIMILAR, "NX", "PX", "60000"]).await, "OK");
+    let call = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await }
+    });
+    wait_until_queued(&nodes, KEY, 1).await;
+    assert_eq!(redis_cli(&nodes[0], &["GET", KEY]).await, SIMILAR);
+    assert_eq!(redis_cli(&nodes[0], &["DEL", KEY]).await, "1");
+    call.await.unwrap().unwrap().release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
 }
 
 #[tokio::test]

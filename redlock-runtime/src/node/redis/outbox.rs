@@ -51,13 +51,23 @@ impl Outbox {
         self.put_question(Question { command, sent, recipient, is_repeated: false }, wire);
     }
 
-    /// Asks once more, with another wording.
+    /// Asks once more, with another wording, if the answer is still worth it.
     pub(super) fn put_again(&self, question: Question, wire: Cmd) {
-        self.put_question(Question { is_repeated: true, ..question }, wire);
+        let gathered = self.gathered();
+        // Under the mutex: whoever releases the token has either put that in before and is seen to be gone, or puts it
+        // behind this.
+        if !question.is_worth_repeating() {
+            drop(gathered);
+            return question.answer(Err(NodeError::Disconnected));
+        }
+        Self::put_question_into(gathered, Question { is_repeated: true, ..question }, wire);
     }
 
     fn put_question(&self, question: Question, wire: Cmd) {
-        let gathered = self.gathered();
+        Self::put_question_into(self.gathered(), question, wire);
+    }
+
+    fn put_question_into(gathered: MutexGuard<'_, Gathered>, question: Question, wire: Cmd) {
         if gathered.is_closed {
             drop(gathered);
             return question.answer(Err(NodeError::Disconnected));
@@ -213,6 +223,18 @@ mod tests {
         let _pending = put(&outbox, Verb::Release { claim: CLAIM });
         outbox.put_again(questions(&outbox).remove(0), Cmd::new());
         assert!(!questions(&outbox).remove(0).is_worth_repeating());
+    }
+
+    #[test]
+    fn what_was_abandoned_in_the_meantime_is_not_put_behind_its_release() {
+        let outbox = Outbox::default();
+        let pending = put(&outbox, Verb::SetNx { ttl: CLAIM });
+        let question = questions(&outbox).remove(0);
+        assert!(question.is_worth_repeating());
+        drop(pending);
+        let _release = put(&outbox, Verb::Release { claim: CLAIM });
+        outbox.put_again(question, Cmd::new());
+        assert_eq!(questions(&outbox).len(), 1, "the release alone");
     }
 
     #[test]
