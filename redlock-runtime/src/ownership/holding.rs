@@ -49,7 +49,7 @@ impl Ownership {
     pub(crate) fn forfeit(&self) {
         let mut standing = self.standing();
         standing.phase = Phase::Forfeited;
-        wake(standing.watchers.take());
+        standing.watchers.call();
     }
 
     /// Whether the watchdog should act at `now`, together with all that is due until `soon`.
@@ -83,9 +83,9 @@ impl Ownership {
                 }
             }
         }
-        let watchers = if is_held { Vec::new() } else { standing.watchers.take() };
-        drop(standing);
-        wake(watchers);
+        if !is_held {
+            standing.watchers.call();
+        }
     }
 
     /// Takes in the answers to a renewal. Whether some are still to come.
@@ -93,17 +93,15 @@ impl Ownership {
         let mut standing = self.standing();
         standing.settle(self.core.clock);
         let is_lost = standing.phase == Phase::Holding && standing.held_until().is_none_or(|end| end <= now);
-        let watchers = if is_lost { standing.watchers.take() } else { Vec::new() };
-        let is_awaited = standing.phase == Phase::Holding && standing.is_awaited();
-        drop(standing);
-        wake(watchers);
-        is_awaited
+        if is_lost {
+            standing.watchers.call();
+        }
+        standing.phase == Phase::Holding && standing.is_awaited()
     }
 
     /// The clock of node number `index` went ahead by at most `step`.
     pub(crate) fn clock_stepped(&self, index: usize, step: Duration) {
-        let watchers = self.standing().shorten(index, step, self.core.clock);
-        wake(watchers);
+        self.standing().shorten(index, step, self.core.clock);
     }
 
     /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost.
@@ -158,11 +156,5 @@ impl Ownership {
             LossCause::Expired
         };
         LockError::Lost { key: self.key().clone(), held_for: standing.held_for(now), cause }
-    }
-}
-
-pub(super) fn wake(watchers: Vec<(u64, Waker)>) {
-    for (_, waker) in watchers {
-        waker.wake();
     }
 }

@@ -25,7 +25,7 @@ impl Ownership {
         if std::mem::replace(&mut standing.phase, Phase::Left) == Phase::Left {
             return;
         }
-        super::holding::wake(standing.watchers.take());
+        standing.watchers.call();
         standing.settle(self.core.clock);
         self.learn_numbers(standing);
         let now = self.core.clock.now();

@@ -1,5 +1,6 @@
 //! One token's life, from the first command to the release.
 
+mod access;
 mod asking;
 mod fencing;
 mod holding;
@@ -15,6 +16,7 @@ mod trace;
 mod waiting;
 mod watchers;
 
+use self::access::Access;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::holding::Look;
 pub(crate) use self::leaving::Leaving;
@@ -32,7 +34,7 @@ use crate::shared::Core;
 use crate::token::OwnerToken;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -120,7 +122,7 @@ impl Ownership {
             && standing.pass(now, self.core.policy.local_budget);
         if passes {
             // Whoever had it has it no more.
-            holding::wake(standing.watchers.take());
+            standing.watchers.call();
         }
         passes
     }
@@ -292,9 +294,9 @@ impl Ownership {
         failures.collect()
     }
 
-    fn standing(&self) -> MutexGuard<'_, Standing> {
+    fn standing(&self) -> Access<'_> {
         // A panic under this mutex leaves no half-made change that matters: every field is valid by itself.
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        Access::new(self.standing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::Waker;
 pub(super) struct Watchers {
     wakers: Vec<(u64, Waker)>,
     next: u64,
+    is_called: bool,
 }
 
 impl Watchers {
@@ -30,8 +31,13 @@ impl Watchers {
         self.wakers.retain(|(other, _)| *other != number);
     }
 
-    /// All of them; each must ask again to be woken again.
-    pub(super) fn take(&mut self) -> Vec<(u64, Waker)> {
-        std::mem::take(&mut self.wakers)
+    /// All of them are to be woken, each once.
+    pub(super) const fn call(&mut self) {
+        self.is_called = true;
+    }
+
+    /// Those who are to be woken now.
+    pub(super) fn called(&mut self) -> Vec<(u64, Waker)> {
+        if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() }
     }
 }

@@ -7,7 +7,6 @@
 
 mod next;
 
-use super::holding::wake;
 use super::in_flight::InFlight;
 use super::node::{News, NodeStanding, Vote};
 use super::numbers::Numbers;
@@ -181,14 +180,13 @@ impl Standing {
             self.proven_until = self.proven_until.max(self.valid_until());
             // A node that says "not yours" leaves the older leases of others, or none: bodies have set their timers.
             if self.held_until() < counted_on {
-                wake(self.watchers.take());
+                self.watchers.call();
             }
         }
     }
 
-    /// The clock of node number `index` went ahead by at most `step`. Returns who has to know that the lock is held for a
-    /// shorter time.
-    pub(super) fn shorten(&mut self, index: usize, step: Duration, clock: Clock) -> Vec<(u64, Waker)> {
+    /// The clock of node number `index` went ahead by at most `step`.
+    pub(super) fn shorten(&mut self, index: usize, step: Duration, clock: Clock) {
         let before = self.held_until();
         if let Some(node) = self.nodes.get_mut(index) {
             let news = node.shorten(step, clock, self.terms.rules);
@@ -196,7 +194,9 @@ impl Standing {
                 self.contended_since.get_or_insert_with(|| clock.now());
             }
         }
-        if self.held_until() < before { self.watchers.take() } else { Vec::new() }
+        if self.held_until() < before {
+            self.watchers.call();
+        }
     }
 
     /// Takes note of the connections: one that is new has lost what its node told in the meantime.
