@@ -28,6 +28,10 @@ const SHARDS: usize = 64;
 pub(crate) const LOOKS_PER_TTL: u32 = 8;
 /// What is due within this part of its ttl is renewed together with what is due now.
 const TOGETHER: u32 = 32;
+/// Parts of the line that are to be looked at within this time are looked at together: what costs most is to wake up.
+const SOON: Duration = Duration::from_millis(100);
+/// Unless so much is due already: neither this process nor the nodes should be held up by a crowd.
+const MANY: usize = 256;
 
 /// Keys may come from outside, and must not be able to meet in one place on purpose.
 #[cfg(not(test))]
@@ -50,7 +54,6 @@ struct Shard {
 }
 
 /// What the watchdog finds.
-#[derive(Default)]
 pub(crate) struct Looked {
     pub(crate) due: Vec<Arc<Ownership>>,
     /// When to look again, if anything is held or wanted.
@@ -130,18 +133,26 @@ impl LocalQueue {
         Some(Arc::clone(&self.shard(name).entries.get(name)?.ownership))
     }
 
-    /// What is due by now. So that those go out together that are due at about the same time, a part of the line at a time
-    /// is looked at, and what is due soon counts.
+    /// What is due by now, and with it what is due soon: so that renewals go out together.
     pub(crate) fn look(&self, now: Instant) -> Looked {
-        let mut looked = Looked::default();
+        let (mut due, next) = (Vec::new(), self.next_look());
+        if next.is_none_or(|next| now < next) {
+            return Looked { due, next };
+        }
+        let soon = now.after(SOON);
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            if shard.look_at.is_some_and(|at| at <= now) {
-                shard.look(now, &mut looked.due);
+            let by = if due.len() < MANY { soon } else { now };
+            if shard.look_at.is_some_and(|at| at <= by) {
+                shard.look(now, &mut due);
             }
-            looked.next = looked.next.into_iter().chain(shard.look_at).min();
         }
-        looked
+        Looked { due, next: self.next_look() }
+    }
+
+    fn next_look(&self) -> Option<Instant> {
+        let look_at = |shard: &Mutex<Shard>| shard.lock().unwrap_or_else(PoisonError::into_inner).look_at;
+        self.shards.iter().filter_map(look_at).min()
     }
 
     /// All tokens of this process, which the watchdog should look at by `now`.
