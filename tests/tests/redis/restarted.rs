@@ -217,7 +217,9 @@ async fn only_a_server_that_writes_before_it_answers_is_trusted_with_its_data() 
                 theirs.try_acquire("order:9").await.map(drop).map_err(|other| format!("{error}; {other}"))
             })
             .await;
-            guard.extend().await.unwrap();
+            // Our connections come back in their own time.
+            let extended = async || guard.extend().await.map_err(|error| error.to_string());
+            eventually(PATIENCE, "the lock is extended", extended).await;
         } else {
             // Other keys show it: of this one, the nodes may or may not have the last word on disk.
             eventually(PATIENCE, "the restarted nodes abstain", async || match theirs.try_acquire("order:8").await {
