@@ -1,0 +1,48 @@
+//! What only an observer can see of a node, and do to it.
+
+use super::*;
+
+impl State {
+    pub(crate) fn following(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// Whether nobody owns a lock, and nobody waits for one.
+    pub(crate) fn is_empty(&self, now: Instant) -> bool {
+        self.locks.values().all(|holder| holder.expires <= now) && self.queues.values().all(|queue| queue.is_gone(now))
+    }
+
+    pub(crate) fn owner(&self, key: &str, now: Instant) -> Option<OwnerToken> {
+        self.locks.get(key).filter(|holder| now < holder.expires).map(|holder| holder.token)
+    }
+
+    pub(crate) fn queue(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
+        queue.into_iter().flat_map(Queue::tokens).collect()
+    }
+
+    /// Every token that stands under `key`, as owner or in the queue.
+    pub(crate) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.owner(key, now).into_iter().chain(self.queue(key, now)).collect()
+    }
+
+    fn is_there(&self, queue: &Queue, now: Instant) -> bool {
+        !(self.rules.apply(Rule::QueuesExpire) && queue.is_gone(now))
+    }
+
+    /// What another program does that knows nothing of queues: deletes its key without handing it to anybody.
+    pub(crate) fn delete(&mut self, key: &str, token: OwnerToken, now: Instant) {
+        if self.owner(key, now) == Some(token) {
+            self.locks.remove(key);
+        }
+    }
+
+    pub(crate) fn overwrite(&mut self, key: &str, token: OwnerToken, expires: Instant) {
+        self.locks.insert(key.into(), Holder { token, expires, is_marked: false });
+    }
+
+    pub(crate) fn lease_left(&self, key: &str, token: OwnerToken, now: Instant) -> Option<Duration> {
+        let holder = self.locks.get(key).filter(|holder| holder.token == token && now < holder.expires)?;
+        Some(holder.expires.since(now))
+    }
+}
