@@ -22,58 +22,27 @@
 //! Most code uses the attribute `#[distributed_lock]` instead, which does the same for a whole function. Start with
 //! [`LockManager`], then [`LockError`] for what can go wrong.
 
-mod acquire;
-mod after_restart;
-mod changes;
-mod check;
-mod clock;
-mod clock_steps;
-mod detached;
+mod client;
 mod error;
-mod expiry;
-mod fenced_guard;
-mod fenced_set;
-mod fencing_token;
-mod from_lock_error;
 mod guard;
-mod hold;
-mod hot_keys;
-mod key;
-mod lease;
-mod local_queue;
-mod loss;
+mod lock;
 mod manager;
 mod node;
-mod options;
-mod ownership;
-mod parked;
 mod private;
-mod quorum;
-mod reclaim;
-mod rules;
-mod shared;
+mod protocol;
+mod request;
 #[cfg(test)]
 mod simulation;
-mod token;
-mod token_clock;
-mod wake_ups;
-mod watchdog;
+mod time;
 
-pub use self::after_restart::AfterRestart;
-pub use self::check::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence};
-pub use self::detached::DetachedLock;
-pub use self::error::{LockError, NodeError, NodeFailure};
-pub use self::fenced_guard::FencedGuard;
-pub use self::fenced_set::FencedSet;
-pub use self::fencing_token::FencingToken;
-pub use self::from_lock_error::FromLockError;
-pub use self::guard::LockGuard;
-pub use self::key::LockKey;
-pub use self::loss::LossCause;
+pub use self::error::{FromLockError, LockError, LossCause, NodeError, NodeFailure};
+pub use self::guard::{FencedGuard, LockGuard};
+pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{LockManager, LockManagerBuilder, ReleaseStats};
-pub use self::options::{LockRequest, Wait};
+pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence};
 pub use self::private::LockKeyPart;
-pub use self::token::OwnerToken;
+pub use self::protocol::fencing_token::FencingToken;
+pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, Wait};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

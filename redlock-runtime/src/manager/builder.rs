@@ -1,20 +1,20 @@
 //! Describing a manager.
 
 use super::LockManager;
-use crate::after_restart::AfterRestart;
-use crate::clock::Clock;
+use crate::client::release::Reclaim;
+use crate::client::shared::Core;
+use crate::client::wakeup_router::WakeUps;
 use crate::error::LockError;
+use crate::lock::owner_token::ManagerId;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node, Servers};
-use crate::options::{LocalBudget, Policy, Wait};
-use crate::reclaim::Reclaim;
-use crate::rules::Rules;
-use crate::shared::Core;
-use crate::token::ManagerId;
-use crate::token_clock::TokenClock;
-use crate::wake_ups::WakeUps;
+use crate::protocol::rules::Rules;
+use crate::request::AfterRestart;
+use crate::request::{LocalBudget, Policy, Wait};
+use crate::time::clock::Clock;
+use crate::time::token_clock::TokenClock;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Taking up locks that another worker has left.
 
 use super::LockManager;
-use crate::acquire::{attach, attach_fenced};
-use crate::detached::DetachedLock;
+use crate::client::acquire::{attach, attach_fenced};
 use crate::error::LockError;
-use crate::fenced_guard::FencedGuard;
-use crate::guard::LockGuard;
+use crate::guard::fenced_guard::FencedGuard;
+use crate::guard::lock_guard::LockGuard;
+use crate::request::DetachedLock;
 
 impl LockManager {
     /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Both managers need the same namespace.

@@ -1,12 +1,12 @@
 //! Taking locks together with a fencing token.
 
 use super::LockManager;
-use crate::acquire::acquire_fenced;
+use crate::client::acquire::acquire_fenced;
+use crate::error::FromLockError;
 use crate::error::LockError;
-use crate::fenced_guard::FencedGuard;
-use crate::from_lock_error::FromLockError;
-use crate::hold::hold;
-use crate::options::{LockRequest, Wait};
+use crate::guard::fenced_guard::FencedGuard;
+use crate::guard::hold::hold;
+use crate::request::{LockRequest, Wait};
 
 impl LockManager {
     /// Takes the lock together with a [`FencingToken`](crate::FencingToken), waiting for it if need be.

@@ -1,8 +1,8 @@
 //! Answers that prove nothing: the server was restarted, and may have granted the same to another before.
 
-use crate::clock::Instant;
 use crate::error::NodeError;
-use crate::node::{Answer, Reply};
+use crate::protocol::command::{Answer, Reply};
+use crate::time::clock::Instant;
 use std::time::Duration;
 
 /// Until when the commands of one connection prove nothing, if so.

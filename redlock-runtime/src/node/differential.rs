@@ -3,14 +3,17 @@
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
-use crate::after_restart::AfterRestart;
-use crate::clock::Clock;
-use crate::node::memory::State;
-use crate::node::redis::{RedisNode, endpoint::Endpoint};
-use crate::node::wakeup::channel;
-use crate::node::{Command, Environment, Fence, Node, Notice, Reply, Servers, Subject, Verb, Wakeup};
-use crate::token::{ManagerId, OwnerToken};
-use crate::token_clock::{TokenClock, TokenTime};
+use crate::lock::OwnerToken;
+use crate::lock::owner_token::ManagerId;
+use crate::node::redis::RedisNode;
+use crate::node::redis::endpoint::Endpoint;
+use crate::node::{Environment, Node, Servers};
+use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::node_state::State;
+use crate::protocol::wakeup::channel;
+use crate::request::AfterRestart;
+use crate::time::clock::Clock;
+use crate::time::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
 use redis::{Commands, PubSub};
 use redlock_tests::RedisServer;

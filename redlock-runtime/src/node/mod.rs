@@ -1,31 +1,30 @@
 //! One independent voter: a Redis server, or the embedded memory node. One command set, one reply set.
 
 mod abstention;
-mod command;
 #[cfg(test)]
 mod differential;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
+pub(crate) mod report;
 mod server;
 mod server_clock;
 mod servers;
-pub(crate) mod wakeup;
 
 pub(crate) use self::abstention::Abstention;
-pub(crate) use self::command::{Answer, CLAIM, Command, Deliver, Fence, Notice, Reply, Subject, Verb, Wakeup};
 pub(crate) use self::pending::{Pending, Recipient};
 pub(crate) use self::server::Server;
 pub(crate) use self::server_clock::ServerClock;
 pub(crate) use self::servers::{Identity, Servers};
-use crate::check::NodeReport;
 use crate::error::NodeError;
+use crate::lock::owner_token::ManagerId;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
+use crate::node::report::NodeReport;
+use crate::protocol::command::{Command, Deliver};
 #[cfg(test)]
 use crate::simulation::SimulatedNode;
-use crate::token::ManagerId;
-use crate::token_clock::TokenClock;
+use crate::time::token_clock::TokenClock;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Answers that are still to come, and who gets them.
 
 use crate::error::NodeError;
-use crate::node::Answer;
+use crate::protocol::command::Answer;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

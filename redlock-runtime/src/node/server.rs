@@ -1,8 +1,8 @@
 //! What all connections to one address share: who the server is, and how its clock goes.
 
-use crate::clock::Instant;
 use crate::error::NodeError;
 use crate::node::{Abstention, Identity, ServerClock, Servers};
+use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

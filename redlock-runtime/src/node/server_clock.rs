@@ -3,8 +3,8 @@
 //! Redis expires keys by the wall clock of its machine. When that is set forward, keys that were given before end earlier
 //! than whoever holds them thinks.
 
-use crate::clock::Instant;
-use crate::lease;
+use crate::protocol::lease;
+use crate::time::clock::Instant;
 use std::time::Duration;
 
 /// What is known of how far the clock of a server is ahead of ours.

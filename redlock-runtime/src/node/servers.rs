@@ -1,9 +1,9 @@
 //! The servers behind the nodes of one manager: which of them were restarted, and which are one and the same.
 
-use crate::after_restart::AfterRestart;
-use crate::clock::{Clock, Instant};
 use crate::error::NodeError;
-use crate::lease;
+use crate::protocol::lease;
+use crate::request::AfterRestart;
+use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

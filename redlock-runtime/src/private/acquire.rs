@@ -19,7 +19,7 @@ pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings:
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
-        crate::acquire::acquire(&manager.core, request).await.map(LockGuard::new)
+        crate::client::acquire::acquire(&manager.core, request).await.map(LockGuard::new)
     })
 }
 
@@ -32,7 +32,7 @@ pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, se
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
-        crate::acquire::acquire_fenced(&manager.core, request).await.map(FencedGuard::new)
+        crate::client::acquire::acquire_fenced(&manager.core, request).await.map(FencedGuard::new)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The whole of an ordinary call: acquire, then run the body while the lock is held.
 
 use super::Acquire;
-use crate::expiry::{self, Expiry};
+use crate::guard::loss_timer::{self, Expiry};
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -59,7 +59,7 @@ impl Lease {
             *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, Expiry::new());
         }
         match self {
-            Self::Held(guard, _) => Poll::Ready(expiry::held(guard)),
+            Self::Held(guard, _) => Poll::Ready(loss_timer::held(guard)),
             Self::Acquiring(_) => Poll::Pending,
         }
     }

@@ -19,7 +19,7 @@ pub use self::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Part, Refuse
 pub use self::settings::{DEFAULTS, Settings};
 pub use self::skip::{Skip, skipped};
 pub use self::ttl::checked_ttl;
-pub use crate::hold::{Hold, HoldThrough, hold, hold_through};
+pub use crate::guard::hold::{Hold, HoldThrough, hold, hold_through};
 pub use crate::{LockManager, Wait};
 pub use std::boxed::Box;
 pub use std::format_args;

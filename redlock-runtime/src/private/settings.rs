@@ -1,7 +1,7 @@
 //! What an attribute says beside its key.
 
 use crate::Wait;
-use crate::options::HoldTerms;
+use crate::request::HoldTerms;
 use std::time::Duration;
 
 /// What an attribute says beside its key.

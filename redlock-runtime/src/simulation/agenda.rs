@@ -1,9 +1,9 @@
 //! What will happen, and when: the only source of time in a run besides the timers of the code under test.
 
 use super::faults::Fault;
-use crate::clock::Instant;
-use crate::node::{Command, Reply, Wakeup};
-use crate::token_clock::TokenTime;
+use crate::protocol::command::{Command, Reply, Wakeup};
+use crate::time::clock::Instant;
+use crate::time::token_clock::TokenTime;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::task::Waker;

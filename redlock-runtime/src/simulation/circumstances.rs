@@ -3,9 +3,9 @@
 use super::faults::Faults;
 use super::network::Delays;
 use super::profile::Profile;
-use crate::after_restart::AfterRestart;
-use crate::node::Verb;
-use crate::options::Wait;
+use crate::protocol::command::Verb;
+use crate::request::AfterRestart;
+use crate::request::Wait;
 use std::time::Duration;
 
 /// Everybody comes at once, so that votes split.

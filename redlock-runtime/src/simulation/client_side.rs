@@ -4,7 +4,7 @@ use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
 use super::network::{Step, World};
 use super::wire::Wire;
-use crate::clock::Instant;
+use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl World {

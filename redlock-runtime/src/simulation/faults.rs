@@ -5,8 +5,8 @@ use super::agenda::Event;
 use super::link::{Connection, Link};
 use super::network::{Step, World};
 use super::telling::client_name;
-use crate::clock::Instant;
-use crate::node::Verb;
+use crate::protocol::command::Verb;
+use crate::time::clock::Instant;
 use std::time::Duration;
 
 /// How often each kind of trouble strikes in one run, at the most.

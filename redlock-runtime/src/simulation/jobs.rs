@@ -2,7 +2,7 @@
 
 use super::workload::Call;
 use crate::DetachedLock;
-use crate::changes;
+use crate::time::wait_until::wait_until;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -28,7 +28,7 @@ impl Jobs {
 
     pub(super) async fn next(&self) -> Job {
         loop {
-            changes::until(&self.arrived, || !self.waiting().is_empty()).await;
+            wait_until(&self.arrived, || !self.waiting().is_empty()).await;
             if let Some(job) = self.waiting().pop_front() {
                 return job;
             }

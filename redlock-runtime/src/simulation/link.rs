@@ -1,9 +1,9 @@
 //! What one client has of one server: the present connection, and the answers that it waits for.
 
-use crate::clock::Instant;
 use crate::error::NodeError;
-use crate::node::wakeup::channel;
 use crate::node::{self, Abstention, Environment, Recipient, Status};
+use crate::protocol::wakeup::channel;
+use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
 pub(super) struct Link {

@@ -11,8 +11,8 @@ use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
 use super::{Failure, SCHEDULES, SEED, number, search};
-use crate::after_restart::AfterRestart;
-use crate::rules::{Rule, Rules};
+use crate::protocol::rules::{Rule, Rules};
+use crate::request::AfterRestart;
 
 /// Looks at the case of one rule only.
 const RULE: &str = "REDLOCK_SIMULATION_RULE";

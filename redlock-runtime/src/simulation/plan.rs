@@ -2,7 +2,7 @@
 
 use super::faults::{Fault, Faults};
 use super::network::Network;
-use crate::clock::Instant;
+use crate::time::clock::Instant;
 use fastrand::Rng;
 use std::time::Duration;
 

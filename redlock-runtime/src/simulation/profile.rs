@@ -2,9 +2,9 @@
 
 use super::faults::Faults;
 use super::network::Delays;
-use crate::after_restart::AfterRestart;
-use crate::options::Wait;
-use crate::rules::Rules;
+use crate::protocol::rules::Rules;
+use crate::request::AfterRestart;
+use crate::request::Wait;
 use fastrand::Rng;
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::actor::key;
 use super::telling::client_name;
-use crate::clock::Instant;
-use crate::token::OwnerToken;
+use crate::lock::OwnerToken;
+use crate::time::clock::Instant;
 use crate::{FencingToken, LockGuard, Wait};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

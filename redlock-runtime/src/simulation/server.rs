@@ -1,11 +1,12 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
-use crate::clock::Instant;
-use crate::node::memory::State;
-use crate::node::{Command, Identity, Reply, Verb, Wakeup};
-use crate::rules::Rules;
-use crate::token::OwnerToken;
-use crate::token_clock::TokenTime;
+use crate::lock::OwnerToken;
+use crate::node::Identity;
+use crate::protocol::command::{Command, Reply, Verb, Wakeup};
+use crate::protocol::node_state::State;
+use crate::protocol::rules::Rules;
+use crate::time::clock::Instant;
+use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 

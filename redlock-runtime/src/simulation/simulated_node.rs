@@ -1,8 +1,9 @@
 //! The third kind of node: one manager's connection to one simulated server.
 
 use super::network::{Network, label};
-use crate::changes;
-use crate::node::{Command, Environment, Recipient, Status};
+use crate::node::{Environment, Recipient, Status};
+use crate::protocol::command::Command;
+use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl SimulatedNode {
     }
 
     pub(crate) async fn up(&self) {
-        changes::until(&self.environment.changed, || self.status() == Status::Up).await;
+        wait_until(&self.environment.changed, || self.status() == Status::Up).await;
     }
 
     pub(crate) fn label(&self) -> &str {

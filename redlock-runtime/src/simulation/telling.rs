@@ -4,7 +4,7 @@ use super::agenda::Replied;
 use super::network::World;
 use super::server::Executed;
 use super::trace::Trace;
-use crate::node::{Command, Notice, Reply, Verb, Wakeup};
+use crate::protocol::command::{Command, Notice, Reply, Verb, Wakeup};
 
 /// Managers are called A, B and so on.
 pub(super) fn client_name(client: usize) -> char {

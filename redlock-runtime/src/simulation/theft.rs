@@ -5,10 +5,11 @@
 use super::actor::key;
 use super::network::World;
 use super::server::Server;
-use crate::clock::Instant;
-use crate::key::LockKey;
-use crate::token::{ManagerId, OwnerToken};
-use crate::token_clock::TokenTime;
+use crate::lock::LockKey;
+use crate::lock::OwnerToken;
+use crate::lock::owner_token::ManagerId;
+use crate::time::clock::Instant;
+use crate::time::token_clock::TokenTime;
 use std::time::Duration;
 
 impl World {

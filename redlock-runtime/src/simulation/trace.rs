@@ -1,7 +1,7 @@
 //! What happened in a run, for people and for comparing runs.
 
-use crate::clock::Clock;
-use crate::token::OwnerToken;
+use crate::lock::OwnerToken;
+use crate::time::clock::Clock;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;

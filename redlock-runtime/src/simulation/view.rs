@@ -3,11 +3,11 @@
 use super::link::{Connection, Link};
 use super::network::{Network, World};
 use super::server::Server;
-use crate::clock::Instant;
-use crate::key::LockKey;
-use crate::node::wakeup::channel;
-use crate::node::{Command, Reply, Subject, Verb};
-use crate::token::OwnerToken;
+use crate::lock::LockKey;
+use crate::lock::OwnerToken;
+use crate::protocol::command::{Command, Reply, Subject, Verb};
+use crate::protocol::wakeup::channel;
+use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! One connection, from its beginning to its end: whatever it carries arrives in the order of the sends, or not at all.
 
-use crate::clock::Instant;
+use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
 pub(super) struct Wire {

@@ -1,7 +1,7 @@
 //! What the programs do that use the locks.
 
 use super::profile::Profile;
-use crate::options::{HoldTerms, Wait};
+use crate::request::{HoldTerms, Wait};
 use fastrand::Rng;
 use std::ops::Range;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! From the wire: what a node has answered, and what it has said unasked.
 
 use crate::error::NodeError;
-use crate::fencing_token::FencingToken;
-use crate::node::{Answer, Reply, Verb, Wakeup};
-use crate::token;
-use crate::token_clock::TokenTime;
+use crate::lock::owner_token;
+use crate::protocol::command::{Answer, Reply, Verb, Wakeup};
+use crate::protocol::fencing_token::FencingToken;
+use crate::time::token_clock::TokenTime;
 use redis::{ErrorKind, PushInfo, PushKind, RedisError, ServerErrorKind, Value};
 use std::slice;
 use std::time::Duration;
@@ -23,7 +23,9 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
 fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
     match parts {
         [parts @ .., Value::BulkString(time)] if time.starts_with(b"@") => (parted(parts).0, None),
-        [parts @ .., Value::BulkString(seen)] => (parted(parts).0, str::from_utf8(seen).ok().and_then(token::time)),
+        [parts @ .., Value::BulkString(seen)] => {
+            (parted(parts).0, str::from_utf8(seen).ok().and_then(owner_token::time))
+        }
         parts => (parts, None),
     }
 }

@@ -23,9 +23,10 @@ mod tls;
 use self::endpoint::Endpoint;
 use self::link::Link;
 use self::supervisor::Supervised;
-use crate::changes;
 use crate::error::NodeError;
-use crate::node::{Command, Environment, Recipient, Server, Status};
+use crate::node::{Environment, Recipient, Server, Status};
+use crate::protocol::command::Command;
+use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -82,7 +83,7 @@ impl RedisNode {
 
     /// Waits for a connection.
     pub(crate) async fn up(&self) {
-        changes::until(&self.shared.environment.changed, || self.status() == Status::Up).await;
+        wait_until(&self.shared.environment.changed, || self.status() == Status::Up).await;
     }
 
     pub(crate) fn send(&self, command: Command, recipient: Recipient) {

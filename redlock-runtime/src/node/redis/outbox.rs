@@ -3,9 +3,10 @@
 //! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes its
 //! place in the order.
 
-use crate::clock::Instant;
 use crate::error::NodeError;
-use crate::node::{Answer, Command, Recipient, Verb};
+use crate::node::Recipient;
+use crate::protocol::command::{Answer, Command, Verb};
+use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -157,9 +158,12 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{CLAIM, Pending, Subject};
-    use crate::token::{ManagerId, OwnerToken};
-    use crate::token_clock::TokenTime;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::Pending;
+    use crate::protocol::command::Subject;
+    use crate::protocol::lease::CLAIM;
+    use crate::time::token_clock::TokenTime;
     use std::sync::Arc;
     use std::task::Poll;
 

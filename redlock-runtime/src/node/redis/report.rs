@@ -4,10 +4,10 @@ use super::answer::time_of;
 use super::info::Info;
 use super::link::Link;
 use super::{RedisNode, Shared};
-use crate::changes;
-use crate::check::{Capabilities, ClockOffset, NodeReport, Persistence};
 use crate::error::NodeError;
-use crate::node::wakeup::channel;
+use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence};
+use crate::protocol::wakeup::channel;
+use crate::time::wait_until::wait_until;
 use redis::{FromRedisValue, Value};
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -41,7 +41,7 @@ impl RedisNode {
     async fn wake_ups(&self, link: &Link, patience: Duration, publishes: Option<bool>) -> Option<bool> {
         let is_known = || self.is_listening() || link.is_refused();
         // Not known in time is not known.
-        let _ = timeout(patience, changes::until(&self.shared.environment.changed, is_known)).await;
+        let _ = timeout(patience, wait_until(&self.shared.environment.changed, is_known)).await;
         match (publishes, self.is_listening(), link.is_refused()) {
             (Some(false), ..) | (_, _, true) => Some(false),
             (Some(true), true, _) => Some(true),

@@ -1,7 +1,7 @@
 //! The scripts a node runs.
 
 use super::side_key::{counter_name, queue_name};
-use crate::node::{Command, Fence, Verb};
+use crate::protocol::command::{Command, Fence, Verb};
 use redis::Cmd;
 use std::time::Duration;
 

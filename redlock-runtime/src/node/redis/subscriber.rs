@@ -5,9 +5,9 @@ use super::backoff::{Backoff, CONNECT_TIMEOUT};
 use super::connect::Failure;
 use super::endpoint::Endpoint;
 use super::{Shared, socket};
-use crate::changes;
 use crate::error::NodeError;
-use crate::node::wakeup::channel;
+use crate::protocol::wakeup::channel;
+use crate::time::wait_until::wait_until;
 use futures_core::Stream;
 use redis::ProtocolVersion;
 use redis::aio::{PubSub, PubSubStream};
@@ -25,7 +25,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, shared: Arc<Shared>) {
     let channel = channel(&shared.environment.manager.to_string());
     let mut backoff = Backoff::new();
     loop {
-        changes::until(&shared.environment.changed, || shared.needs_subscriber()).await;
+        wait_until(&shared.environment.changed, || shared.needs_subscriber()).await;
         match timeout(CONNECT_TIMEOUT, subscribe(&endpoint, &channel)).await {
             Ok(Ok(messages)) => {
                 shared.subscribed(true);

@@ -1,12 +1,12 @@
 //! Who holds a lock holds it alone, and no longer than it may.
 
 use super::{Observer, SLACK, slack};
-use crate::clock::Instant;
+use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise, Proof, Records, Window};
 use crate::simulation::telling::client_name;
 use crate::simulation::workload::Call;
-use crate::token::OwnerToken;
+use crate::time::clock::Instant;
 use crate::{LockError, LossCause, NodeError};
 use std::time::Duration;
 

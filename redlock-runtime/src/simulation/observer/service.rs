@@ -2,10 +2,10 @@
 
 use super::{Observer, SLACK};
 use crate::Wait;
-use crate::clock::Instant;
+use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Promise, Records, Waiter};
-use crate::token::OwnerToken;
+use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl Observer {

@@ -5,12 +5,15 @@ mod wakeups;
 
 use super::RedisNode;
 use super::endpoint::Endpoint;
-use crate::after_restart::AfterRestart;
-use crate::changes;
-use crate::clock::Clock;
-use crate::node::{Answer, CLAIM, Command, Environment, Node, Notice, Reply, Servers, Status, Subject, Verb, Wakeup};
-use crate::token::{ManagerId, OwnerToken};
-use crate::token_clock::TokenClock;
+use crate::lock::OwnerToken;
+use crate::lock::owner_token::ManagerId;
+use crate::node::{Environment, Node, Servers, Status};
+use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::lease::CLAIM;
+use crate::request::AfterRestart;
+use crate::time::clock::Clock;
+use crate::time::token_clock::TokenClock;
+use crate::time::wait_until::wait_until;
 use redlock_tests::{PATIENCE, RedisServer};
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +78,7 @@ impl Peer {
     }
 
     async fn until(&self, what: &str, condition: impl Fn(&Node) -> bool) {
-        let condition = changes::until(&self.environment.changed, || condition(&self.node));
+        let condition = wait_until(&self.environment.changed, || condition(&self.node));
         timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("{what}: {:?}", self.node));
     }
 

@@ -2,8 +2,8 @@
 
 use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_up, pass_on};
 use crate::error::NodeError;
-use crate::node::Reply;
-use crate::token::OwnerToken;
+use crate::lock::OwnerToken;
+use crate::protocol::command::Reply;
 use redlock_tests::{Builder, PATIENCE, RedisServer};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,9 +1,10 @@
 //! Wake-ups arrive, and go on doing so when connections, scripts and servers come and go.
 
 use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols, is_up, pass_on};
-use crate::node::{Node, Notice, Reply, Verb};
-use crate::token::OwnerToken;
-use crate::token_clock::TokenTime;
+use crate::lock::OwnerToken;
+use crate::node::Node;
+use crate::protocol::command::{Notice, Reply, Verb};
+use crate::time::token_clock::TokenTime;
 use redlock_tests::{PATIENCE, RedisServer, eventually, eventually_eq};
 
 #[tokio::test]

@@ -1,0 +1,65 @@
+//! Tokens that hold a lock although no call of this process has it.
+//!
+//! A lock that must stay taken for a while, or that was left for another worker: a wake-up about its token is no sign of
+//! something that was left behind.
+
+use crate::lock::OwnerToken;
+use crate::time::clock::Instant;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many may lie expired before they are looked for.
+const SWEEP_FROM: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Parked(Mutex<Tokens>);
+
+#[derive(Debug, Default)]
+struct Tokens {
+    until: HashMap<OwnerToken, Instant>,
+    /// The number at which expired ones are removed: twice what was left the last time.
+    sweep_at: usize,
+}
+
+impl Parked {
+    /// Nothing is to be done about `token` before `until`.
+    pub(crate) fn park(&self, token: OwnerToken, until: Instant, now: Instant) {
+        let mut tokens = self.tokens();
+        if tokens.until.len() >= tokens.sweep_at.max(SWEEP_FROM) {
+            tokens.until.retain(|_, until| now < *until);
+            tokens.sweep_at = tokens.until.len() * 2;
+        }
+        // Whatever it was parked for before still stands.
+        let known = tokens.until.entry(token).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    pub(crate) fn is_parked(&self, token: &OwnerToken, now: Instant) -> bool {
+        self.tokens().until.get(token).is_some_and(|until| now < *until)
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, Tokens> {
+        // No code that can panic runs under this mutex.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
+    use std::time::Duration;
+
+    #[test]
+    fn a_token_stays_parked_for_the_longest_of_its_reasons() {
+        let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        let parked = Parked::default();
+        parked.park(token, at(60), at(0));
+        parked.park(token, at(5), at(0));
+        assert!(parked.is_parked(&token, at(59)) && !parked.is_parked(&token, at(60)));
+        parked.park(token, at(90), at(60));
+        assert!(parked.is_parked(&token, at(89)));
+    }
+}

@@ -1,0 +1,176 @@
+//! What became of the releases sent to one node, and what the node owes.
+
+use crate::error::NodeError;
+use crate::time::clock::{Clock, Instant};
+use crate::time::wait_until::wait_until;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// A node that leaves a release unanswered for this long is asked nothing more until it answers.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
+/// An overdue node is asked for so much longer, in case it was not the node that stood still.
+const SECOND_CHANCE: Duration = Duration::from_millis(50);
+/// More unanswered releases than this, and the node is asked nothing more until it answers: bounds the memory that a
+/// frozen node can cost before `STALLED_AFTER` is over.
+const MOST_UNANSWERED: usize = 50_000;
+
+/// What became of the releases sent to one node.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// The node, as it is called.
+    pub(super) label: Box<str>,
+    clock: Clock,
+    pub(super) unanswered: AtomicUsize,
+    /// How many of them nobody but their connection looks after.
+    owed: AtomicUsize,
+    /// Since when none of those was answered, in milliseconds of the clock; 0 when there are none.
+    owed_since: AtomicU64,
+    /// Since when the collector has been waiting for an answer, likewise.
+    waiting_since: AtomicU64,
+    /// Since when an answer has been known to be overdue, likewise.
+    overdue_since: AtomicU64,
+    /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
+    pub(super) matters_until: AtomicU64,
+    pub(super) answered: Notify,
+    pub(crate) not_owner: AtomicU64,
+    pub(crate) sent_again: AtomicU64,
+    pub(crate) abandoned: AtomicU64,
+}
+
+impl Ledger {
+    pub(super) fn new(label: &str, clock: Clock) -> Self {
+        let [unanswered, owed] = [const { AtomicUsize::new(0) }; 2];
+        let [owed_since, waiting_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
+            [const { AtomicU64::new(0) }; 7];
+        let (label, answered) = (label.into(), Notify::new());
+        Self {
+            label,
+            clock,
+            unanswered,
+            owed,
+            owed_since,
+            waiting_since,
+            overdue_since,
+            matters_until,
+            answered,
+            not_owner,
+            sent_again,
+            abandoned,
+        }
+    }
+
+    /// A release was sent that nobody but its connection looks after.
+    pub(super) fn owes(&self) {
+        let is_first = self.owed.fetch_add(1, Ordering::Relaxed) == 0;
+        if is_first || self.owed_since.load(Ordering::Relaxed) == 0 {
+            self.owed_since.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// One of those was answered.
+    pub(super) fn heard(&self) {
+        let is_last = self.owed.fetch_sub(1, Ordering::Relaxed) == 1;
+        self.owed_since.store(if is_last { 0 } else { self.now() }, Ordering::Relaxed);
+        self.overdue_since.store(0, Ordering::Relaxed);
+    }
+
+    /// The collector waits for an answer from now on.
+    pub(super) fn waits(&self) {
+        self.waiting_since.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// It has got the answer.
+    pub(super) fn waits_no_more(&self) {
+        self.waiting_since.store(0, Ordering::Relaxed);
+        self.overdue_since.store(0, Ordering::Relaxed);
+    }
+
+    /// Never 0, which stands for no time at all.
+    fn now(&self) -> u64 {
+        self.clock.now().millis().max(1)
+    }
+
+    /// Why nothing more is asked of the node, if so.
+    pub(super) fn refusal(&self, now: Instant) -> Option<NodeError> {
+        let for_how_long = |since: &AtomicU64| match since.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            since => now.since(Instant::from_origin(Duration::from_millis(since))),
+        };
+        // Two that count at the same time may leave a time behind when nothing is owed any more.
+        let is_owed = self.owed.load(Ordering::Relaxed) > 0;
+        let owed_for = if is_owed { for_how_long(&self.owed_since) } else { Duration::ZERO };
+        let waited = for_how_long(&self.waiting_since).max(owed_for);
+        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
+        let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
+        is_refused.then_some(NodeError::Stalled(waited))
+    }
+
+    /// Whether an answer was overdue already some time ago, and what has been asked since has changed nothing.
+    ///
+    /// When it was this process that stood still, everything is overdue that was on its way: the answers are here, and
+    /// nobody has looked yet.
+    fn is_overdue_still(&self, overdue_for: Duration) -> bool {
+        let _first = self.overdue_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
+        overdue_for >= SECOND_CHANCE
+    }
+
+    /// Waits until every release is answered. `false` when some were not before they ceased to matter.
+    pub(crate) async fn drained(&self) -> bool {
+        let abandoned = self.abandoned.load(Ordering::Relaxed);
+        let limit = Instant::from_origin(Duration::from_millis(self.matters_until.load(Ordering::Relaxed)));
+        let all = wait_until(&self.answered, || self.unanswered.load(Ordering::Acquire) == 0);
+        let is_in_time = tokio::time::timeout(limit.since(self.clock.now()), all).await.is_ok();
+        is_in_time && self.abandoned.load(Ordering::Relaxed) == abandoned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_answers_nothing_is_refused_until_it_answers() {
+        let (clock, half) = (Clock::tokio(), STALLED_AFTER / 2);
+        let ledger = Ledger::new("node", clock);
+        let is_refused = || ledger.refusal(clock.now()).is_some();
+        advance(STALLED_AFTER).await;
+        assert!(!is_refused(), "nothing is owed");
+        ledger.owes();
+        advance(half).await;
+        ledger.owes();
+        assert!(!is_refused());
+        advance(half).await;
+        assert!(!is_refused(), "the first one is late, which may be our own fault");
+        advance(SECOND_CHANCE).await;
+        assert!(is_refused(), "and still is");
+        ledger.heard();
+        assert!(!is_refused(), "it answers, and the other one has time from now on");
+        advance(STALLED_AFTER).await;
+        assert!(!is_refused());
+        advance(SECOND_CHANCE).await;
+        assert!(is_refused());
+        ledger.heard();
+        advance(STALLED_AFTER).await;
+        assert!(!is_refused(), "nothing is owed any more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_stood_still_does_not_blame_the_node() {
+        let clock = Clock::tokio();
+        let ledger = Ledger::new("node", clock);
+        ledger.owes();
+        advance(10 * STALLED_AFTER).await;
+        for _ in 0..100 {
+            assert!(ledger.refusal(clock.now()).is_none());
+        }
+        ledger.heard();
+        ledger.waits();
+        advance(10 * STALLED_AFTER).await;
+        assert!(ledger.refusal(clock.now()).is_none());
+        ledger.waits_no_more();
+        advance(10 * STALLED_AFTER).await;
+        assert!(ledger.refusal(clock.now()).is_none());
+    }
+}

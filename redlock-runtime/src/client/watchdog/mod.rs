@@ -1,0 +1,275 @@
+//! The watchdog: one task per manager that prolongs the leases of all held locks, and tells bodies of lost ones.
+//!
+//! It is woken for a group of locks at a time, and what is due goes to each node as one pipeline. Nobody waits for an
+//! answer here, so that a silent node delays no other lock and no other node.
+
+mod timer;
+
+use self::timer::Timer;
+use crate::client::acquisition::Ownership;
+use crate::client::shared::Core;
+use crate::protocol::rules::Rule;
+use crate::time::clock::{Clock, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+/// The longest sleep while anything is held.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The shortest sleep between two looks at what is held.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
+/// When to look for the answers to a renewal: soon, then at growing intervals.
+const FIRST_ANSWERS: Duration = Duration::from_millis(2);
+/// How often nothing was held before the task rests.
+const IDLE_LOOKS: u32 = 3;
+
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    clock: Clock,
+    runtime: Option<Handle>,
+    /// When the task looks next, in milliseconds of the clock; the end of time while it rests.
+    next_look: AtomicU64,
+    wake: Notify,
+    task: Mutex<Option<AbortHandle>>,
+}
+
+impl Watchdog {
+    /// On `runtime`, or on that of the first call that holds a lock.
+    pub(crate) const fn new(clock: Clock, runtime: Option<Handle>) -> Self {
+        Self { clock, runtime, next_look: AtomicU64::new(u64::MAX), wake: Notify::const_new(), task: Mutex::new(None) }
+    }
+
+    /// Sees to it that the task looks `within` that time from `now`.
+    pub(crate) fn look_within(&self, core: &Arc<Core>, within: Duration, now: Instant) {
+        let at = now.after(within).millis();
+        if at < self.next_look.load(Ordering::Acquire) {
+            self.next_look.fetch_min(at, Ordering::AcqRel);
+            self.ensure_running(core);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Ends the task: nothing is held any more, and nothing will be.
+    pub(crate) fn end(&self) {
+        if let Some(task) = &*self.task() {
+            task.abort();
+        }
+    }
+
+    fn task(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        // No code that can panic runs under this mutex.
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A runtime that has ended has taken its tasks with it.
+    fn ensure_running(&self, core: &Arc<Core>) {
+        let mut task = self.task();
+        if task.as_ref().is_none_or(AbortHandle::is_finished)
+            && let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok())
+        {
+            let rest = Rest(Arc::clone(&core.watchdog));
+            *task = Some(runtime.spawn(run(Arc::downgrade(core), rest)).abort_handle());
+        }
+    }
+}
+
+/// Runs as long as the manager or one of its guards lives.
+async fn run(core: Weak<Core>, rest: Rest) {
+    let watchdog = &rest.0;
+    let (mut timer, mut round) = (Timer::new(watchdog.clock), Round::default());
+    while let Some(core) = core.upgrade() {
+        let next = round.look(&core);
+        // Not while it sleeps: the last guard must be able to end it.
+        drop(core);
+        match next {
+            Some(next) => timer.sleep_until(next, &watchdog.wake).await,
+            None => watchdog.wake.notified().await,
+        }
+    }
+}
+
+/// Whatever ends the task, the next lock has to start another one.
+struct Rest(Arc<Watchdog>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.0.next_look.store(u64::MAX, Ordering::Release);
+    }
+}
+
+/// A lock that was renewed, and until when to look for the answers.
+struct Renewed {
+    ownership: Arc<Ownership>,
+    until: Instant,
+}
+
+/// What the task knows from one look to the next.
+#[derive(Default)]
+struct Round {
+    /// Renewals whose answers have not been seen, and when to look for them.
+    renewed: Vec<Renewed>,
+    answers_at: Option<Instant>,
+    answers_pause: Duration,
+    idle_looks: u32,
+}
+
+impl Round {
+    /// Renews what is due. Returns when to look again; `None` to rest until something is held.
+    fn look(&mut self, core: &Core) -> Option<Instant> {
+        let now = core.clock.now();
+        self.take_answers(now);
+        // Who comes while we look wakes us, whether or not we have passed by already.
+        core.watchdog.next_look.store(u64::MAX, Ordering::Release);
+        let looked = core.local.look(now);
+        looked.due.iter().for_each(|ownership| ownership.renew(now));
+        if !looked.due.is_empty() && core.rules.apply(Rule::LossesAreLookedFor) {
+            (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
+            self.renewed.extend(looked.due.into_iter().map(|ownership| {
+                let until = now.after(ownership.node_timeout());
+                Renewed { ownership, until }
+            }));
+        }
+        let next = looked.next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
+        self.plan(core, now, next.into_iter().chain(self.answers_at).min())
+    }
+
+    /// Sleeps on for a while when nothing is held: the next lock would only wake it again.
+    fn plan(&mut self, core: &Core, now: Instant, next: Option<Instant>) -> Option<Instant> {
+        self.idle_looks = if next.is_some() { 0 } else { self.idle_looks + 1 };
+        let longest = now.after(LONGEST_SLEEP);
+        let next = next.map_or(longest, |next| next.min(longest));
+        let next = (self.idle_looks <= IDLE_LOOKS).then_some(next);
+        core.watchdog.next_look.fetch_min(next.map_or(u64::MAX, Instant::millis), Ordering::AcqRel);
+        next
+    }
+
+    /// A lock that is not ours any more should be known at once, and not at its next renewal.
+    fn take_answers(&mut self, now: Instant) {
+        if self.answers_at.is_some_and(|at| at <= now) {
+            // A node that is silent for longer is asked again in its turn.
+            self.renewed.retain(|renewed| renewed.ownership.is_awaited_after_settling(now) && now < renewed.until);
+            self.answers_pause *= 2;
+            self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LockGuard, LockManager, LockRequest};
+    use std::time::Duration;
+    use tokio::runtime::Builder;
+    use tokio::time::{Instant, sleep};
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    fn request(ttl: Duration) -> LockRequest {
+        LockRequest::new(format!("order:{ttl:?}")).ttl(ttl)
+    }
+
+    async fn hold(manager: &LockManager, ttl: Duration) -> LockGuard {
+        manager.acquire(request(ttl)).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn locks_of_every_ttl_are_held_for_as_long_as_their_guards_live() {
+        let manager = LockManager::in_memory();
+        let mut guards = Vec::new();
+        for millis in [50, 200, 1000, 30_000, 3_600_000] {
+            guards.push(hold(&manager, Duration::from_millis(millis)).await);
+            // A short lease that comes when the watchdog has planned a long sleep.
+            sleep(TTL).await;
+        }
+        sleep(10 * TTL).await;
+        for guard in guards {
+            assert!(guard.remaining() > guard.ttl() / 3, "{guard:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_locks_are_held_for_many_ttls() {
+        let manager = LockManager::in_memory();
+        let mut guards = Vec::new();
+        for lock in 0..1000 {
+            guards.push(manager.acquire(LockRequest::new(format!("order:{lock}")).ttl(TTL)).await.unwrap());
+            sleep(Duration::from_millis(1)).await;
+        }
+        for _ in 0..40 {
+            sleep(TTL / 4).await;
+            let least = guards.iter().map(LockGuard::remaining).min().unwrap();
+            assert!(least > TTL / 2, "{least:?} left");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
+        let body = async |_: &LockGuard| {
+            sleep(Duration::from_secs(10)).await;
+            Ok::<_, crate::LockError>(())
+        };
+        LockManager::in_memory().with_lock(request(Duration::from_millis(200)), body).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_lease_behind_a_long_one_is_renewed() {
+        // What was planned for the holder before must not hold for its successor.
+        let manager = LockManager::in_memory();
+        for (first, second) in [(TTL, TTL / 15), (TTL, TTL)] {
+            let key = format!("order:{second:?}");
+            let held = manager.acquire(LockRequest::new(&*key).ttl(first).renew(first != second)).await.unwrap();
+            let waiting = tokio::spawn({
+                let (manager, request) = (manager.clone(), LockRequest::new(&*key).ttl(second));
+                async move { manager.acquire(request).await }
+            });
+            sleep(TTL / 4).await;
+            drop(held);
+            let guard = waiting.await.unwrap().unwrap();
+            sleep(5 * TTL).await;
+            guard.ensure_held().unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_wakes_up_after_a_rest() {
+        let manager = LockManager::in_memory();
+        for _ in 0..3 {
+            drop(hold(&manager, TTL).await);
+            sleep(10 * TTL).await;
+            let guard = hold(&manager, TTL).await;
+            sleep(10 * TTL).await;
+            assert!(guard.is_held());
+        }
+    }
+
+    #[test]
+    fn a_manager_in_memory_renews_on_every_runtime_that_it_is_used_on() {
+        let manager = LockManager::in_memory();
+        for _ in 0..2 {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let guard = hold(&manager, Duration::from_millis(60)).await;
+                let begun = Instant::now();
+                while begun.elapsed() < 3 * guard.ttl() {
+                    guard.ensure_held().unwrap();
+                    sleep(Duration::from_millis(5)).await;
+                }
+            });
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_with_the_manager_and_its_last_guard() {
+        let manager = LockManager::in_memory();
+        let guard = hold(&manager, TTL).await;
+        let core = std::sync::Arc::downgrade(&manager.core);
+        drop(manager);
+        sleep(3 * TTL).await;
+        assert!(guard.is_held(), "the guard lives on");
+        drop(guard);
+        sleep(3 * TTL).await;
+        assert_eq!(core.strong_count(), 0);
+    }
+}

@@ -1,0 +1,170 @@
+//! What can go wrong, sorted by what the caller does next.
+
+use crate::error::loss::LossCause;
+use crate::error::node_error::NodeFailure;
+use crate::lock::LockKey;
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// Why a lock was not obtained, or not kept.
+///
+/// | variant | the caller |
+/// |---|---|
+/// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | tries again later: somebody else is at work (HTTP 409) |
+/// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
+/// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
+/// | [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
+/// | [`Closed`](Self::Closed) | is shutting down |
+///
+/// The `Display` text is one line without secrets: a node is named by its address, never by its URL.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{LockError, LockManager};
+///
+/// fn status(error: &LockError) -> u16 {
+///     match error {
+///         LockError::Contended { .. } | LockError::TimedOut { .. } => 409,
+///         LockError::NoQuorum { .. } | LockError::Closed => 503,
+///         _ => 500,
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let manager = LockManager::in_memory();
+/// let _guard = manager.acquire("order:7").await?;
+/// let error = manager.try_acquire("order:7").await.unwrap_err();
+/// assert_eq!(status(&error), 409);
+/// assert_eq!(error.to_string(), "\"order:7\" is held by another owner");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Another owner holds the key, and the caller did not want to wait.
+    #[non_exhaustive]
+    Contended {
+        /// What was asked for.
+        key: LockKey,
+    },
+    /// Another owner held the key during the whole `wait`.
+    #[non_exhaustive]
+    TimedOut {
+        /// What was asked for.
+        key: LockKey,
+        /// How long the call waited.
+        waited: Duration,
+    },
+    /// Too few nodes answered for a majority.
+    #[non_exhaustive]
+    NoQuorum {
+        /// What was asked for; `None` when no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
+        key: Option<LockKey>,
+        /// How many nodes had to agree.
+        needed: usize,
+        /// How many nodes there are.
+        nodes: usize,
+        /// One cause for each node that did not agree.
+        causes: Box<[NodeFailure]>,
+    },
+    /// The lock is not held any more although it was not given back: its lease ran out, or its key was deleted. A body
+    /// that was running has been stopped, unless it was to go on.
+    #[non_exhaustive]
+    Lost {
+        /// What was held.
+        key: LockKey,
+        /// How long it was provably held.
+        held_for: Duration,
+        /// Why it is not held any more.
+        cause: LossCause,
+    },
+    /// A setting or an argument that can never work.
+    #[non_exhaustive]
+    Configuration {
+        /// What is wrong and what to write instead.
+        message: Cow<'static, str>,
+    },
+    /// No [`LockManager`](crate::LockManager) was installed before the first call that needs one.
+    NotInstalled,
+    /// The manager was shut down.
+    Closed,
+}
+
+impl LockError {
+    pub(crate) fn configuration(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::Configuration { message: message.into() }
+    }
+
+    /// Whether somebody else held the key: [`Contended`](Self::Contended) or [`TimedOut`](Self::TimedOut).
+    #[must_use]
+    pub const fn is_contended(&self) -> bool {
+        matches!(self, Self::Contended { .. } | Self::TimedOut { .. })
+    }
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Contended { key } => write!(f, "{:?} is held by another owner", key.as_str()),
+            Self::TimedOut { key, waited } => {
+                write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
+            }
+            Self::NoQuorum { key, needed, nodes, causes } => {
+                write!(f, "no quorum")?;
+                if let Some(key) = key {
+                    write!(f, " for {:?}", key.as_str())?;
+                }
+                write!(f, ": {needed} of {nodes} nodes needed, {} agreed", nodes.saturating_sub(causes.len()))?;
+                causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
+            }
+            Self::Lost { key, held_for, cause } => {
+                write!(f, "{:?} was lost after it had been held for {held_for:.1?}: {cause}", key.as_str())
+            }
+            Self::Configuration { message } => f.write_str(message),
+            Self::NotInstalled => f.write_str(
+                "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \
+                 or name one with `manager = ..`",
+            ),
+            Self::Closed => f.write_str("the lock manager was shut down"),
+        }
+    }
+}
+
+impl std::error::Error for LockError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::node_error::NodeError;
+
+    #[test]
+    fn one_line_that_names_key_and_causes() {
+        let failure = |node: &str, error| NodeFailure { node: node.into(), error };
+        let error = LockError::NoQuorum {
+            key: Some("order:7".into()),
+            needed: 2,
+            nodes: 3,
+            causes: Box::new([
+                failure("10.0.0.1:6379", NodeError::TimedOut(Duration::from_millis(50))),
+                failure("10.0.0.2:6379", NodeError::Refused("READONLY replica".into())),
+            ]),
+        };
+        assert_eq!(
+            error.to_string(),
+            "no quorum for \"order:7\": 2 of 3 nodes needed, 1 agreed; 10.0.0.1:6379: no answer within 50ms; \
+             10.0.0.2:6379: answered READONLY replica"
+        );
+    }
+
+    #[test]
+    fn a_hostile_key_stays_on_one_line() {
+        let error = LockError::Contended { key: "a\nb".into() };
+        assert_eq!(error.to_string(), r#""a\nb" is held by another owner"#);
+    }
+
+    #[test]
+    fn small_enough_to_return_by_value() {
+        assert!(size_of::<LockError>() <= 72, "{}", size_of::<LockError>());
+    }
+}

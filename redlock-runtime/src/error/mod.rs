@@ -1,0 +1,14 @@
+//! What can go wrong, and what the caller does next.
+//!
+//! Errors are values: they name keys, nodes and durations, and hold nothing that could be secret. Where an error is
+//! decided stands elsewhere; how a function's own return type carries one is [`FromLockError`].
+
+mod from_lock_error;
+mod lock_error;
+mod loss;
+mod node_error;
+
+pub use self::from_lock_error::FromLockError;
+pub use self::lock_error::LockError;
+pub use self::loss::LossCause;
+pub use self::node_error::{NodeError, NodeFailure};

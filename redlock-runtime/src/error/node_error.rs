@@ -1,0 +1,85 @@
+//! Why one node did not agree.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A node that did not agree, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFailure {
+    pub(crate) node: Box<str>,
+    pub(crate) error: NodeError,
+}
+
+impl NodeFailure {
+    /// The address of the node: host and port, or the path of a socket.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Why it did not agree.
+    #[must_use]
+    pub const fn error(&self) -> &NodeError {
+        &self.error
+    }
+}
+
+impl fmt::Display for NodeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.node, self.error)
+    }
+}
+
+/// Why one node did not agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// There is no connection; a new one is tried in the background.
+    Unreachable(Box<str>),
+    /// The connection broke before the answer came.
+    Disconnected,
+    /// No answer by the time the others had decided the outcome.
+    Unanswered,
+    /// No answer within the node timeout.
+    TimedOut(Duration),
+    /// The node has not answered an earlier command for this long; nothing more is asked of it until it does.
+    Stalled(Duration),
+    /// The node answered with an error.
+    Refused(Box<str>),
+    /// The node answered with something that is no answer to the command, which may or may not have been executed.
+    Unintelligible(Box<str>),
+    /// Another owner holds the key on this node.
+    Held,
+    /// The answer came when the lease that it confirms was as good as over.
+    TooLate,
+    /// The node was restarted without its data, and does not count for this much longer; see
+    /// [`AfterRestart`](crate::AfterRestart).
+    Abstains(Duration),
+    /// The node is a replica of another server: it takes no locks, or loses them.
+    Replica,
+    /// The node is the same server as another one, whose address this is: its vote must not count twice.
+    SameServer(Box<str>),
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(reason) => write!(f, "not connected: {reason}"),
+            Self::Disconnected => f.write_str("the connection broke before the answer"),
+            Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
+            Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
+            Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
+            Self::Refused(answer) => write!(f, "answered {answer}"),
+            Self::Unintelligible(answer) => write!(f, "answered {answer}, which is no answer to the command"),
+            Self::Held => f.write_str("held by another owner"),
+            Self::TooLate => f.write_str("answered too late for the lease to be of use"),
+            Self::Abstains(left) => {
+                write!(f, "was restarted, may have forgotten locks and does not count for another {left:.1?}")
+            }
+            Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
+            Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),
+        }
+    }
+}
+
+impl std::error::Error for NodeError {}

@@ -1,0 +1,100 @@
+//! A held lock with its fencing token.
+
+use crate::client::local_queue::Seat;
+use crate::guard::lock_guard::LockGuard;
+use crate::protocol::fencing_token::FencingToken;
+use crate::request::DetachedLock;
+use std::fmt;
+use std::ops::Deref;
+
+/// A held lock that has a [`FencingToken`]. It derefs to the [`LockGuard`]; dropping it gives the lock back.
+///
+/// The token stays the same for as long as the guard lives: a renewal draws no other.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{LockError, LockManager};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let guard = LockManager::in_memory().acquire_fenced("order:7").await?;
+/// let token = guard.fencing_token(); // goes with every write
+/// assert!(guard.is_held());
+/// # let _ = token;
+/// guard.release().await
+/// # }
+/// ```
+#[must_use = "the lock is given back when the guard is dropped"]
+pub struct FencedGuard {
+    guard: LockGuard,
+    token: FencingToken,
+}
+
+impl FencedGuard {
+    pub(crate) fn new((seat, token): (Seat, FencingToken)) -> Self {
+        Self { guard: LockGuard::new(seat), token }
+    }
+
+    /// The number to send along with what is written while the lock is held.
+    #[must_use]
+    pub const fn fencing_token(&self) -> FencingToken {
+        self.token
+    }
+
+    /// Leaves the lock at the nodes for another worker, as [`LockGuard::detach`] does. Whoever takes it up with
+    /// [`LockManager::attach_fenced`](crate::LockManager::attach_fenced) gets a larger token.
+    #[must_use = "without it, nobody can take the lock up or give it back"]
+    pub fn detach(self) -> DetachedLock {
+        self.guard.detach()
+    }
+
+    /// The guard without the token, for what takes it by value.
+    pub fn into_guard(self) -> LockGuard {
+        self.guard
+    }
+}
+
+impl Deref for FencedGuard {
+    type Target = LockGuard;
+
+    fn deref(&self) -> &LockGuard {
+        &self.guard
+    }
+}
+
+impl From<FencedGuard> for LockGuard {
+    fn from(fenced: FencedGuard) -> Self {
+        fenced.into_guard()
+    }
+}
+
+impl fmt::Debug for FencedGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FencedGuard").field("guard", &self.guard).field("fencing_token", &self.token).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::LockManager;
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::task::Poll;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_number_that_is_used_up_is_followed_by_another() {
+        let manager = LockManager::in_memory();
+        let mut guard = manager.acquire_fenced("order:7").await.unwrap();
+        let first = guard.fencing_token();
+        for _ in 0..u32::from(u16::MAX) + 10 {
+            let mut next = pin!(manager.acquire_fenced("order:7"));
+            let is_in_line = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx).is_pending())).await;
+            assert!(is_in_line);
+            let before = guard.fencing_token();
+            drop(guard);
+            guard = next.await.unwrap();
+            assert!(before < guard.fencing_token());
+        }
+        // All that one number is good for, and ten of the next one.
+        assert_eq!(guard.fencing_token().as_u64() - first.as_u64(), u64::from(u16::MAX) + 10);
+    }
+}

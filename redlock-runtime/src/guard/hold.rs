@@ -1,0 +1,99 @@
+//! Runs a body while its lock is held, and not longer.
+
+use crate::error::LockError;
+use crate::guard::lock_guard::LockGuard;
+use crate::guard::loss_timer::{self, Expiry};
+use pin_project_lite::pin_project;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+pin_project! {
+    /// The future of [`hold`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Hold<'g, F> {
+        // Before the guard: fields drop in this order, and the body must be gone before the lock is.
+        #[pin]
+        body: Option<F>,
+        guard: &'g LockGuard,
+        expiry: Expiry,
+    }
+}
+
+/// Runs `body` as long as `guard` provably holds its lock.
+///
+/// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
+/// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
+pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
+    Hold { body: Some(body), guard, expiry: Expiry::new() }
+}
+
+impl<F: Future> Future for Hold<'_, F> {
+    type Output = Result<F::Output, LockError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Err(error) = loss_timer::held(this.guard) {
+            this.body.set(None);
+            return Poll::Ready(Err(error));
+        }
+        if let Some(body) = this.body.as_mut().as_pin_mut()
+            && let Poll::Ready(output) = body.poll(cx)
+        {
+            return Poll::Ready(Ok(output));
+        }
+        let error = ready!(this.expiry.poll_lost(this.guard, cx));
+        this.body.set(None);
+        Poll::Ready(Err(error))
+    }
+}
+
+pin_project! {
+    /// The future of [`hold_through`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct HoldThrough<'g, F> {
+        // Before the guard, as in `Hold`.
+        #[pin]
+        body: Option<F>,
+        guard: &'g LockGuard,
+        has_begun: bool,
+    }
+}
+
+/// Runs `body` to its end, whatever becomes of the lease; the guard says whether the lock is still held.
+///
+/// It does not begin without the lock.
+pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
+    HoldThrough { body: Some(body), guard, has_begun: false }
+}
+
+impl<F: Future> Future for HoldThrough<'_, F> {
+    type Output = Result<F::Output, LockError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if !*this.has_begun
+            && let Err(error) = loss_timer::held(this.guard)
+        {
+            this.body.set(None);
+            return Poll::Ready(Err(error));
+        }
+        *this.has_begun = true;
+        match this.body.as_pin_mut() {
+            Some(body) => body.poll(cx).map(Ok),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<F> std::fmt::Debug for HoldThrough<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HoldThrough").field("guard", self.guard).finish_non_exhaustive()
+    }
+}
+
+impl<F> std::fmt::Debug for Hold<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hold").field("guard", self.guard).finish_non_exhaustive()
+    }
+}

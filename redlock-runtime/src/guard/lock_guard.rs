@@ -1,0 +1,338 @@
+//! A held lock.
+
+use crate::client::acquisition::Ownership;
+use crate::client::local_queue::Seat;
+use crate::error::LockError;
+use crate::guard::loss_timer::Expiry;
+use crate::lock::LockKey;
+use crate::lock::OwnerToken;
+use crate::request::DetachedLock;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A held lock. Dropping it gives the lock back.
+///
+/// The release is sent before `drop` returns, in the order of the connection, and its answer is seen to in the
+/// background: so a drop works anywhere, also while panicking and outside of the runtime.
+///
+/// A guard says nothing about exclusion by merely existing: the lease runs out at the nodes whatever this process does.
+/// Ask [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute stop the body
+/// in time.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::{LockError, LockManager};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let guard = LockManager::in_memory().acquire("order:7").await?;
+/// assert!(guard.is_held() && guard.remaining() < guard.ttl());
+/// guard.extend().await?;
+/// guard.release().await
+/// # }
+/// ```
+#[must_use = "the lock is given back when the guard is dropped"]
+pub struct LockGuard {
+    seat: Seat,
+}
+
+impl LockGuard {
+    pub(crate) const fn new(seat: Seat) -> Self {
+        Self { seat }
+    }
+
+    fn ownership(&self) -> &Ownership {
+        self.seat.ownership()
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.ownership().key()
+    }
+
+    /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock.
+    #[must_use]
+    pub fn token(&self) -> &OwnerToken {
+        self.ownership().token()
+    }
+
+    /// The lifetime of the lock at the nodes, from the acquisition or the last extension.
+    #[must_use]
+    pub fn ttl(&self) -> Duration {
+        self.ownership().ttl()
+    }
+
+    /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
+    /// nodes, counted from when they were last asked, and no longer than `max_hold`. Zero when the lease has run out or
+    /// was given back.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        if self.seat.is_vacated() { Duration::ZERO } else { self.ownership().validity() }
+    }
+
+    /// Whether the lock is provably held now. It sends nothing; what happens to the key at the nodes is known after the
+    /// next renewal.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// Checks that the lock is provably held now: for the moment before a side effect. It sends nothing and takes less
+    /// than 100 ns.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`], with the cause.
+    pub fn ensure_held(&self) -> Result<(), LockError> {
+        if self.is_held() { Ok(()) } else { Err(self.loss()) }
+    }
+
+    /// Waits until the lock is not held any more, and says why: for bodies that go on without it.
+    ///
+    /// It is ready no later than the lease runs out, whatever the network does, and after [`release`](Self::release).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: it can be called again.
+    pub async fn lost(&self) -> LockError {
+        Watching { guard: self, expiry: Expiry::new() }.await
+    }
+
+    /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
+    ///
+    /// Renewal keeps more than half of it; so something is wrong by then, or there is no renewal, or `max_hold` is near.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: it can be called again.
+    pub async fn at_risk(&self) {
+        Watching { guard: self, expiry: Expiry::ahead(self.ttl() / 5) }.await;
+    }
+
+    /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
+    ///
+    /// Renewal does the same in the background, so that this is for guards without it, and for whoever must know.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when a majority of the nodes says that the lock is not held any more, and
+    /// [`LockError::NoQuorum`] when too few answered within the node timeout. After that one, the lock is still held
+    /// for [`remaining`](Self::remaining), and extending may be tried again.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
+    pub async fn extend(&self) -> Result<(), LockError> {
+        if self.seat.is_vacated() {
+            return Err(self.loss());
+        }
+        self.ownership().extend().await
+    }
+
+    /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
+    ///
+    /// The release is sent by the call itself, before the future is polled. Dropping the guard is enough in most
+    /// places; wait when the caller must know, or when a body has work left that needs no lock.
+    ///
+    /// Where another call of this process waits for the lock, it may be passed on to that one without a command. A key with
+    /// a [`min_hold`](crate::LockRequest::min_hold) stays taken until that is over.
+    ///
+    /// # Errors
+    /// The lock is given back in every case. [`LockError::Lost`] says that the lock was gone before, so that another
+    /// owner may have been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout. After
+    /// that one, the key may still stand at some nodes: the release goes on in the background until they have answered
+    /// or the key has expired, and there is nothing left to do.
+    ///
+    /// # Panics
+    /// When it is awaited outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// The lock is given back whether or not the future is polled to its end.
+    pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
+        let patience = self.ownership().node_timeout();
+        let leaving = self.seat.leave();
+        async move {
+            match leaving {
+                Some(leaving) => leaving.confirmed(patience).await,
+                // Another call of this process has it now, which is only given what is still held.
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
+    /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
+    ///
+    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A guard that was released before has
+    /// nothing to leave: taking up the result is [`LockError::Lost`].
+    #[must_use = "without it, nobody can take the lock up or give it back"]
+    pub fn detach(self) -> DetachedLock {
+        DetachedLock::new(self.key().clone(), self.seat.abandon(), self.ttl())
+    }
+
+    /// Whether a body may go on: the lock is held, or the body itself has given it back.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.seat.is_vacated() || self.is_held()
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.seat.is_vacated()
+    }
+
+    /// Why the lock is not held.
+    pub(crate) fn loss(&self) -> LockError {
+        if self.seat.is_vacated() { self.ownership().released() } else { self.ownership().lost() }
+    }
+
+    /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
+    pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
+        self.ownership().watch(watcher, waker)
+    }
+}
+
+/// The future of [`LockGuard::lost`].
+struct Watching<'g> {
+    guard: &'g LockGuard,
+    expiry: Expiry,
+}
+
+impl Future for Watching<'_> {
+    type Output = LockError;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
+        let Self { guard, expiry } = &mut *self;
+        let lost = expiry.poll_lost(guard, cx);
+        // After having registered: a release from now on wakes us.
+        if guard.is_released() { Poll::Ready(guard.loss()) } else { lost }
+    }
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        if let Some(watcher) = self.expiry.watcher() {
+            self.guard.ownership().forget_watcher(watcher);
+        }
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockGuard")
+            .field("key", self.key())
+            .field("token", self.token())
+            .field("remaining", &self.remaining())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LockManager, LockRequest, LossCause};
+    use tokio::runtime::Builder;
+    use tokio::time::advance;
+
+    const TTL: Duration = Duration::from_millis(100);
+    const LONG: Duration = Duration::from_secs(10);
+
+    fn request() -> LockRequest {
+        LockRequest::new("order:7").ttl(TTL)
+    }
+
+    fn held_for<T>(outcome: Result<T, LockError>) -> Duration {
+        match outcome.err() {
+            Some(LockError::Lost { held_for, .. }) => held_for,
+            other => panic!("a lost lock expected: {other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_was_not_held_for_longer_than_was_proven() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(LONG).await;
+        assert!(held_for(guard.release().await) < TTL);
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(LONG).await;
+        assert!(held_for(guard.extend().await) < TTL);
+        let guard = manager.acquire(request()).await.unwrap();
+        advance(TTL / 2).await;
+        guard.extend().await.unwrap();
+        advance(LONG).await;
+        assert!((TTL..TTL * 3 / 2).contains(&held_for(guard.release().await)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_given_back_cannot_be_handed_on_nor_extended() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire(request()).await }
+        });
+        tokio::task::yield_now().await;
+        guard.release().await.unwrap();
+        let heir = waiting.await.unwrap().unwrap();
+        assert!(matches!(guard.extend().await, Err(LockError::Lost { cause: LossCause::Released, .. })));
+        drop(guard.detach());
+        advance(10 * TTL).await;
+        tokio::time::sleep(TTL).await;
+        drop(heir);
+        drop(manager.try_acquire(request()).await.expect("the heir has given it back"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_extension_does_not_go_beyond_the_longest_hold() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request().max_hold(TTL / 2)).await.unwrap();
+        guard.extend().await.unwrap();
+        advance(TTL / 2).await;
+        assert!(matches!(guard.extend().await, Err(LockError::Lost { cause: LossCause::MaxHold, .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn fencing_tokens_grow_over_a_lock_that_was_detached() {
+        let manager = LockManager::in_memory();
+        let first = manager.acquire_fenced(request()).await.unwrap();
+        let (token, detached) = (first.fencing_token(), first.into_guard().detach());
+        let attached = manager.attach(detached).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire_fenced(request()).await }
+        });
+        tokio::task::yield_now().await;
+        drop(attached);
+        let next = waiting.await.unwrap().unwrap();
+        assert!(next.fencing_token() > token, "{} after {token}", next.fencing_token());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_notices_late_held_its_lock_no_longer() {
+        let late = async |_: &LockGuard| -> Result<(), LockError> {
+            advance(LONG).await;
+            std::future::pending().await
+        };
+        assert!(held_for(LockManager::in_memory().with_lock(request(), late).await) < TTL);
+    }
+
+    #[test]
+    fn a_lease_runs_out_in_every_paused_runtime_whatever_the_time_was_in_the_one_before() {
+        for ahead in [LONG * 1000, Duration::ZERO] {
+            let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+            runtime.block_on(async {
+                advance(ahead).await;
+                let guard = LockManager::in_memory().acquire(request()).await.unwrap();
+                assert!(guard.is_held());
+                advance(LONG).await;
+                assert!(!guard.is_held(), "{guard:?}");
+            });
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Owner tokens: who holds a lock.
+
+use crate::time::token_clock::TokenTime;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use uuid::fmt::{Hyphenated, Simple};
+use uuid::{Builder, Uuid, Variant, Version};
+
+/// Names one manager of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ManagerId(Uuid);
+
+impl ManagerId {
+    pub(crate) fn random() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    /// The same one at every run.
+    #[cfg(test)]
+    pub(crate) const fn numbered(number: u128) -> Self {
+        Self(Uuid::from_u128(number))
+    }
+}
+
+impl fmt::Display for ManagerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.simple().fmt(f)
+    }
+}
+
+/// Who holds a lock: unique per attempt to acquire it, and never used again after its release.
+///
+/// The text is `<uuidv7>@<manager id>`. It starts with the time, so that tokens sort in the order of the attempts, and
+/// it ends with the id of the manager, so that whoever meets a token in Redis can tell whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OwnerToken {
+    // In place: a token is made, copied and written for every acquisition.
+    text: [u8; Self::LEN],
+}
+
+impl OwnerToken {
+    pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + Simple::LENGTH;
+    /// The length of the text that holds the time.
+    pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
+
+    pub(crate) fn new(manager: ManagerId, time: TokenTime) -> Self {
+        let mut text = [b'@'; Self::LEN];
+        let (attempt, rest) = text.split_at_mut(Hyphenated::LENGTH);
+        uuid(time).hyphenated().encode_lower(attempt);
+        if let Some((_, id)) = rest.split_first_mut() {
+            manager.0.simple().encode_lower(id);
+        }
+        Self { text }
+    }
+
+    /// A token of the same manager that takes this one's place in the order.
+    pub(crate) fn again(&self) -> Self {
+        let mut text = self.text;
+        if let Some(attempt) = text.first_chunk_mut::<{ Hyphenated::LENGTH }>() {
+            uuid(self.time()).hyphenated().encode_lower(attempt);
+        }
+        Self { text }
+    }
+
+    /// The token that stands in Redis as `text`, unless something else does.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (attempt, manager) = text.split_once('@')?;
+        let is_token = is_lower_hex(manager) && manager.len() == Simple::LENGTH && is_uuid_v7(attempt);
+        Some(Self { text: text.as_bytes().try_into().ok().filter(|_| is_token)? })
+    }
+
+    pub(crate) fn time(&self) -> TokenTime {
+        // Every token has a time.
+        self.as_str().get(..Self::TIME_LEN).and_then(time).unwrap_or(TokenTime::new(0, 0))
+    }
+
+    /// The id of the manager, as text.
+    pub(crate) fn manager(&self) -> &str {
+        self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()
+    }
+
+    /// The token as it stands in Redis.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Hexadecimal digits, hyphens and the at sign.
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+}
+
+/// The time at the start of a token's text, of which this is the part that holds it.
+pub(crate) fn time(prefix: &str) -> Option<TokenTime> {
+    let (high, rest) = prefix.split_once('-')?;
+    let (low, counter) = rest.split_once("-7")?;
+    let is_well_formed = high.len() == 8 && low.len() == 4 && counter.len() == 3;
+    if !is_well_formed || ![high, low, counter].into_iter().all(is_lower_hex) {
+        return None;
+    }
+    let [high, low] = [high, low].map(|digits| u64::from_str_radix(digits, 16));
+    Some(TokenTime::new((high.ok()? << 16) | low.ok()?, u16::from_str_radix(counter, 16).ok()?))
+}
+
+/// The counter of the time is `rand_a`. What follows tells apart the tokens of one time: it need not be secret, since who
+/// can write to Redis needs no token, but it must not repeat itself, even where the program seeds its random numbers.
+fn uuid(time: TokenTime) -> Uuid {
+    static TOKENS: AtomicU32 = AtomicU32::new(0);
+    let unique = (u64::from(fastrand::u32(..)) << 32) | u64::from(TOKENS.fetch_add(1, Ordering::Relaxed));
+    let bits = (u128::from(time.millis()) << 80) | (u128::from(time.counter()) << 64) | u128::from(unique);
+    Builder::from_u128(bits).with_version(Version::SortRand).with_variant(Variant::RFC4122).into_uuid()
+}
+
+fn is_uuid_v7(text: &str) -> bool {
+    let is_in_order = |text: &str| text.bytes().all(|byte| byte == b'-' || is_lower_hex_digit(byte));
+    text.len() == Hyphenated::LENGTH
+        && is_in_order(text)
+        && Uuid::try_parse(text).is_ok_and(|uuid| uuid.get_version_num() == 7)
+}
+
+fn is_lower_hex(text: &str) -> bool {
+    text.bytes().all(is_lower_hex_digit)
+}
+
+// In upper case, the order of the bytes would not be that of the times.
+const fn is_lower_hex_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+impl fmt::Display for OwnerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for OwnerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnerToken({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::clock::Clock;
+    use crate::time::token_clock::TokenClock;
+    use std::collections::HashSet;
+
+    #[test]
+    fn tokens_are_unique_and_sort_by_time() {
+        let (manager, clock) = (ManagerId::random(), TokenClock::new(Clock::Boot));
+        let tokens: Vec<_> = (0..10_000).map(|_| OwnerToken::new(manager, clock.next())).collect();
+        assert!(tokens.is_sorted_by(|a, b| a < b && a.as_str() < b.as_str()), "byte order is the order of creation");
+    }
+
+    #[test]
+    fn a_token_is_a_uuid_with_the_time_and_names_its_manager() {
+        let (manager, time) = (ManagerId::random(), TokenTime::new(0x0123_4567_89ab, 0xcde));
+        let token = OwnerToken::new(manager, time);
+        assert!(token.as_str().starts_with("01234567-89ab-7cde-"), "{token}");
+        let (attempt, id) = token.as_str().split_once('@').unwrap();
+        let attempt = Uuid::try_parse(attempt).unwrap();
+        assert_eq!((attempt.get_version_num(), attempt.get_variant()), (7, Variant::RFC4122));
+        assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
+        assert_eq!(token.time(), time);
+    }
+
+    #[test]
+    fn a_token_again_has_the_time_and_the_manager_and_is_another() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1 << 40, 7));
+        let again = (0..1000).map(|_| {
+            fastrand::seed(7);
+            token.again()
+        });
+        let again: HashSet<_> = again.chain([token]).collect();
+        assert_eq!(again.len(), 1001);
+        assert!(again.iter().all(|other| other.time() == token.time() && other.manager() == token.manager()));
+    }
+
+    #[test]
+    fn only_tokens_are_parsed() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(0xabc_def0_1234, 0xfff));
+        assert_eq!(OwnerToken::parse(token.as_str()), Some(token));
+        let text = token.as_str();
+        let wrong = [
+            String::new(),
+            "holder-of-another-library".into(),
+            text[..Hyphenated::LENGTH].into(),
+            format!("{text}0"),
+            text.to_uppercase(),
+            text.replace('@', "-"),
+            text.replacen('-', "0", 1),
+            text.replacen("-7", "-4", 1),
+            format!("{}@{}", token.manager(), &text[..Hyphenated::LENGTH]),
+        ];
+        for text in wrong {
+            assert_eq!(OwnerToken::parse(&text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_times_are_parsed() {
+        assert_eq!(time("01234567-89ab-7cde"), Some(TokenTime::new(0x0123_4567_89ab, 0xcde)));
+        for wrong in ["", "-", "01234567-89ab-4cde", "01234567-89AB-7cde", "+1234567-89ab-7cde", "0-0-70"] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The time for which a token has the lock: whose it is, how long it may last, when it is renewed.
+
+use crate::request::{HoldTerms, LocalBudget};
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// Renewals are not closer together than this fraction of the ttl, however near the end is.
+const MOST_RENEWALS_PER_TTL: u32 = 30;
+const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
+
+#[derive(Debug)]
+pub(crate) struct Tenure {
+    ttl: Duration,
+    terms: HoldTerms,
+    /// Since when whoever has the lock now has had it.
+    since: Instant,
+    /// Since when the token has had the lock.
+    first_held: Option<Instant>,
+    /// How often it was passed on within the process while others wanted it.
+    contended_passes: u32,
+    /// When the leases were last asked for.
+    renewed_at: Instant,
+    /// Spreads the renewals of locks that were taken together.
+    spread: f64,
+}
+
+impl Tenure {
+    pub(crate) fn new(ttl: Duration, now: Instant) -> Self {
+        Self {
+            ttl,
+            terms: HoldTerms::UNTIL_BEGUN,
+            since: now,
+            first_held: None,
+            contended_passes: 0,
+            renewed_at: now,
+            spread: 0.9 + 0.1 * fastrand::f64(),
+        }
+    }
+
+    /// The nodes have given us the lock.
+    pub(crate) fn hold(&mut self, now: Instant) {
+        self.first_held.get_or_insert(now);
+        (self.since, self.renewed_at) = (now, now);
+    }
+
+    /// A call has the lock from now on, on its own terms.
+    pub(crate) fn begin(&mut self, terms: HoldTerms, now: Instant) {
+        (self.terms, self.since) = (terms, now);
+    }
+
+    /// For how long the lock has been held, when it was proven until `proven`.
+    pub(crate) fn held_for(&self, proven: Instant, now: Instant) -> Duration {
+        proven.min(now).since(self.since)
+    }
+
+    /// What the call may count on, when the nodes hold the lock for it until `valid_until`.
+    pub(crate) fn capped(&self, valid_until: Instant) -> Instant {
+        self.must_end().map_or(valid_until, |end| end.min(valid_until))
+    }
+
+    /// When the call must be done, however often the lease is renewed.
+    fn must_end(&self) -> Option<Instant> {
+        self.terms.max_hold.map(|longest| self.since.after(longest))
+    }
+
+    /// Whether the call has used up the time that it may have.
+    pub(crate) fn is_used_up(&self, now: Instant) -> bool {
+        self.must_end().is_some_and(|end| end <= now)
+    }
+
+    pub(crate) const fn renews(&self) -> bool {
+        self.terms.renew
+    }
+
+    /// When the leases should be asked for again: after a third of what was left of them the last time.
+    pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
+        let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / 3.0);
+        let due = self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS));
+        let is_needed = self.must_end().is_none_or(|end| valid_until < end);
+        (self.terms.renew && is_needed).then_some(due)
+    }
+
+    pub(crate) const fn renewed(&mut self, now: Instant) {
+        self.renewed_at = now;
+    }
+
+    /// How much longer the key must stay taken when the call ends now.
+    pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
+        let end = self.since.after(self.terms.min_hold?);
+        Some(end.since(now)).filter(|rest| !rest.is_zero())
+    }
+
+    /// Whether the next call in this process may go on with the token, and if so, counts it.
+    ///
+    /// A lock is passed on for one ttl in all, and only for a while once others wait for it: they would otherwise wait
+    /// for ever should they not be heard of.
+    pub(crate) fn pass(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
+        let is_fresh = self.first_held.is_some_and(|held| now.since(held) < self.ttl);
+        let is_within_budget =
+            contended_since.is_none_or(|since| self.contended_passes < budget.passes && now.since(since) < budget.time);
+        if !is_fresh || !is_within_budget || self.rest(now).is_some() {
+            return false;
+        }
+        self.contended_passes += u32::from(contended_since.is_some());
+        self.begin(HoldTerms::UNTIL_BEGUN, now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(30);
+    const RENEWED: HoldTerms = HoldTerms { renew: true, max_hold: None, min_hold: None };
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    fn tenure(ttl: Duration, terms: HoldTerms) -> Tenure {
+        let mut tenure = Tenure { spread: 1.0, ..Tenure::new(ttl, at(0)) };
+        tenure.hold(at(0));
+        tenure.begin(terms, at(0));
+        tenure
+    }
+
+    #[test]
+    fn renewals_come_after_a_third_of_what_is_left() {
+        let mut tenure = tenure(TTL, RENEWED);
+        assert_eq!(tenure.renewal_due(at(30_000)), Some(at(10_000)));
+        tenure.renewed(at(10_000));
+        assert_eq!(tenure.renewal_due(at(40_000)), Some(at(20_000)), "it was answered");
+        assert_eq!(tenure.renewal_due(at(25_000)), Some(at(15_000)), "it was not");
+    }
+
+    #[test]
+    fn renewals_near_the_end_are_no_hot_loop() {
+        // Defect 12: 800 renewals per second.
+        for (millis, closest) in [(200, 10), (500, 17), (30_000, 1000)] {
+            let mut tenure = tenure(Duration::from_millis(millis), RENEWED);
+            let (end, mut now, mut renewals) = (at(millis), at(0), 0);
+            while let Some(due) = tenure.renewal_due(end).filter(|due| *due < end) {
+                assert!(due.since(now) >= Duration::from_millis(closest - 1), "{due:?} after {now:?}");
+                now = due;
+                tenure.renewed(now);
+                renewals += 1;
+            }
+            assert!((3..20).contains(&renewals), "{renewals} of {millis} ms");
+        }
+    }
+
+    #[test]
+    fn a_longest_hold_ends_renewals_and_validity() {
+        let terms = HoldTerms { max_hold: Some(Duration::from_secs(40)), ..RENEWED };
+        let tenure = tenure(TTL, terms);
+        assert_eq!(tenure.capped(at(30_000)), at(30_000));
+        assert!(tenure.renewal_due(at(30_000)).is_some());
+        assert_eq!(tenure.capped(at(45_000)), at(40_000));
+        assert_eq!(tenure.renewal_due(at(45_000)), None, "it lasts long enough");
+        assert!(!tenure.is_used_up(at(39_999)) && tenure.is_used_up(at(40_000)));
+    }
+
+    #[test]
+    fn the_rest_of_a_window_is_kept() {
+        let tenure = tenure(TTL, HoldTerms { min_hold: Some(Duration::from_secs(5)), ..RENEWED });
+        assert_eq!(tenure.rest(at(2000)), Some(Duration::from_secs(3)));
+        assert_eq!(tenure.rest(at(5000)), None);
+    }
+
+    #[test]
+    fn passes_are_limited_by_the_ttl_and_the_budget() {
+        let budget = LocalBudget { passes: 2, time: Duration::from_millis(20) };
+        let mut alone = tenure(TTL, RENEWED);
+        assert!((0..1000).all(|_| alone.pass(at(29_999), None, budget)));
+        assert!(!alone.pass(at(30_000), None, budget), "one ttl in all");
+        let mut contended = tenure(TTL, RENEWED);
+        let passes = [(); 3].map(|()| contended.pass(at(110), Some(at(100)), budget));
+        assert_eq!(passes, [true, true, false]);
+        assert!(!tenure(TTL, RENEWED).pass(at(120), Some(at(100)), budget));
+    }
+}

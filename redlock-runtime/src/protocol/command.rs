@@ -1,0 +1,131 @@
+//! What a node is asked, what it answers, and what it says unasked.
+
+use crate::error::NodeError;
+use crate::lock::LockKey;
+use crate::lock::OwnerToken;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One atomic command.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    pub(crate) verb: Verb,
+    /// What a `SetNx`, `Acquire`, `Extend` or `Adopt` also does when the token owns the lock after it.
+    pub(crate) fence: Option<Fence>,
+    /// Shared by all commands of one acquisition, to all nodes.
+    pub(crate) subject: Arc<Subject>,
+}
+
+/// What a command is about: a key, and the token that wants it or has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) key: LockKey,
+    pub(crate) token: OwnerToken,
+    /// The token that the lock was left with, if this one is to take its place. Boxed: it is rare, and there are many
+    /// subjects.
+    pub(crate) from: Option<Box<OwnerToken>>,
+}
+
+impl Subject {
+    pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
+        Self { key, token, from: None }
+    }
+}
+
+impl Command {
+    /// The name of the key in Redis.
+    pub(crate) fn key(&self) -> &str {
+        self.subject.key.name()
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        self.subject.token.as_str()
+    }
+
+    /// The token to take the place of; empty, which no owner is called, when there is none.
+    pub(crate) fn from(&self) -> &str {
+        self.subject.from.as_ref().map_or("", |from| from.as_str())
+    }
+}
+
+/// `claim` is the lifetime of what is handed to the next waiter: a vote, which it must turn into a lease by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// `SET L token NX PX ttl`: take a free lock. The plain command, so that every Redlock client is excluded.
+    SetNx { ttl: Duration },
+    /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
+    ///
+    /// Who releases the token must have dropped the answer to this: a server that has lost its scripts executes what is
+    /// sent again behind the release, and it is sent again only for those who wait for the answer.
+    Acquire { ttl: Duration, claim: Duration },
+    /// Start the lease anew if the token owns the lock; never creates it.
+    Extend { ttl: Duration },
+    /// Take the place of the token that the lock was left with, and start the lease anew; never creates it. Where the
+    /// token owns the lock already, it is an `Extend`: it may be sent again, and instead of one.
+    ///
+    /// Who releases the token must have dropped the answer to this, as for `Acquire`.
+    Adopt { ttl: Duration },
+    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
+    Yield { claim: Duration },
+    /// Leave the queue, and pass the lock on if the token owns it.
+    Release { claim: Duration },
+}
+
+impl Verb {
+    /// Whether it starts the lease of an owner anew.
+    pub(crate) const fn is_extension(self) -> bool {
+        matches!(self, Self::Extend { .. } | Self::Adopt { .. })
+    }
+}
+
+/// What happens to the fencing counter of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fence {
+    /// The next number, which is larger than `above`; the same one again for a token that has drawn it.
+    Draw { above: u64 },
+    /// The number becomes `to`, unless another token has drawn one that is not smaller.
+    Raise { to: u64 },
+}
+
+/// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it. `number`:
+    /// what the token has in the fencing counter, if it was asked for and not refused.
+    Granted { smaller: bool, number: Option<u64> },
+    /// `SetNx`: somebody has it.
+    Held,
+    /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
+    Queued { left: Option<Duration>, rank: u32 },
+    /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
+    Extended { waiters: u32, number: Option<u64> },
+    /// `Yield`: nobody who waits comes first, and the lock stays ours; its expiry is what it was.
+    Kept,
+    /// `Yield`: somebody else has it now, and we are in the queue.
+    Yielded { left: Option<Duration> },
+    /// `Release`: given back.
+    Released,
+    /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock.
+    NotOwner,
+}
+
+pub(crate) type Answer = Result<Reply, NodeError>;
+
+/// What a node says unasked to the manager of a token.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wakeup {
+    /// The key as it is named in Redis, and the token that this is about.
+    pub(crate) subject: Subject,
+    pub(crate) notice: Notice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The lock was handed to the token, as a claim.
+    Granted,
+    /// The token owns the lock, and `by` waits for it.
+    Contended { by: OwnerToken },
+}
+
+/// Takes a [`Wakeup`] in. Called in the task of the connection, so it must neither block nor panic.
+pub(crate) type Deliver = Arc<dyn Fn(Wakeup) + Send + Sync>;

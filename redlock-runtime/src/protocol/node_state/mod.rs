@@ -1,0 +1,310 @@
+//! The state machine of one node: what the scripts of `node/redis` do, written once more.
+
+mod counter;
+mod queue;
+
+use self::counter::Counters;
+use self::queue::Queue;
+use crate::lock::LockKey;
+use crate::lock::OwnerToken;
+use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::wakeup::channel;
+use crate::time::clock::Instant;
+use crate::time::token_clock::TokenTime;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many entries may lie expired before they are looked for.
+const SWEEP_FROM: usize = 1024;
+
+/// Publishes a wake-up on a channel, and says how many received it.
+type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    locks: HashMap<Arc<str>, Holder>,
+    queues: HashMap<Arc<str>, Queue>,
+    counters: Counters,
+    /// The number of entries at which expired ones are removed: twice what was left the last time.
+    sweep_at: usize,
+    rules: Rules,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    token: OwnerToken,
+    expires: Instant,
+    /// Others have come to wait since the holder has it: the mark behind the token in Redis.
+    is_marked: bool,
+}
+
+/// One command at work.
+struct Execution<'a> {
+    state: &'a mut State,
+    now: Instant,
+    key: &'a LockKey,
+    token: OwnerToken,
+    publish: Publish<'a>,
+}
+
+impl State {
+    /// The reply, and the time of the largest token that was there when it is larger than the one of the command.
+    pub(crate) fn execute(
+        &mut self,
+        now: Instant,
+        command: &Command,
+        publish: Publish<'_>,
+    ) -> (Reply, Option<TokenTime>) {
+        self.sweep(now);
+        self.expire(command.key(), now);
+        let Subject { key, token, from } = &*command.subject;
+        let mut execution = Execution { state: self, now, key, token: *token, publish };
+        execution.adopt(command.verb, from.as_deref());
+        let seen = execution.seen(command.verb);
+        let reply = execution.run(command.verb);
+        (execution.fenced(reply, command.fence), seen)
+    }
+
+    /// Removes what has expired under `key`.
+    fn expire(&mut self, key: &str, now: Instant) {
+        if self.locks.get(key).is_some_and(|holder| holder.expires <= now) {
+            self.locks.remove(key);
+        }
+        let expire = self.rules.apply(Rule::QueuesExpire);
+        if self.queues.get(key).is_some_and(|queue| expire && queue.is_gone(now)) {
+            self.queues.remove(key);
+        }
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        let entries = |state: &Self| state.locks.len() + state.queues.len() + state.counters.len();
+        if entries(self) >= self.sweep_at.max(SWEEP_FROM) {
+            self.locks.retain(|_, holder| now < holder.expires);
+            self.queues.retain(|_, queue| !queue.is_gone(now));
+            self.counters.sweep(now);
+            self.sweep_at = entries(self) * 2;
+        }
+    }
+}
+
+impl Execution<'_> {
+    fn run(&mut self, verb: Verb) -> Reply {
+        match verb {
+            Verb::SetNx { ttl } => self.set_nx(ttl),
+            Verb::Acquire { ttl, claim } => self.acquire(ttl, claim),
+            Verb::Extend { ttl } | Verb::Adopt { ttl, .. } => self.extend(ttl),
+            Verb::Yield { claim } => self.yield_(claim),
+            Verb::Release { claim } => self.release(claim),
+        }
+    }
+
+    fn set_nx(&mut self, ttl: Duration) -> Reply {
+        if self.owner().is_some() {
+            return Reply::Held;
+        }
+        self.own(self.token, ttl, false);
+        Reply::Granted { smaller: false, number: None }
+    }
+
+    fn acquire(&mut self, ttl: Duration, claim: Duration) -> Reply {
+        let first = self.queue().and_then(Queue::first);
+        match self.owner() {
+            Some(owner) if owner == self.token => {
+                self.own(self.token, ttl, self.is_marked());
+                self.leave_queue();
+                Reply::Granted { smaller: first.is_some_and(|first| first < self.token), number: None }
+            }
+            Some(owner) => {
+                let is_new = self.join_queue();
+                self.mark();
+                if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
+                    self.notify(owner, Notice::Contended { by: self.token });
+                }
+                self.queued()
+            }
+            None if first.is_none_or(|first| self.token <= first) => {
+                self.leave_queue();
+                self.own(self.token, ttl, self.is_waited_for());
+                Reply::Granted { smaller: false, number: None }
+            }
+            None => {
+                self.join_queue();
+                match self.hand_over(claim, Some(ttl)) {
+                    Some(next) if next == self.token => Reply::Granted { smaller: false, number: None },
+                    _ => self.queued(),
+                }
+            }
+        }
+    }
+
+    /// What an adoption does before it is an extension.
+    fn adopt(&mut self, verb: Verb, from: Option<&OwnerToken>) {
+        if let (Verb::Adopt { ttl }, Some(from)) = (verb, from)
+            && self.owner() == Some(*from)
+        {
+            if self.applies(Rule::AdopterReplaces) {
+                self.own(self.token, ttl, self.is_marked());
+            } else {
+                self.token = *from;
+            }
+        }
+    }
+
+    fn extend(&mut self, ttl: Duration) -> Reply {
+        let may_create = !self.applies(Rule::ExtensionNeverCreates) && self.owner().is_none();
+        if !self.is_owner() && !may_create {
+            return Reply::NotOwner;
+        }
+        self.own(self.token, ttl, self.is_marked());
+        let queue = self.queue().filter(|_| self.is_marked());
+        Reply::Extended { waiters: queue.map_or(0, Queue::len), number: None }
+    }
+
+    fn yield_(&mut self, claim: Duration) -> Reply {
+        if !self.is_owner() {
+            return Reply::NotOwner;
+        }
+        if self.queue().and_then(Queue::first).is_none_or(|first| self.token < first) {
+            return Reply::Kept;
+        }
+        let left = self.left();
+        self.join_queue();
+        match self.hand_over(claim, left) {
+            Some(next) if next == self.token => Reply::Kept,
+            _ => Reply::Yielded { left: self.left() },
+        }
+    }
+
+    fn release(&mut self, claim: Duration) -> Reply {
+        if self.is_alone() {
+            self.state.locks.remove(self.key.name());
+            return Reply::Released;
+        }
+        self.leave_queue();
+        if !self.is_owner() && self.applies(Rule::ReleaseChecksTheOwner) {
+            return Reply::NotOwner;
+        }
+        self.hand_over(claim, None);
+        Reply::Released
+    }
+
+    /// `reply` with the fencing number, if the token owns the lock and wants one.
+    fn fenced(&mut self, reply: Reply, fence: Option<Fence>) -> Reply {
+        let Some(fence) = fence else { return reply };
+        let mut number = || self.state.counters.apply(fence, self.key.name(), self.token, self.now);
+        match reply {
+            Reply::Granted { smaller, .. } => Reply::Granted { smaller, number: number() },
+            Reply::Extended { waiters, .. } => Reply::Extended { waiters, number: number() },
+            other => other,
+        }
+    }
+
+    /// Passes the lock to the smallest token in the queue whose process listens, or frees it.
+    ///
+    /// `own_ttl` is for the token of the command, should it be the next: a lease and not a claim, without a wake-up.
+    fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
+        while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
+            if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
+                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, self.is_waited_for());
+                return Some(next);
+            }
+            self.own(next, claim, self.is_waited_for());
+            // Nobody receives it: that process is gone.
+            if self.notify(next, Notice::Granted) > 0 {
+                return Some(next);
+            }
+        }
+        self.state.locks.remove(self.key.name());
+        None
+    }
+
+    fn notify(&mut self, token: OwnerToken, notice: Notice) -> usize {
+        let subject = Subject::new(self.key.name().into(), token);
+        (self.publish)(&channel(token.manager()), Wakeup { subject, notice })
+    }
+
+    fn owner(&self) -> Option<OwnerToken> {
+        self.state.locks.get(self.key.name()).map(|holder| holder.token)
+    }
+
+    fn is_owner(&self) -> bool {
+        self.owner() == Some(self.token)
+    }
+
+    /// Whether the token owns a lock that nobody has come to wait for. Then the queue is not looked at.
+    fn is_alone(&self) -> bool {
+        self.is_owner() && !self.is_marked()
+    }
+
+    /// Whether anybody is in the queue.
+    fn is_waited_for(&self) -> bool {
+        self.queue().is_some_and(|queue| queue.len() > 0)
+    }
+
+    /// Whether others have come to wait for the holder.
+    fn is_marked(&self) -> bool {
+        self.state.locks.get(self.key.name()).is_some_and(|holder| holder.is_marked)
+    }
+
+    fn mark(&mut self) {
+        if let Some(holder) = self.state.locks.get_mut(self.key.name()) {
+            holder.is_marked = true;
+        }
+    }
+
+    fn own(&mut self, token: OwnerToken, ttl: Duration, is_marked: bool) {
+        let holder = Holder { token, expires: self.now.after(ttl), is_marked };
+        self.state.locks.insert(self.key.name().into(), holder);
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.state.locks.get(self.key.name()).map(|holder| holder.expires.since(self.now))
+    }
+
+    fn queue(&self) -> Option<&Queue> {
+        self.state.queues.get(self.key.name())
+    }
+
+    fn queue_mut(&mut self) -> Option<&mut Queue> {
+        self.state.queues.get_mut(self.key.name())
+    }
+
+    /// Whether the token was not in the queue before.
+    fn join_queue(&mut self) -> bool {
+        let (token, now) = (self.token, self.now);
+        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).add(token, now)
+    }
+
+    fn applies(&self, rule: Rule) -> bool {
+        self.state.rules.apply(rule)
+    }
+
+    fn leave_queue(&mut self) {
+        let token = self.token;
+        if let Some(queue) = self.queue_mut() {
+            queue.remove(token);
+        }
+    }
+
+    fn queued(&self) -> Reply {
+        Reply::Queued { left: self.left(), rank: self.queue().map_or(0, |queue| queue.rank(self.token)) }
+    }
+
+    fn seen(&self, verb: Verb) -> Option<TokenTime> {
+        if matches!(verb, Verb::SetNx { .. }) {
+            // A plain `SET` shows no tokens.
+            return None;
+        }
+        let looks = matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();
+        let queue = self.queue().filter(|_| looks);
+        let largest = self.owner().max(queue.and_then(Queue::last));
+        largest.filter(|largest| *largest > self.token).map(|largest| largest.time())
+    }
+}
+
+#[cfg(test)]
+mod observed;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Wake-ups as they travel: on one channel for each manager, as a line of text.
+//!
+//! `granted <token> <key>` and `contended <token> <by> <key>`. The key comes last because it may hold anything.
+
+use crate::lock::OwnerToken;
+use crate::protocol::command::{Notice, Subject, Wakeup};
+
+/// What the names of channels begin with; the id of the manager follows.
+const CHANNEL: &str = "redlock:";
+
+/// The channel that a manager listens to. `manager` is the text of its id.
+pub(crate) fn channel(manager: &str) -> String {
+    [CHANNEL, manager].concat()
+}
+
+impl Wakeup {
+    /// `None` when something else was published.
+    pub(crate) fn parse(payload: &str) -> Option<Self> {
+        let (kind, rest) = payload.split_once(' ')?;
+        let (token, rest) = rest.split_once(' ')?;
+        let (notice, key) = match kind {
+            "granted" => (Notice::Granted, rest),
+            "contended" => {
+                let (by, key) = rest.split_once(' ')?;
+                (Notice::Contended { by: OwnerToken::parse(by)? }, key)
+            }
+            _ => return None,
+        };
+        Some(Self { subject: Subject::new(key.into(), OwnerToken::parse(token)?), notice })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
+
+    #[test]
+    fn wakeups_are_parsed_whatever_the_key_and_nothing_else_is() {
+        let token = |counter| OwnerToken::new(ManagerId::random(), TokenTime::new(1, counter));
+        let (token, by) = (token(0), token(1));
+        for key in ["order:7", "", " a b\n", "granted x"] {
+            let subject = || Subject::new(key.into(), token);
+            let granted = Wakeup { subject: subject(), notice: Notice::Granted };
+            assert_eq!(Wakeup::parse(&format!("granted {token} {key}")), Some(granted));
+            let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
+            assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
+        }
+        let wrong =
+            [String::new(), format!("granted {token}"), format!("lost {token} k"), format!("contended {token} k")];
+        for payload in wrong {
+            assert_eq!(Wakeup::parse(&payload), None, "{payload}");
+        }
+    }
+}

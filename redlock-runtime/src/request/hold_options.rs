@@ -1,0 +1,43 @@
+//! For how long a call has the lock, whatever its body does.
+
+use crate::error::LockError;
+use crate::protocol::lease;
+use std::time::Duration;
+
+/// For how long a call has the lock, whatever its body does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HoldTerms {
+    pub(crate) renew: bool,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) min_hold: Option<Duration>,
+}
+
+impl HoldTerms {
+    /// Between the call that had the lock before and the one that has it next.
+    pub(crate) const UNTIL_BEGUN: Self = Self { renew: false, max_hold: None, min_hold: None };
+}
+
+impl Default for HoldTerms {
+    fn default() -> Self {
+        Self { renew: true, ..Self::UNTIL_BEGUN }
+    }
+}
+
+impl HoldTerms {
+    /// # Errors
+    /// [`LockError::Configuration`] for terms that contradict each other or the `ttl`.
+    pub(crate) fn check(&self, ttl: Duration) -> Result<(), LockError> {
+        match (self.max_hold, self.min_hold) {
+            (Some(Duration::ZERO), _) => {
+                Err(LockError::configuration("a max_hold of zero lets no body run: leave it out, or give it a time"))
+            }
+            (Some(longest), _) if !self.renew && longest > ttl => Err(LockError::configuration(format!(
+                "a max_hold of {longest:?} has no effect without renewal: the lock ends with its ttl of {ttl:?}"
+            ))),
+            (_, Some(least)) if least > lease::MAX_TTL => Err(LockError::configuration(format!(
+                "a min_hold of {least:?} is too long: at most 30 days are allowed"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What is asked of a manager: requests, what they leave to its policy, and locks on their way to another worker.
+//!
+//! These are values with their limits and the errors for what is out of range. What becomes of a request stands in
+//! `client`.
+
+pub(crate) mod after_restart;
+pub(crate) mod detached;
+pub(crate) mod fenced_set;
+pub(crate) mod hold_options;
+pub(crate) mod lock_request;
+pub(crate) mod policy;
+
+pub use self::after_restart::AfterRestart;
+pub use self::detached::DetachedLock;
+pub use self::fenced_set::FencedSet;
+pub(crate) use self::hold_options::HoldTerms;
+pub use self::lock_request::{LockRequest, Wait};
+pub(crate) use self::policy::{LocalBudget, Policy};

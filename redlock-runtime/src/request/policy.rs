@@ -1,0 +1,138 @@
+//! What a manager has decided for all requests.
+
+use crate::error::LockError;
+use crate::protocol::lease::{self, MAX_TTL};
+use crate::protocol::quorum::Quorum;
+use crate::request::AfterRestart;
+use crate::request::lock_request::Wait;
+use std::time::Duration;
+
+/// The policy of a manager: what a request leaves open.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) default_ttl: Duration,
+    pub(crate) default_wait: Wait,
+    pub(crate) node_timeout: Option<Duration>,
+    pub(crate) drift_factor: f64,
+    pub(crate) local_budget: LocalBudget,
+    /// How many nodes may forget their data without anybody noticing.
+    pub(crate) tolerated_amnesia: usize,
+    /// If the user has said.
+    pub(crate) after_restart: Option<AfterRestart>,
+}
+
+/// How much the calls of one process may go on among themselves while others wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalBudget {
+    pub(crate) passes: u32,
+    pub(crate) time: Duration,
+}
+
+impl Default for LocalBudget {
+    fn default() -> Self {
+        Self { passes: 16, time: Duration::from_millis(20) }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            default_ttl: Duration::from_secs(30),
+            default_wait: Wait::For(Duration::from_secs(10)),
+            node_timeout: None,
+            drift_factor: 0.01,
+            local_budget: LocalBudget::default(),
+            tolerated_amnesia: 0,
+            after_restart: None,
+        }
+    }
+}
+
+impl Policy {
+    pub(crate) const fn quorum(&self, nodes: usize) -> Quorum {
+        Quorum::of(nodes, self.tolerated_amnesia)
+    }
+
+    pub(crate) fn after_restart(&self, nodes: usize) -> AfterRestart {
+        let default =
+            if nodes == 1 || self.tolerated_amnesia > 0 { AfterRestart::Trust } else { AfterRestart::Abstain };
+        self.after_restart.unwrap_or(default)
+    }
+
+    /// # Errors
+    /// [`LockError::Configuration`] when more nodes would have to agree than there are.
+    pub(crate) fn check_quorum(&self, nodes: usize) -> Result<(), LockError> {
+        let forgetful = self.tolerated_amnesia;
+        if self.quorum(nodes).is_possible() {
+            return Ok(());
+        }
+        // With that many more nodes, as many may be down besides.
+        let (least, useful) = (forgetful.saturating_add(1), forgetful.saturating_mul(3).saturating_add(1));
+        Err(LockError::configuration(format!(
+            "tolerate_amnesia({forgetful}) needs at least {least} nodes, and {useful} when as many may be down as well; \
+             there are {nodes}"
+        )))
+    }
+
+    pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
+        self.node_timeout.unwrap_or_else(|| lease::node_timeout(ttl))
+    }
+
+    /// `ttl` as Redis counts it, in whole milliseconds.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when no lease of that length can be proven, or when it is out of range.
+    pub(crate) fn checked_ttl(&self, ttl: Duration) -> Result<Duration, LockError> {
+        if ttl > MAX_TTL {
+            return Err(LockError::configuration(format!("a ttl of {ttl:?} is too long: at most 30 days are allowed")));
+        }
+        let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let shortest = self.node_timeout(ttl).saturating_add(lease::drift(ttl, self.drift_factor));
+        if ttl <= shortest {
+            return Err(LockError::configuration(format!(
+                "a ttl of {ttl:?} is too short: it must exceed {shortest:?}, which is the node timeout of {:?} with \
+                 the clock drift",
+                self.node_timeout(ttl)
+            )));
+        }
+        Ok(ttl)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_that_proves_nothing_is_refused() {
+        let policy = Policy::default();
+        // 1 ms and u64::MAX ms make a peer loop or wrap around.
+        for millis in [0, 1, 2, 5, 11, 12, u64::MAX] {
+            let ttl = Duration::from_millis(millis);
+            let error = policy.checked_ttl(ttl).expect_err(&format!("{ttl:?}"));
+            assert!(matches!(error, LockError::Configuration { .. }), "{error}");
+        }
+        for millis in [13, 50, 30_000] {
+            policy.checked_ttl(Duration::from_millis(millis)).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_own_node_timeout_needs_a_longer_ttl() {
+        let policy = Policy { node_timeout: Some(Duration::from_secs(2)), ..Policy::default() };
+        let error = policy.checked_ttl(Duration::from_secs(2)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a ttl of 2s is too short: it must exceed 2.022s, which is the node timeout of 2s with the clock drift"
+        );
+        policy.checked_ttl(Duration::from_secs(3)).unwrap();
+        let endless = Policy { node_timeout: Some(Duration::MAX), ..Policy::default() };
+        endless.checked_ttl(Duration::from_secs(30)).unwrap_err();
+    }
+
+    #[test]
+    fn a_ttl_is_cut_to_milliseconds() {
+        let ttl = Duration::from_micros(40_999);
+        assert_eq!(Policy::default().checked_ttl(ttl).unwrap(), Duration::from_millis(40));
+    }
+}
