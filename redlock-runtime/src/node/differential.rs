@@ -285,7 +285,7 @@ fn kind(reply: Reply) -> &'static str {
     match reply {
         Reply::Granted { smaller: false, .. } => "granted",
         Reply::Granted { smaller: true, .. } => "granted before a smaller one",
-        Reply::Held => "held",
+        Reply::Taken => "held",
         Reply::Queued { rank: 0, .. } => "first in the queue",
         Reply::Queued { .. } => "queued",
         Reply::Extended { waiters: 0, .. } => "extended",

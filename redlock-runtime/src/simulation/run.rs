@@ -10,12 +10,14 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
-use crate::client::release::Reclaim;
-use crate::client::shared::Core;
-use crate::client::wakeup_router::WakeUps;
+use crate::client::clock_steps::watch_clocks;
+use crate::client::local_queue::LocalQueue;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::client::wakeup_router::WakeupRouter;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, Node, Servers};
-use crate::protocol::lease;
+use crate::protocol::timing;
 use crate::request::Policy;
 use crate::time::clock::{Clock, Instant};
 use crate::time::token_clock::TokenClock;
@@ -151,7 +153,7 @@ impl Run {
             self.exorcise(key).await;
         }
         self.managers.clear();
-        sleep(lease::QUEUE_EXPIRY + LATE).await;
+        sleep(timing::QUEUE_EXPIRY + LATE).await;
         self.observer.remains();
         let alive = Handle::current().metrics().num_alive_tasks();
         if alive > 0 && !self.has_crashes {
@@ -161,8 +163,9 @@ impl Run {
 
     /// What nobody has heard of must not keep the next one from the lock.
     async fn exorcise(&self, index: usize) {
-        let is_alive =
-            |(client, manager): &(usize, &LockManager)| !self.network.is_crashed(*client) && !manager.core.is_closed();
+        let is_alive = |(client, manager): &(usize, &LockManager)| {
+            !self.network.is_crashed(*client) && !manager.shared().is_closed()
+        };
         let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
         let request = LockRequest::new(key(index)).wait(EXORCISM);
         if let Err(error) = manager.acquire(request).await {
@@ -222,16 +225,17 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         servers: Arc::new(Servers::new(clock, profile.after_restart, policy.drift_factor)),
     };
     environment.servers.lease_of(policy.default_ttl);
-    let wake_ups = WakeUps::default();
+    let router = WakeupRouter::default();
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
-        let environment = Environment { deliver: wake_ups.of_node(server), ..environment.clone() };
+        let environment = Environment { deliver: router.of_node(server), ..environment.clone() };
         let node = Node::Simulated(SimulatedNode::connect(network, client, server, environment));
-        Reclaim::in_background(node, clock, &Handle::current())
+        NodeHandle::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();
-    let core = Arc::new(Core::new(environment, clock, policy, "".into(), nodes, None, profile.rules));
-    core.watch_clocks();
-    wake_ups.connect(&core);
-    LockManager { core }
+    let shared = Shared::new(environment, clock, policy, "".into(), nodes, profile.rules);
+    let local = Arc::new(LocalQueue::new(Arc::new(shared), None));
+    watch_clocks(&local);
+    router.connect(&local);
+    LockManager { local }
 }

@@ -1,55 +1,53 @@
-//! A place in the line of one key.
+//! A place in the line of one key: as the call that waits sees it, and as the others do.
 
-use super::Seat;
-use crate::client::acquisition::Ownership;
-use crate::client::shared::Core;
+use super::{LocalQueue, LocalTurn};
+use crate::client::acquisition::Acquisition;
 use crate::lock::LockKey;
-use crate::protocol::command::Subject;
+use crate::protocol::candidate::Wanted;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-/// A call that waits for the seat, as the others see it.
+/// A call that waits for its turn, as the others see it.
 #[derive(Debug)]
-pub(super) struct Waiter {
-    pub(super) ttl: Duration,
-    pub(super) is_fenced: bool,
+pub(super) struct LocalWaiter {
+    pub(super) wanted: Wanted,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 enum State {
     Waiting(Option<Waker>),
-    Handed(Seat),
+    Handed(LocalTurn),
     Closed,
     /// The call is gone.
     Gone,
 }
 
-impl Waiter {
-    pub(super) fn new(ttl: Duration, is_fenced: bool) -> Self {
-        Self { ttl, is_fenced, state: Mutex::new(State::Waiting(None)) }
+impl LocalWaiter {
+    pub(super) const fn new(wanted: Wanted) -> Self {
+        Self { wanted, state: Mutex::new(State::Waiting(None)) }
     }
 
     /// # Errors
-    /// The seat, when the call is gone.
-    pub(super) fn hand(&self, seat: Seat) -> Result<(), Seat> {
+    /// The turn, when the call is gone.
+    pub(super) fn hand(&self, turn: LocalTurn) -> Result<(), LocalTurn> {
         let mut state = self.state();
         match &mut *state {
             State::Waiting(waker) => {
                 let waker = waker.take();
-                *state = State::Handed(seat);
+                *state = State::Handed(turn);
                 drop(state);
                 wake(waker);
                 Ok(())
             }
-            State::Handed(_) | State::Closed | State::Gone => Err(seat),
+            State::Handed(_) | State::Closed | State::Gone => Err(turn),
         }
     }
 
+    /// The manager was shut down.
     pub(super) fn close(&self) {
         let mut state = self.state();
         if let State::Waiting(waker) = &mut *state {
@@ -74,46 +72,40 @@ fn wake(waker: Option<Waker>) {
 
 /// The place of a call. Dropped, it leaves the line, and what was handed to it meanwhile goes to the next.
 #[derive(Debug)]
-#[must_use = "the place is left when the ticket is dropped"]
-pub(crate) struct Ticket {
-    core: Arc<Core>,
+#[must_use = "the place is left when this is dropped"]
+pub(crate) struct LocalWait {
+    local: Arc<LocalQueue>,
     key: LockKey,
     place: u64,
-    waiter: Arc<Waiter>,
+    waiter: Arc<LocalWaiter>,
 }
 
 /// The manager was shut down.
 #[derive(Debug)]
-pub(crate) struct Ended;
+pub(crate) struct LineClosed;
 
-impl Ticket {
-    pub(super) fn new(core: &Arc<Core>, key: &LockKey, place: u64, waiter: Arc<Waiter>) -> Self {
-        Self { core: Arc::clone(core), key: key.clone(), place, waiter }
+impl LocalWait {
+    pub(super) fn new(local: &Arc<LocalQueue>, key: &LockKey, place: u64, waiter: Arc<LocalWaiter>) -> Self {
+        Self { local: Arc::clone(local), key: key.clone(), place, waiter }
     }
-}
 
-impl Ticket {
-    /// Takes the seat from a holder whose lease has run out, if this is the first place in line.
-    pub(crate) fn take_over(&self) -> Option<Seat> {
-        let mut shard = self.core.local.shard(self.key.name());
+    /// Takes the turn from a holder whose lease has run out, if this is the first place in line.
+    pub(crate) fn supersede(&self) -> Option<LocalTurn> {
+        let mut shard = self.local.shard(self.key.name());
         let entry = shard.entries.get_mut(self.key.name())?;
-        let is_first = entry.waiters.first_key_value().is_some_and(|(place, _)| *place == self.place);
-        if !is_first || !entry.ownership.is_over() {
+        if !entry.leave_to_supersede(self.place) {
             return None;
         }
-        entry.waiters.pop_first();
-        let ownership = Ownership::new(
-            &self.core,
-            Subject::new(self.key.clone(), self.core.new_token()),
-            self.waiter.ttl,
-            self.core.clock.now(),
-        );
-        Some(entry.take_over(Arc::new(ownership)))
+        let acquisition = Arc::new(Acquisition::of_key(&self.local.shared, &self.key, self.waiter.wanted.ttl));
+        let calls = entry.supersede(&acquisition);
+        drop(shard);
+        drop(calls);
+        Some(LocalTurn::new(&self.local, acquisition))
     }
 }
 
-impl Future for Ticket {
-    type Output = Result<Seat, Ended>;
+impl Future for LocalWait {
+    type Output = Result<LocalTurn, LineClosed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.waiter.state();
@@ -123,20 +115,20 @@ impl Future for Ticket {
                 *state = State::Waiting(Some(waker));
                 Poll::Pending
             }
-            State::Handed(seat) => Poll::Ready(Ok(seat)),
-            State::Closed | State::Gone => Poll::Ready(Err(Ended)),
+            State::Handed(turn) => Poll::Ready(Ok(turn)),
+            State::Closed | State::Gone => Poll::Ready(Err(LineClosed)),
         }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for LocalWait {
     fn drop(&mut self) {
         let state = mem::replace(&mut *self.waiter.state(), State::Gone);
         if let State::Waiting(_) = state
-            && let Some(entry) = self.core.local.shard(self.key.name()).entries.get_mut(self.key.name())
+            && let Some(entry) = self.local.shard(self.key.name()).entries.get_mut(self.key.name())
         {
-            entry.waiters.remove(&self.place);
+            entry.leave(self.place);
         }
-        // A seat that nobody took goes to the next in line here.
+        // A turn that nobody took goes to the next in line here.
     }
 }
