@@ -30,8 +30,10 @@ pub(crate) struct Obtained {
     pub(crate) fencing_token: Option<FencingToken>,
 }
 
+/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues.
+///
 /// # Cancel safety
-/// Dropped at any await, it leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
+/// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
     let call = Call::begin(local, request)?;
     call.may_start().await?;
@@ -49,7 +51,7 @@ pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Re
 /// Takes up a lock that another call has left at the nodes.
 ///
 /// # Cancel safety
-/// Dropped at any await, what was taken up is given back: the [`LocalTurn`] sees to that.
+/// When the future is dropped at any await, what was taken up is given back: the [`LocalTurn`] sees to that.
 pub(crate) async fn attach(
     local: &Arc<LocalQueue>,
     detached: &DetachedLock,
@@ -91,6 +93,10 @@ impl From<Superseded> for Setback {
 }
 
 impl<'c> Call<'c> {
+    /// A request with the defaults of the manager.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] for what is out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: LockRequest) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let key = request.key.below(&shared.namespace);
@@ -146,6 +152,7 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Waits for the turn, and looks now and then whether the lease of whoever has it has run out.
     async fn stand_in_line(&self, mut place: LocalWait) -> Result<LocalTurn, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
@@ -221,6 +228,7 @@ impl<'c> Call<'c> {
         self.wait == Wait::None || !self.shared().hot_keys.is_hot(&self.key, self.now())
     }
 
+    /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
     async fn try_at_once(&self, turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
         match (verdict, self.wait) {
@@ -272,6 +280,7 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Stands in the queues until the lock is ours, with another token where the present one cannot win any more.
     async fn wait(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let limit = self.limit();
         loop {
@@ -299,6 +308,7 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// How much of the wait is left; `None` for ever.
     fn left(&self) -> Option<Duration> {
         self.limit().map(|limit| limit.since(self.now()))
     }

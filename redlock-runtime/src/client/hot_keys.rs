@@ -30,12 +30,14 @@ impl HotKeys {
         }
     }
 
+    /// Others wait for `key` now.
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {
         if let Some(slot) = self.slot(key) {
             slot.store(now.after(MEMORY).millis(), Ordering::Relaxed);
         }
     }
 
+    /// Whether others have waited for `key` lately.
     pub(crate) fn is_hot(&self, key: &LockKey, now: Instant) -> bool {
         self.slot(key).is_some_and(|slot| now.millis() < slot.load(Ordering::Relaxed))
     }

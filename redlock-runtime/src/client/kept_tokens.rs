@@ -22,18 +22,19 @@ struct Tokens {
 }
 
 impl KeptTokens {
-    /// Nothing is to be done about `token` before `until`.
+    /// What the nodes say of `token` before `until` is no reason to release it.
     pub(crate) fn keep(&self, token: OwnerToken, until: Instant, now: Instant) {
         let mut tokens = self.tokens();
         if tokens.until.len() >= tokens.sweep_at.max(SWEEP_FROM) {
             tokens.until.retain(|_, until| now < *until);
             tokens.sweep_at = tokens.until.len() * 2;
         }
-        // Whatever it was kept for before still stands.
+        // A token that is to be kept for longer, for another reason, stays so.
         let known = tokens.until.entry(token).or_insert(until);
         *known = until.max(*known);
     }
 
+    /// Whether `token` is kept at `now`.
     pub(crate) fn is_kept(&self, token: &OwnerToken, now: Instant) -> bool {
         self.tokens().until.get(token).is_some_and(|until| now < *until)
     }

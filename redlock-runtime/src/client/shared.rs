@@ -112,6 +112,7 @@ impl Shared {
         self.nodes.iter().filter(|node| wanted(&node.status())).count()
     }
 
+    /// Whether enough nodes are connected.
     pub(crate) fn is_up(&self) -> bool {
         self.count(|status| *status == Status::Up) >= self.quorum.needed
     }

@@ -33,6 +33,7 @@ impl WakeupRouter {
     }
 }
 
+/// Takes in what node number `index` has announced.
 fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
     if let Notice::Contended { by } = &notice {
@@ -46,7 +47,7 @@ fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
         return;
     }
     let now = shared.clock.now();
-    let is_kept = shared.rules.apply(Rule::ParkedTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
+    let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
     if !is_kept && shared.rules.apply(Rule::UnknownTokensAreReleased) {
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
     }

@@ -35,10 +35,10 @@ impl LockKey {
     /// only for some of them. A key made by hand is never changed: its author can choose.
     pub const MAX_TEMPLATE_LEN: usize = 512;
 
-    /// The key for the text of a template.
+    /// The key for the text of a template, which is shortened when it is too long.
     ///
-    /// Different texts give different keys: a shortened one is longer than any that is not, and two shortened ones differ
-    /// in their digests.
+    /// Different texts give different keys. A key that was shortened is longer than every key that was not, so that these two
+    /// never meet; and two that were shortened differ in their digests.
     pub(crate) fn from_template(text: String) -> Self {
         if text.len() <= Self::MAX_TEMPLATE_LEN {
             return text.into();

@@ -12,7 +12,7 @@ use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node, Servers};
-use crate::protocol::candidate::LocalBudget;
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
 use crate::request::{Policy, Wait};

@@ -3,9 +3,9 @@
 //! Its methods put together what stands below. What a request means is decided in `request` and `client`; what a lock is,
 //! in `protocol`.
 
+mod attach;
 mod builder;
 mod check;
-mod detached;
 mod fenced;
 pub(crate) mod installed;
 

@@ -57,6 +57,7 @@ impl LastCommand {
         Self { verb: Verb::Extend { ttl: rest }, keeps_until: Some(end), matters_until, ..self }
     }
 
+    /// What is to be done after `answer`.
     pub(crate) fn settled_by(&self, answer: &Answer) -> Settlement {
         if self.keeps_until.is_some() && matches!(answer, Ok(Reply::NotOwner)) {
             Settlement::LeavesQueue

@@ -14,6 +14,7 @@ pub(crate) mod fencing_token;
 pub(crate) mod hold_options;
 pub(crate) mod last_command;
 pub(crate) mod lease;
+pub(crate) mod local_budget;
 pub(crate) mod node_state;
 pub(crate) mod quorum;
 pub(crate) mod rules;

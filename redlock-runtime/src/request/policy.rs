@@ -2,8 +2,8 @@
 
 use crate::error::LockError;
 use crate::lock::LockKey;
-use crate::protocol::candidate::LocalBudget;
 use crate::protocol::lease;
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::timing::MAX_TTL;
 use crate::request::AfterRestart;

@@ -19,7 +19,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, Node, Servers};
 use crate::protocol::timing;
 use crate::request::Policy;
-use crate::time::clock::{Clock, Instant};
+use crate::time::clock::{Clock, ClockError, Instant};
 use crate::time::token_clock::TokenClock;
 use crate::{LockManager, LockRequest};
 use fastrand::Rng;
@@ -214,12 +214,13 @@ fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> S
 
 /// A manager as the builder makes it, but for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
-    let clock = Clock::Drifting { origin: tokio::time::Instant::now(), ppm: drift(random, profile) };
-    let token_clock = TokenClock::skewed(clock, random.i64(-profile.skew..=profile.skew)).following(profile.rules);
+    let drift_ppm = drift(random, profile);
+    let error = ClockError { drift_ppm, skew_ms: random.i64(-profile.skew..=profile.skew) };
+    let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error };
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: ManagerId::numbered(random.u128(..)),
-        token_clock: Arc::new(token_clock),
+        token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
         servers: Arc::new(Servers::new(clock, profile.after_restart, policy.drift_factor)),

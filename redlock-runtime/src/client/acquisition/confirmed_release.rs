@@ -36,6 +36,7 @@ impl ConfirmedRelease {
         Self { shared: Arc::clone(shared), subject: Arc::clone(subject), lost, releases, taken }
     }
 
+    /// Sends the last command to node number `index`.
     pub(super) fn send(&mut self, index: usize, last: LastCommand) {
         if let Some(node) = self.shared.nodes.get(index) {
             let release = node.release(Arc::clone(&self.subject), last);
@@ -68,6 +69,7 @@ impl ConfirmedRelease {
         }
     }
 
+    /// The answers so far.
     fn tally(&self) -> Tally {
         // A node that was not asked has nothing to give back and confirms nothing.
         let failed = self.shared.nodes.len() - self.releases.len() - self.taken;
@@ -83,6 +85,7 @@ impl ConfirmedRelease {
         tally
     }
 
+    /// The error when too few nodes have confirmed it; `silence` is the cause for those that have not answered.
     fn unconfirmed(&self, silence: &NodeError) -> LockError {
         let failures = self.releases.iter().filter_map(|sent| {
             let error = match &sent.answer {

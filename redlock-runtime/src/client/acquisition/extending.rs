@@ -29,6 +29,7 @@ impl Acquisition {
         Ok(())
     }
 
+    /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.
     async fn extend_with(&self, fence: Option<Fence>) -> Result<(), LockError> {
         let _turn = self.extending.lock().await;
         let begun = self.now();

@@ -47,6 +47,7 @@ impl Acquisition {
         self.issue(decision)
     }
 
+    /// A round that raises the counters to `to`.
     async fn raised(&self, to: u64) -> FencingDecision {
         self.state().candidate.raise(to);
         match self.fencing_round().await {
@@ -77,6 +78,7 @@ impl Acquisition {
         decided.unwrap_or_else(|_| self.state().candidate.fencing_decision())
     }
 
+    /// The first token of what was decided.
     fn issue(&self, decision: FencingDecision) -> Result<FencingToken, Unnumbered> {
         let mut state = self.state();
         match state.candidate.issue(decision, self.now()) {

@@ -101,6 +101,7 @@ impl Acquisition {
         self.validity()
     }
 
+    /// Whoever watches as `watcher` does not want to know any more.
     pub(crate) fn forget_watcher(&self, watcher: u64) {
         self.state().watchers.forget(watcher);
     }
@@ -115,6 +116,7 @@ impl Acquisition {
         self.loss(&self.state(), LossCause::Released)
     }
 
+    /// The error for a lock that is not held any more, by what is known of it now.
     pub(super) fn lost_by(&self, state: &State) -> LockError {
         let now = self.now();
         let cause = match state.candidate.loss(now) {

@@ -27,6 +27,7 @@ impl LossWatchers {
         self.wakers.is_empty()
     }
 
+    /// The watcher with this number does not want to know any more.
     pub(super) fn forget(&mut self, number: u64) {
         self.wakers.retain(|(other, _)| *other != number);
     }

@@ -142,6 +142,7 @@ impl Acquisition {
         self.no_quorum(&self.state())
     }
 
+    /// The error when too few nodes count, by what is known of them now.
     fn no_quorum(&self, state: &State) -> LockError {
         self.shared.no_quorum(Some(self.key()), self.failures(state.candidate.reasons(self.now())))
     }

@@ -35,6 +35,7 @@ impl Acquisition {
         }
     }
 
+    /// Ends the token, once: `send` is called for each node that may know it, with the last command.
     fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) {
         if !state.candidate.end() {
             return;

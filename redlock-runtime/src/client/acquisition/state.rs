@@ -62,6 +62,7 @@ impl State {
         });
     }
 
+    /// Takes in the answers that `answer` gets out of what is still to come.
     fn take_in_all(&mut self, clock: Clock, mut answer: impl FnMut(&mut Pending) -> Option<Answer>) {
         let counted_on = if self.watchers.is_empty() { None } else { self.candidate.held_until() };
         let mut is_any = false;
@@ -93,6 +94,7 @@ impl State {
         self.call_if_shorter_than(counted_on);
     }
 
+    /// Wakes those who rely on the lock, if it is held for less time than was `counted_on`.
     fn call_if_shorter_than(&mut self, counted_on: Option<Instant>) {
         if self.candidate.held_until() < counted_on {
             self.watchers.call();
@@ -101,6 +103,7 @@ impl State {
 }
 
 impl Sender<'_> {
+    /// Sends one command in the order of the connection, and keeps the place of its answer.
     pub(super) fn send(&mut self, Outgoing { index, verb, fence }: Outgoing) {
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             answers.push(node.ask(Command { verb, fence, subject: Arc::clone(self.subject) }, self.now));

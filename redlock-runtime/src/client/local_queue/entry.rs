@@ -9,8 +9,7 @@
 //! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that stays held without a
 //! call, or that several calls hold together, would be further states of this machine.
 
-use super::local_turn::Superseded;
-use super::local_wait::LocalWaiter;
+use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +22,10 @@ pub(super) struct Entry {
     waiters: BTreeMap<u64, Arc<LocalWaiter>>,
     next_place: u64,
 }
+
+/// Another call of this process has the turn, because the lease had run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superseded;
 
 /// Who is next when a turn ends.
 pub(super) enum Next {
@@ -37,6 +40,7 @@ impl Entry {
         Self { acquisition, waiters: BTreeMap::new(), next_place: 0 }
     }
 
+    /// The token with which the process has the key or asks for it.
     pub(super) const fn acquisition(&self) -> &Arc<Acquisition> {
         &self.acquisition
     }

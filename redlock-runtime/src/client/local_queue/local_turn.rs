@@ -13,8 +13,7 @@
 //! and the entry is none of our business any more.
 
 use super::LocalQueue;
-use super::entry::Next;
-use super::local_wait::LocalWaiter;
+use super::entry::{Entry, Next, Superseded};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::lock::OwnerToken;
 use std::fmt;
@@ -28,10 +27,6 @@ pub(crate) struct LocalTurn {
     acquisition: Arc<Acquisition>,
     has_ended: AtomicBool,
 }
-
-/// Another call of this process has the turn, because the lease had run out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Superseded;
 
 impl LocalTurn {
     pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
@@ -83,6 +78,7 @@ impl LocalTurn {
         *self.acquisition.token()
     }
 
+    /// Passes the lock on if that may be; otherwise lets `release` give the token back, and the next call has the turn.
     fn end_with(&self, release: impl FnOnce(&Acquisition)) {
         if self.has_ended.swap(true, Ordering::AcqRel) || self.passes_on() {
             return;
@@ -95,17 +91,18 @@ impl LocalTurn {
     fn passes_on(&self) -> bool {
         while let Some(Next::Passes(waiter, calls)) = self.next() {
             drop(calls);
-            if self.hand(&waiter, Arc::clone(&self.acquisition)) {
+            if waiter.hand(&self.acquisition) {
                 return true;
             }
         }
         false
     }
 
+    /// What is to become of the turn, unless another call has it.
     fn next(&self) -> Option<Next> {
         let name = self.acquisition.key().name();
         let mut shard = self.local.shard(name);
-        shard.entries.get_mut(name).filter(|entry| entry.is_of(&self.acquisition)).map(super::entry::Entry::next)
+        shard.entries.get_mut(name).filter(|entry| entry.is_of(&self.acquisition)).map(Entry::next)
     }
 
     /// Gives the turn to the first call in line that is there, with a new token.
@@ -119,21 +116,10 @@ impl LocalTurn {
                 return;
             };
             drop(shard);
-            if self.hand(&waiter, Arc::clone(&successor)) {
+            if waiter.hand(&successor) {
                 return;
             }
             ours = successor;
-        }
-    }
-
-    /// Whether the call takes the turn. One that is gone does not, and then nothing has changed hands.
-    fn hand(&self, waiter: &LocalWaiter, acquisition: Arc<Acquisition>) -> bool {
-        match waiter.hand(Self::new(&self.local, acquisition)) {
-            Ok(()) => true,
-            Err(turn) => {
-                turn.has_ended.store(true, Ordering::Release);
-                false
-            }
         }
     }
 

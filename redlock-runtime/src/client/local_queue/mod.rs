@@ -5,23 +5,26 @@
 //! does is the state machine in [`entry`]. Whoever has the [`LocalTurn`] has the key, or asks for it; when the turn ends, it
 //! passes to the next call ([`local_turn`]).
 
+mod enter;
 mod entry;
 mod local_turn;
 mod local_wait;
+mod local_waiter;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::local_turn::{LocalTurn, Superseded};
-pub(crate) use self::local_wait::{LineClosed, LocalWait};
+pub(crate) use self::enter::Entered;
+pub(crate) use self::entry::Superseded;
+pub(crate) use self::local_turn::LocalTurn;
+pub(crate) use self::local_wait::LocalWait;
+pub(crate) use self::local_waiter::LineClosed;
 
 use self::entry::Entry;
-use self::local_wait::LocalWaiter;
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::client::watchdog::schedule::{self, Looked};
 use crate::client::watchdog::{Watchdog, Watched};
 use crate::lock::LockKey;
-use crate::protocol::candidate::Wanted;
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
 use std::collections::HashMap;
@@ -57,14 +60,6 @@ struct Shard {
     look_at: Option<Instant>,
 }
 
-/// Where a call finds itself.
-pub(crate) enum Entered {
-    First(LocalTurn),
-    Behind(LocalWait),
-    /// Somebody here has the key, and the caller does not wait.
-    Taken,
-}
-
 impl LocalQueue {
     /// Held locks are renewed on `runtime`, or on that of the first call that holds one.
     pub(crate) fn new(shared: Arc<Shared>, runtime: Option<Handle>) -> Self {
@@ -73,33 +68,9 @@ impl LocalQueue {
         Self { shared, watchdog, shards, hasher: Hashing::default() }
     }
 
+    /// What every acquisition of the manager needs.
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    /// Takes the turn for `key`, or a place behind whoever has it if the caller `waits`.
-    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wanted: Wanted, waits: bool, now: Instant) -> Entered {
-        let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl));
-        let mut shard = self.shard(key.name());
-        shard.look_by(now.after(schedule::pause(wanted.ttl)));
-        let Some(entry) = shard.entries.get_mut(key.name()) else {
-            let acquisition = first();
-            shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition)));
-            return Entered::First(LocalTurn::new(self, acquisition));
-        };
-        if entry.is_free() {
-            let acquisition = first();
-            let calls = entry.supersede(&acquisition);
-            drop(shard);
-            drop(calls);
-            return Entered::First(LocalTurn::new(self, acquisition));
-        }
-        if !waits {
-            return Entered::Taken;
-        }
-        let waiter = Arc::new(LocalWaiter::new(wanted));
-        let place = entry.join(Arc::clone(&waiter));
-        Entered::Behind(LocalWait::new(self, key, place, waiter))
     }
 
     /// When whoever waits for `key` should look whether the lease of the holder has run out, as it does when a guard is
@@ -149,6 +120,7 @@ impl LocalQueue {
         self.shared.changed.notify_waiters();
     }
 
+    /// The part of the lines in which the one of the key called `name` is.
     fn shard(&self, name: &str) -> MutexGuard<'_, Shard> {
         let hash = self.hasher.hash_one(name);
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the shard")]
@@ -157,6 +129,7 @@ impl LocalQueue {
         lock(&self.shards[index])
     }
 
+    /// When the watchdog should look at any line, at the latest.
     fn next_look(&self) -> Option<Instant> {
         self.shards.iter().filter_map(|shard| lock(shard).look_at).min()
     }
@@ -197,6 +170,7 @@ impl Shard {
         self.look_at = Some(self.look_at.map_or(at, |look_at| look_at.min(at)));
     }
 
+    /// Looks at every entry, puts those to `due` that are, and notes when to look again.
     fn look(&mut self, now: Instant, due: &mut Vec<Arc<Acquisition>>) {
         self.look_at = None;
         for entry in self.entries.values() {
@@ -211,6 +185,7 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Ends every wait in one part of the lines.
 fn close(shard: &Mutex<Shard>) {
     let closed: Vec<_> = lock(shard).entries.values_mut().map(Entry::close).collect();
     for (acquisition, waiters) in closed {

@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::{Entered, LocalQueue};
 use crate::protocol::candidate::Wanted;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -122,4 +122,22 @@ async fn a_guard_that_outlives_its_lease_does_not_disturb_its_successor() {
     drop(guard);
     next.await.unwrap().unwrap();
     assert_eq!(manager.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_that_a_key_in_use_keeps_alive_keeps_its_manager_alive() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(request()).await.unwrap();
+    let next = waiting(&manager, request()).await;
+    // The manager, its guard, and the call that waits with a clone of the manager and a place in line.
+    assert_eq!(Arc::strong_count(&manager.local), 4);
+    // The line, and the one token in it.
+    assert_eq!(Arc::strong_count(manager.local.shared()), 2);
+    next.abort();
+    assert!(next.await.unwrap_err().is_cancelled());
+    let local = Arc::downgrade(&manager.local);
+    drop(manager);
+    assert!(held.is_held() && local.strong_count() == 1, "the guard alone");
+    drop(held);
+    assert_eq!(local.strong_count(), 0);
 }

@@ -44,6 +44,7 @@ impl Collector {
         }
     }
 
+    /// The release that was sent first of those that are not settled.
     async fn next(&mut self) -> Option<PendingRelease> {
         match self.waiting.pop_front() {
             Some(release) => Some(release),

@@ -133,12 +133,14 @@ impl PendingRelease {
         }
     }
 
+    /// Nobody knows whether it was executed, and nobody will find out.
     fn count_as_abandoned(&self, reason: &str) {
         self.ledger.abandoned.fetch_add(1, Ordering::Relaxed);
         let key = &self.subject.key;
         tracing::warn!(%key, reason, "a release was not confirmed; the key expires by itself");
     }
 
+    /// The connection has answered, if nobody else looks after the answer.
     fn is_heard(&mut self) {
         if std::mem::take(&mut self.is_owed) {
             self.ledger.heard();

@@ -39,6 +39,7 @@ pub(crate) trait Watched: Send + Sync {
     /// What is due by `now`, and with it what is due soon: so that renewals go out together.
     fn look(&self, now: Instant) -> Looked;
 
+    /// Which rules apply.
     fn rules(&self) -> Rules;
 }
 

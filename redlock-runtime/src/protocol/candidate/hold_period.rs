@@ -1,7 +1,7 @@
 //! The time for which a token has the lock: whose it is, how long it may last, when it is renewed.
 
-use crate::protocol::candidate::LocalBudget;
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::timing::{CLOSEST_RENEWALS, MOST_RENEWALS_PER_TTL, RENEWAL_SPREAD, RENEWALS_PER_LEASE};
 use crate::time::clock::Instant;
 use std::time::Duration;

@@ -77,7 +77,7 @@ pub(crate) use self::fencing_rounds::FencingDecision;
 pub(crate) use self::in_flight::Queue;
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
-pub(crate) use self::passing::{LocalBudget, Wanted};
+pub(crate) use self::passing::Wanted;
 pub(crate) use self::renewal::{Extension, Look};
 pub(crate) use self::waiting::Waited;
 

@@ -15,6 +15,7 @@
 //! Whether enough of the lease is left for whoever has it next is decided there ([`Candidate::is_passable`]).
 
 use super::{Candidate, Phase};
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::PASSABLE_PER_TTL;
 use crate::time::clock::Instant;
@@ -25,19 +26,6 @@ use std::time::Duration;
 pub(crate) struct Wanted {
     pub(crate) ttl: Duration,
     pub(crate) is_fenced: bool,
-}
-
-/// How much the calls of one process may go on among themselves while others wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LocalBudget {
-    pub(crate) passes: u32,
-    pub(crate) time: Duration,
-}
-
-impl Default for LocalBudget {
-    fn default() -> Self {
-        Self { passes: 16, time: Duration::from_millis(20) }
-    }
 }
 
 impl Candidate {

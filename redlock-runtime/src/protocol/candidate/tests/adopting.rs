@@ -1,6 +1,7 @@
 //! A token that takes the place of another one.
 
 use super::*;
+use crate::protocol::local_budget::LocalBudget;
 
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
 fn scene(missing: NodeError) -> Scene {

@@ -1,6 +1,7 @@
 //! How long a lock may be passed on within the process.
 
 use super::*;
+use crate::protocol::local_budget::LocalBudget;
 
 const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false };
 const BUDGET: LocalBudget = LocalBudget { passes: 3, time: Duration::from_millis(20) };
