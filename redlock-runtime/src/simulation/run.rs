@@ -14,7 +14,7 @@ use crate::client::release::Reclaim;
 use crate::client::shared::Core;
 use crate::client::wakeup_router::WakeUps;
 use crate::lock::owner_token::ManagerId;
-use crate::node::{Environment, Node, Servers};
+use crate::node::{Environment, Servers};
 use crate::protocol::lease;
 use crate::request::Policy;
 use crate::time::clock::{Clock, Instant};
@@ -226,7 +226,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
         let environment = Environment { deliver: wake_ups.of_node(server), ..environment.clone() };
-        let node = Node::Simulated(SimulatedNode::connect(network, client, server, environment));
+        let node = SimulatedNode::connect(network, client, server, environment);
         Reclaim::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();

@@ -16,7 +16,6 @@ pub(crate) use self::leaving::Leaving;
 use self::state_guard::Access;
 pub(crate) use self::waiting::Waited;
 use crate::client::local_queue::LocalQueue;
-use crate::client::release::Reclaim;
 use crate::client::shared::Core;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::LockKey;
@@ -51,7 +50,7 @@ impl Ownership {
         let node_timeout = policy.node_timeout(ttl);
         let terms =
             Terms { ttl, drift_factor: policy.drift_factor, node_timeout, quorum: core.quorum, rules: core.rules };
-        let epochs = core.nodes.iter().map(Reclaim::epoch);
+        let epochs = core.nodes.iter().map(|node| node.epoch(&subject.key));
         let standing = Standing::new(epochs, terms, now);
         Self {
             core: Arc::clone(core),

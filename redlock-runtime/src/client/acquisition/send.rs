@@ -1,7 +1,7 @@
 //! Sending commands to the nodes.
 
 use super::Ownership;
-use crate::client::release::{Parting, Reclaim};
+use crate::client::release::Parting;
 use crate::protocol::candidate::Standing;
 use crate::protocol::candidate::in_flight::InFlight;
 use crate::protocol::candidate::voter::NodeStanding;
@@ -40,7 +40,7 @@ impl Ownership {
         let (mut has_asked, fence) = (false, standing.numbers.fence());
         standing.numbers.begin_round();
         for index in 0..self.core.nodes.len() {
-            let is_ready = || self.core.nodes.get(index).is_some_and(Reclaim::is_ready_to_queue);
+            let is_ready = || self.core.nodes.get(index).is_some_and(|node| node.is_ready_to_queue(self.key()));
             if let Some(verb) = standing.wants(index, now)
                 && (is_ready() || !standing.postpones(index, verb, now))
             {

@@ -1,7 +1,6 @@
 //! Waiting for a lock that others hold: in the queues of the nodes, until a majority is ours.
 
 use super::Ownership;
-use crate::client::release::Reclaim;
 use crate::protocol::candidate::Phase;
 use crate::time::clock::Instant;
 use std::future::{Future, poll_fn};
@@ -84,7 +83,7 @@ impl Ownership {
             }
             standing.poll(cx, self.core.clock);
             let now = self.core.clock.now();
-            standing.connections(self.core.nodes.iter().map(Reclaim::epoch), now);
+            standing.connections(self.core.nodes.iter().map(|node| node.epoch(self.key())), now);
             if standing.is_won(now) {
                 standing.hold(now);
                 return Ok(Waited::Held);

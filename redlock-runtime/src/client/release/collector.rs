@@ -13,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Collector {
-    node: Node,
+    node: Arc<dyn Node>,
     clock: Clock,
     ledger: Arc<Ledger>,
     queue: mpsc::UnboundedReceiver<Unanswered>,
@@ -23,7 +23,7 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(
-        node: Node,
+        node: Arc<dyn Node>,
         clock: Clock,
         ledger: Arc<Ledger>,
         queue: mpsc::UnboundedReceiver<Unanswered>,
@@ -52,7 +52,7 @@ impl Collector {
             self.ledger.waits();
             let answer = (&mut release.answer).await;
             self.ledger.waits_no_more();
-            if release.leaves_after(&answer, &self.node) {
+            if release.leaves_after(&answer, &*self.node) {
                 continue;
             }
             let left = release.matters_until.since(self.clock.now());
@@ -62,13 +62,13 @@ impl Collector {
             // Time for the connection to be seen as broken, and for a busy server to get on.
             let later = async {
                 sleep(pause).await;
-                self.node.up().await;
+                self.node.up_for(release.key()).await;
             };
             if timeout(left, later).await.is_err() {
                 return release.settle(&answer);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-            release.send_again(&self.node, self.clock.now());
+            release.send_again(&*self.node, self.clock.now());
             self.repeat_the_others();
         }
     }
@@ -83,7 +83,7 @@ impl Collector {
                 if settles(&answer) {
                     release.answer = Pending::answered(answer);
                 } else {
-                    release.send_again(&self.node, self.clock.now());
+                    release.send_again(&*self.node, self.clock.now());
                 }
             }
         }

@@ -10,6 +10,7 @@ mod ledger;
 use self::collector::Collector;
 pub(crate) use self::ledger::Ledger;
 use crate::error::NodeError;
+use crate::lock::LockKey;
 use crate::node::{Node, Pending, Recipient, Status};
 use crate::protocol::command::{Answer, Command, Reply, Verb};
 use crate::protocol::lease;
@@ -23,7 +24,7 @@ use tokio::sync::mpsc;
 
 /// A node together with the releases that it has not answered.
 pub(crate) struct Reclaim {
-    node: Node,
+    node: Arc<dyn Node>,
     ledger: Arc<Ledger>,
     queue: Option<mpsc::UnboundedSender<Unanswered>>,
 }
@@ -58,15 +59,15 @@ pub(crate) struct Unanswered {
 
 impl Reclaim {
     /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
-    pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
+    pub(crate) fn in_background(node: Arc<dyn Node>, clock: Clock, runtime: &Handle) -> Self {
         let ledger = Arc::new(Ledger::new(node.label(), clock));
         let (queue, unanswered) = mpsc::unbounded_channel();
-        runtime.spawn(Collector::new(node.clone(), clock, Arc::clone(&ledger), unanswered).run());
+        runtime.spawn(Collector::new(Arc::clone(&node), clock, Arc::clone(&ledger), unanswered).run());
         Self { node, ledger, queue: Some(queue) }
     }
 
     /// For a node that answers at once.
-    pub(crate) fn at_once(node: Node, clock: Clock) -> Self {
+    pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
         let ledger = Arc::new(Ledger::new(node.label(), clock));
         Self { node, ledger, queue: None }
     }
@@ -75,8 +76,8 @@ impl Reclaim {
         &self.ledger
     }
 
-    pub(crate) const fn node(&self) -> &Node {
-        &self.node
+    pub(crate) fn node(&self) -> &dyn Node {
+        &*self.node
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -87,13 +88,13 @@ impl Reclaim {
         self.node.label()
     }
 
-    pub(crate) fn epoch(&self) -> u64 {
-        self.node.epoch()
+    pub(crate) fn epoch(&self, key: &LockKey) -> u64 {
+        self.node.epoch_of(key)
     }
 
-    /// Whether a token may join the queue of the node: its wake-ups will arrive, or there is no connection at all.
-    pub(crate) fn is_ready_to_queue(&self) -> bool {
-        self.node.is_listening() || self.node.status() != Status::Up
+    /// Whether a token may join the queue of `key`: its wake-ups will arrive, or there is no connection at all.
+    pub(crate) fn is_ready_to_queue(&self, key: &LockKey) -> bool {
+        self.node.is_listening_for(key) || self.node.status_of(key) != Status::Up
     }
 
     pub(crate) fn listen(&self) {
@@ -104,7 +105,7 @@ impl Reclaim {
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
         match self.ledger.refusal(now) {
             // A node without a connection knows a better reason.
-            Some(refusal) if self.node.status() == Status::Up => Pending::answered(Err(refusal)),
+            Some(refusal) if self.node.status_of(&command.subject.key) == Status::Up => Pending::answered(Err(refusal)),
             _ => self.node.send(command),
         }
     }
@@ -151,8 +152,12 @@ impl Unanswered {
         let Parting { command, matters_until, keeps_until, expected } = parting;
         ledger.unanswered.fetch_add(1, Ordering::Relaxed);
         ledger.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
-        let (ledger, answer) = (Arc::clone(ledger), Pending::Answered(None));
+        let (ledger, answer) = (Arc::clone(ledger), Pending::none());
         Self { ledger, command, answer, matters_until, keeps_until, is_settled: false, is_owed: false, expected }
+    }
+
+    fn key(&self) -> &LockKey {
+        &self.command.subject.key
     }
 
     fn owes(&mut self) {
@@ -206,7 +211,7 @@ impl Unanswered {
 
     /// After an answer that says that there is no key to keep: what was asked before it may have been executed late, and
     /// have put the token into the queue. Whether that is to be left.
-    fn leaves_after(&mut self, answer: &Answer, node: &Node) -> bool {
+    fn leaves_after(&mut self, answer: &Answer, node: &dyn Node) -> bool {
         let leaves = self.is_to_leave(answer);
         if leaves {
             self.keeps_until = None;
@@ -217,7 +222,7 @@ impl Unanswered {
     }
 
     /// Sends the release once more, after an answer that settled nothing.
-    fn send_again(&mut self, node: &Node, now: Instant) {
+    fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         // The first one may have been executed, and its answer lost.
         self.expected = false;

@@ -24,12 +24,15 @@ use self::endpoint::Endpoint;
 use self::link::Link;
 use self::supervisor::Supervised;
 use crate::error::NodeError;
-use crate::node::{Environment, Recipient, Server, Status};
+use crate::lock::LockKey;
+use crate::node::report::NodeReport;
+use crate::node::{BoxFuture, Environment, Node, Recipient, Server, Status};
 use crate::protocol::command::Command;
 use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
@@ -68,12 +71,21 @@ impl RedisNode {
         let tasks = [runtime.spawn(supervisor).abort_handle(), runtime.spawn(subscriber).abort_handle()];
         Arc::new(Self { label: endpoint.label().into(), shared, tasks })
     }
+}
 
-    pub(crate) fn label(&self) -> &str {
+impl Node for RedisNode {
+    fn label(&self) -> &str {
         &self.label
     }
 
-    pub(crate) fn status(&self) -> Status {
+    fn send_for(&self, command: Command, recipient: Recipient) {
+        match self.shared.link() {
+            Ok(link) => link.send(command, recipient),
+            Err(error) => recipient.answer(Err(error)),
+        }
+    }
+
+    fn status(&self) -> Status {
         match &*self.shared.state() {
             State::Starting => Status::Starting,
             State::Up(_) => Status::Up,
@@ -81,39 +93,24 @@ impl RedisNode {
         }
     }
 
-    /// Waits for a connection.
-    pub(crate) async fn up(&self) {
-        wait_until(&self.shared.environment.changed, || self.status() == Status::Up).await;
+    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+        Box::pin(wait_until(&self.shared.environment.changed, || self.status_of(key) == Status::Up))
     }
 
-    pub(crate) fn send(&self, command: Command, recipient: Recipient) {
-        match self.shared.link() {
-            Ok(link) => link.send(command, recipient),
-            Err(error) => recipient.answer(Err(error)),
-        }
-    }
-
-    pub(crate) fn epoch(&self) -> u64 {
+    fn epoch_of(&self, _key: &LockKey) -> u64 {
         self.shared.epoch.load(Ordering::Acquire)
     }
 
-    pub(crate) fn listen(&self) {
-        // First: a connection that is made from here on sees it.
-        let was_wanted = self.shared.is_wanted.swap(true, Ordering::AcqRel);
-        if let Ok(link) = self.shared.link() {
-            link.listen();
-        }
-        if !was_wanted {
-            self.shared.environment.changed.notify_waiters();
-        }
+    fn listen(&self) {
+        self.shared.listen();
     }
 
-    pub(crate) fn is_listening(&self) -> bool {
-        match &*self.shared.state() {
-            State::Up(link) if link.has_pushes() => link.is_listening(),
-            State::Up(_) => self.shared.is_subscribed.load(Ordering::Acquire),
-            State::Starting | State::Down(_) => false,
-        }
+    fn is_listening_for(&self, _key: &LockKey) -> bool {
+        self.shared.is_listening()
+    }
+
+    fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport> {
+        Box::pin(report::report(&self.label, &self.shared, patience))
     }
 }
 
@@ -171,6 +168,27 @@ impl Shared {
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
         self.environment.changed.notify_waiters();
+    }
+
+    /// Wants wake-ups, on the present connection and on all that follow.
+    fn listen(&self) {
+        // First: a connection that is made from here on sees it.
+        let was_wanted = self.is_wanted.swap(true, Ordering::AcqRel);
+        if let Ok(link) = self.link() {
+            link.listen();
+        }
+        if !was_wanted {
+            self.environment.changed.notify_waiters();
+        }
+    }
+
+    /// Whether wake-ups arrive.
+    fn is_listening(&self) -> bool {
+        match &*self.state() {
+            State::Up(link) if link.has_pushes() => link.is_listening(),
+            State::Up(_) => self.is_subscribed.load(Ordering::Acquire),
+            State::Starting | State::Down(_) => false,
+        }
     }
 
     fn needs_subscriber(&self) -> bool {

@@ -1,9 +1,9 @@
 //! What a server is like, asked over the connection that serves the commands.
 
+use super::Shared;
 use super::answer::time_of;
 use super::info::Info;
 use super::link::Link;
-use super::{RedisNode, Shared};
 use crate::error::NodeError;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence};
 use crate::protocol::wakeup::channel;
@@ -13,40 +13,39 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 
-impl RedisNode {
-    /// In `patience` at the most.
-    pub(crate) async fn report(&self, patience: Duration) -> NodeReport {
-        let mut report = NodeReport::unknown(&self.label);
-        let link = match self.shared.link() {
-            Ok(link) => link,
-            Err(error) => return NodeReport { error: Some(error), ..report },
-        };
-        // First, so that it is under way meanwhile.
-        self.listen();
-        match timeout(patience, answers(&link, &self.shared)).await {
-            Ok(Ok(answers)) => answers.describe(&mut report),
-            Ok(Err(error)) => report.error = Some(error),
-            Err(_) => report.error = Some(NodeError::TimedOut(patience)),
-        }
-        if report.round_trip.is_some() {
-            report.error = link.abstains_for().map(NodeError::Abstains).or(report.error);
-            report.capabilities.scripts = true;
-            report.capabilities.resp3 = link.has_pushes();
-            report.capabilities.wake_ups = self.wake_ups(&link, patience, report.capabilities.wake_ups).await;
-        }
-        report
+/// What the server with the address `label` is like. Its answers are waited for in `patience`, and then once more for its
+/// wake-ups.
+pub(super) async fn report(label: &str, shared: &Shared, patience: Duration) -> NodeReport {
+    let mut report = NodeReport::unknown(label);
+    let link = match shared.link() {
+        Ok(link) => link,
+        Err(error) => return NodeReport { error: Some(error), ..report },
+    };
+    // First, so that it is under way meanwhile.
+    shared.listen();
+    match timeout(patience, answers(&link, shared)).await {
+        Ok(Ok(answers)) => answers.describe(&mut report),
+        Ok(Err(error)) => report.error = Some(error),
+        Err(_) => report.error = Some(NodeError::TimedOut(patience)),
     }
+    if report.round_trip.is_some() {
+        report.error = link.abstains_for().map(NodeError::Abstains).or(report.error);
+        report.capabilities.scripts = true;
+        report.capabilities.resp3 = link.has_pushes();
+        report.capabilities.wake_ups = wake_ups(shared, &link, patience, report.capabilities.wake_ups).await;
+    }
+    report
+}
 
-    /// `publishes` is whether the user may wake others.
-    async fn wake_ups(&self, link: &Link, patience: Duration, publishes: Option<bool>) -> Option<bool> {
-        let is_known = || self.is_listening() || link.is_refused();
-        // Not known in time is not known.
-        let _ = timeout(patience, wait_until(&self.shared.environment.changed, is_known)).await;
-        match (publishes, self.is_listening(), link.is_refused()) {
-            (Some(false), ..) | (_, _, true) => Some(false),
-            (Some(true), true, _) => Some(true),
-            _ => None,
-        }
+/// Whether callers are woken. `publishes` is whether the user may wake others.
+async fn wake_ups(shared: &Shared, link: &Link, patience: Duration, publishes: Option<bool>) -> Option<bool> {
+    let is_known = || shared.is_listening() || link.is_refused();
+    // What is not known in time is reported as unknown.
+    let _ = timeout(patience, wait_until(&shared.environment.changed, is_known)).await;
+    match (publishes, shared.is_listening(), link.is_refused()) {
+        (Some(false), ..) | (_, _, true) => Some(false),
+        (Some(true), true, _) => Some(true),
+        _ => None,
     }
 }
 

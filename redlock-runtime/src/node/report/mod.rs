@@ -3,12 +3,11 @@
 mod persistence;
 
 pub use self::persistence::Persistence;
-use crate::client::release::Reclaim;
 use crate::client::shared::Core;
 use crate::error::NodeError;
+use crate::node::BoxFuture;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -88,16 +87,13 @@ const WRONG_CLOCK: Duration = Duration::from_secs(1);
 impl Core {
     pub(crate) async fn check(&self) -> CheckReport {
         self.heard_of_all().await;
-        let report = |node: &Reclaim| -> Pin<Box<dyn Future<Output = NodeReport> + Send>> {
-            let node = node.node().clone();
-            Box::pin(async move { node.report(PATIENCE).await })
-        };
-        CheckReport { nodes: all(self.nodes.iter().map(report).collect()).await, needed: self.quorum.needed }
+        let reports = self.nodes.iter().map(|node| node.node().report(PATIENCE));
+        CheckReport { nodes: all(reports.collect()).await, needed: self.quorum.needed }
     }
 }
 
 /// The outputs of all `futures`, which run at the same time.
-async fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {
         for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {

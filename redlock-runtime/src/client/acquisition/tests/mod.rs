@@ -90,7 +90,7 @@ impl Scene {
         let (answer, pending) = oneshot::channel();
         self.unanswered[node].push_back(answer);
         let now = self.now();
-        self.standing.sent(node, InFlight::new(verb, now, TERMS.provable(now), Pending::Redis(pending)));
+        self.standing.sent(node, InFlight::new(verb, now, TERMS.provable(now), Pending::later(pending)));
     }
 
     /// The answer to the oldest command that has none.
