@@ -21,6 +21,10 @@ pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// processes.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
 
+/// How long a fencing counter that nothing is drawn from stays at a node: longer than [`MAX_TTL`], or a node could forget
+/// the number of a lease that still runs.
+pub(crate) const COUNTER_EXPIRY: Duration = Duration::from_secs(31 * 24 * 3600);
+
 /// `time` in whole milliseconds, in which servers count: never less, because an expiry of nothing deletes the key.
 pub(crate) const fn whole_millis(time: Duration) -> Duration {
     match time.subsec_nanos() % 1_000_000 {

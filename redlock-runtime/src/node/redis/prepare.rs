@@ -45,8 +45,8 @@ pub(super) async fn prepare(
 
 fn questions(environment: &Environment) -> Pipeline {
     let mut pipeline = redis::pipe();
-    for source in Scripts::SOURCES {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
+    for (_, source) in Scripts::SOURCES {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(source.as_str());
     }
     pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
     pipeline.cmd("INFO");
