@@ -1,4 +1,7 @@
-//! The scripts a node runs.
+//! The scripts that a server runs: which one for which command, and what is passed to it.
+//!
+//! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
+//! `lua/assembled/`.
 
 use super::side_key::{counter_name, queue_name};
 use crate::lock::OwnerToken;
@@ -150,6 +153,37 @@ pub(super) fn millis(ttl: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    const HEAD: &str =
+        "-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+";
+
+    /// The assembled scripts are files so that each can be read, and a change of one be reviewed, as a whole.
+    #[test]
+    fn assembled_scripts_are_up_to_date() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/node/redis/lua/assembled");
+        let files =
+            Scripts::SOURCES.iter().map(|(name, source)| (format!("{name}.lua"), [HEAD, source.as_str()].concat()));
+        let files: Vec<_> = files.collect();
+        if std::env::var_os("UPDATE_EXPECT").is_some_and(|update| update == "1") {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            for (name, text) in &files {
+                fs::write(folder.join(name), text).unwrap();
+            }
+        }
+        let found = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let expected = files.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
+        assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{HEAD}");
+        for (name, text) in &files {
+            assert!(fs::read_to_string(folder.join(name)).unwrap() == *text, "{name} is out of date.\n{HEAD}");
+        }
+    }
 
     #[test]
     fn constants_are_put_in() {
