@@ -1,6 +1,7 @@
 //! The lock manager: what users hold.
 
 mod builder;
+mod check;
 mod detached;
 mod fenced;
 pub(crate) mod installed;
@@ -265,7 +266,7 @@ impl LockManager {
     /// # assert!(report.warnings().is_empty()); Ok(()) }
     /// ```
     pub async fn check(&self) -> CheckReport {
-        self.core.check().await
+        check::check(&self.core).await
     }
 
     /// Ends new acquisitions with [`LockError::Closed`], then waits until every release that was sent is answered.

@@ -1,18 +1,13 @@
-//! What the nodes of a manager are like, as far as locks depend on it.
+//! What the nodes of a manager are like, as far as locks depend on it: the types that say so, and their texts.
+//!
+//! Asking does not belong here: each kind of node describes itself, and `manager::check` asks all of them.
 
 mod persistence;
 
 pub use self::persistence::Persistence;
-use crate::client::shared::Core;
 use crate::error::NodeError;
-use crate::node::BoxFuture;
 use std::fmt;
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
-
-/// For which the answers of a node are waited for, and then once more for its wake-ups.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What [`LockManager::check`](crate::LockManager::check) has found out: one [`NodeReport`] for each node.
 ///
@@ -83,29 +78,6 @@ pub struct Capabilities {
 
 /// A clock that is wrong by more is worth a warning: nothing here depends on it, but its next correction may be a step.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
-
-impl Core {
-    pub(crate) async fn check(&self) -> CheckReport {
-        self.heard_of_all().await;
-        let reports = self.nodes.iter().map(|node| node.node().report(PATIENCE));
-        CheckReport { nodes: all(reports.collect()).await, needed: self.quorum.needed }
-    }
-}
-
-/// The outputs of all `futures`, which run at the same time.
-async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
-            if let Poll::Ready(ready) = future.as_mut().poll(cx) {
-                *output = Some(ready);
-            }
-        }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
-}
 
 impl CheckReport {
     /// What somebody should look at, one line for each; empty when all is well.
