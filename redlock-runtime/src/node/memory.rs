@@ -1,8 +1,10 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
 
 use crate::lock::LockKey;
+use crate::node::pending::{Pending, Recipient};
 use crate::node::report::NodeReport;
-use crate::node::{BoxFuture, Node, Pending, Recipient, Status};
+use crate::node::status::Status;
+use crate::node::{BoxFuture, Node};
 use crate::protocol::command::{Command, Reply};
 use crate::protocol::node_state::State;
 use crate::time::clock::Clock;

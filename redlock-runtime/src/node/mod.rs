@@ -4,33 +4,29 @@
 //! servers behind them. What follows from the answers of several nodes does not belong here: that is `protocol` and
 //! `client`.
 
-mod abstention;
+pub(crate) mod abstention;
 #[cfg(test)]
 mod differential;
+mod environment;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
 pub(crate) mod report;
-mod server;
 mod server_clock;
-mod servers;
+pub(crate) mod server_facts;
+pub(crate) mod servers;
+mod status;
 
-pub(crate) use self::abstention::Abstention;
+pub(crate) use self::environment::Environment;
 pub(crate) use self::pending::{Pending, Recipient};
-pub(crate) use self::server::Server;
-pub(crate) use self::server_clock::ServerClock;
-pub(crate) use self::servers::{Identity, Servers};
-use crate::error::NodeError;
+use self::report::NodeReport;
+pub(crate) use self::servers::Servers;
+pub(crate) use self::status::Status;
 use crate::lock::LockKey;
-use crate::lock::owner_token::ManagerId;
-use crate::node::report::NodeReport;
-use crate::protocol::command::{Command, Deliver};
-use crate::time::token_clock::TokenClock;
+use crate::protocol::command::Command;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// A future whose type is not known: what a method of a trait object returns in place of being `async`.
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -83,31 +79,4 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
 
     /// What the node is like, as far as that can be found out within about `patience`.
     fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport>;
-}
-
-/// Whether a node can be asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// The first connection is being made.
-    Starting,
-    Up,
-    Down(NodeError),
-}
-
-/// What a node knows of the manager it belongs to.
-#[derive(Clone)]
-pub(crate) struct Environment {
-    pub(crate) manager: ManagerId,
-    /// Takes in the times of the tokens that answers mention.
-    pub(crate) token_clock: Arc<TokenClock>,
-    /// Notified at every change of any node of the manager.
-    pub(crate) changed: Arc<Notify>,
-    pub(crate) deliver: Deliver,
-    pub(crate) servers: Arc<Servers>,
-}
-
-impl fmt::Debug for Environment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Environment").field("manager", &self.manager).finish_non_exhaustive()
-    }
 }

@@ -3,7 +3,6 @@
 //! One task takes what has gathered in the outbox, sends it as one pipeline and hands out the answers: so one system
 //! call, one message to the client crate and one wake-up serve many commands.
 
-use super::connect::Driver;
 use super::link::Link;
 use super::outbox::{Asked, Outgoing};
 use redis::aio::MultiplexedConnection;
@@ -18,6 +17,9 @@ use tokio::task::coop::unconstrained;
 /// Answers are handed out when the whole batch is answered: small enough that the server works on one batch while the
 /// tasks of the one before go on.
 const LARGEST_BATCH: usize = 64;
+
+/// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
+pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The task of one connection. It ends when the connection breaks.
 pub(super) struct Courier {

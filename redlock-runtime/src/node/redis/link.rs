@@ -4,7 +4,10 @@ use super::answer::{answer, is_script_lost, refused, server_time};
 use super::outbox::{Asked, Outbox, Question};
 use super::script::{Scripts, millis};
 use crate::error::NodeError;
-use crate::node::{Abstention, Environment, Recipient, Server};
+use crate::node::abstention::Abstention;
+use crate::node::environment::Environment;
+use crate::node::pending::Recipient;
+use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::wakeup::channel;
 use redis::{Cmd, RedisError, Value};
@@ -21,7 +24,7 @@ pub(super) struct Link {
     /// Whether this user may not subscribe.
     is_refused: AtomicBool,
     abstention: Abstention,
-    server: Arc<Server>,
+    server: Arc<ServerFacts>,
     environment: Environment,
 }
 
@@ -30,7 +33,7 @@ impl Link {
         scripts: Scripts,
         has_pushes: bool,
         abstention: Abstention,
-        server: Arc<Server>,
+        server: Arc<ServerFacts>,
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];

@@ -4,7 +4,7 @@
 //! place in the order.
 
 use crate::error::NodeError;
-use crate::node::Recipient;
+use crate::node::pending::Recipient;
 use crate::protocol::command::{Answer, Command, Verb};
 use crate::time::clock::Instant;
 use redis::{Cmd, Value};

@@ -1,13 +1,13 @@
 //! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
 
 use super::answer::{refused, time_of};
-use super::connect::Driver;
-use super::courier::Courier;
+use super::courier::{Courier, Driver};
 use super::info::Info;
 use super::link::Link;
 use super::script::Scripts;
 use crate::error::NodeError;
-use crate::node::{Environment, Server};
+use crate::node::environment::Environment;
+use crate::node::server_facts::ServerFacts;
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ const FSYNC: &str = "appendfsync";
 pub(super) async fn prepare(
     (mut connection, mut driver): (MultiplexedConnection, Driver),
     has_pushes: bool,
-    server: &Arc<Server>,
+    server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<Link>, Courier), NodeError> {
     let sent = server.now();
