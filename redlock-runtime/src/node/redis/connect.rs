@@ -3,7 +3,7 @@
 use super::answer::{refused, wakeup};
 use super::courier::{Courier, Driver};
 use super::endpoint::Endpoint;
-use super::link::Link;
+use super::live_connection::LiveConnection;
 use super::prepare::prepare;
 use super::socket;
 use crate::error::NodeError;
@@ -20,7 +20,7 @@ pub(super) async fn connect(
     endpoint: &Endpoint,
     server: &Arc<ServerFacts>,
     environment: &Environment,
-) -> Result<(Arc<Link>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
         // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {

@@ -1,6 +1,6 @@
 //! The connections of one node: what their tasks write and the callers read.
 
-use super::link::Link;
+use super::live_connection::LiveConnection;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
@@ -24,7 +24,7 @@ pub(super) struct Connections {
 /// The connection for commands, which carries wake-ups as well where the server speaks RESP3.
 enum CommandConnection {
     Starting,
-    Up(Arc<Link>),
+    Up(Arc<LiveConnection>),
     Down(NodeError),
 }
 
@@ -44,22 +44,22 @@ impl Connections {
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn link(&self) -> Result<Arc<Link>, NodeError> {
+    pub(super) fn live(&self) -> Result<Arc<LiveConnection>, NodeError> {
         match &*self.state() {
             CommandConnection::Starting => Err(NodeError::Unreachable("the first connection is being made".into())),
-            CommandConnection::Up(link) => Ok(Arc::clone(link)),
+            CommandConnection::Up(live) => Ok(Arc::clone(live)),
             CommandConnection::Down(error) => Err(error.clone()),
         }
     }
 
     /// The callers get a connection. If wake-ups are wanted, it is subscribed before anybody can send on it.
-    pub(super) fn up(&self, link: Arc<Link>) {
+    pub(super) fn up(&self, live: Arc<LiveConnection>) {
         self.change(|state| {
             if self.is_wanted.load(Ordering::Acquire) {
-                link.listen();
+                live.listen();
             }
             self.epoch.fetch_add(1, Ordering::AcqRel);
-            *state = CommandConnection::Up(link);
+            *state = CommandConnection::Up(live);
         });
     }
 
@@ -81,8 +81,8 @@ impl Connections {
     pub(super) fn listen(&self) {
         // First: a connection that is made from here on sees it.
         let was_wanted = self.is_wanted.swap(true, Ordering::AcqRel);
-        if let Ok(link) = self.link() {
-            link.listen();
+        if let Ok(live) = self.live() {
+            live.listen();
         }
         if !was_wanted {
             self.environment.changed.notify_waiters();
@@ -92,7 +92,7 @@ impl Connections {
     /// Whether wake-ups arrive.
     pub(super) fn is_listening(&self) -> bool {
         match &*self.state() {
-            CommandConnection::Up(link) if link.has_pushes() => link.is_listening(),
+            CommandConnection::Up(live) if live.has_pushes() => live.is_listening(),
             CommandConnection::Up(_) => self.is_subscribed.load(Ordering::Acquire),
             CommandConnection::Starting | CommandConnection::Down(_) => false,
         }
@@ -101,7 +101,7 @@ impl Connections {
     /// Whether wake-ups are wanted and need a connection of their own.
     pub(super) fn needs_subscriber(&self) -> bool {
         let is_wanted = self.is_wanted.load(Ordering::Acquire);
-        is_wanted && matches!(&*self.state(), CommandConnection::Up(link) if !link.has_pushes())
+        is_wanted && matches!(&*self.state(), CommandConnection::Up(live) if !live.has_pushes())
     }
 
     /// Changes the connection for commands, and tells all who wait for a change.

@@ -3,7 +3,7 @@
 //! One task takes what has gathered in the outbox, sends it as one pipeline and hands out the answers: so one system
 //! call, one message to the client crate and one wake-up serve many commands.
 
-use super::link::Link;
+use super::live_connection::LiveConnection;
 use super::outbox::{Asked, Outgoing};
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
@@ -23,7 +23,7 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The task of one connection. It ends when the connection breaks.
 pub(super) struct Courier {
-    link: Arc<Link>,
+    live: Arc<LiveConnection>,
     connection: MultiplexedConnection,
     driver: Driver,
     batches: VecDeque<Batch>,
@@ -39,8 +39,8 @@ struct Batch {
 type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Send>>;
 
 impl Courier {
-    pub(super) fn new(link: Arc<Link>, connection: MultiplexedConnection, driver: Driver) -> Self {
-        Self { link, connection, driver, batches: VecDeque::new(), has_gathered: false }
+    pub(super) fn new(live: Arc<LiveConnection>, connection: MultiplexedConnection, driver: Driver) -> Self {
+        Self { live, connection, driver, batches: VecDeque::new(), has_gathered: false }
     }
 
     fn send(&mut self, gathered: Vec<Outgoing>) {
@@ -62,7 +62,7 @@ impl Courier {
             && let Poll::Ready(answers) = batch.answers.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         {
             if let Some(Batch { asked, .. }) = self.batches.pop_front() {
-                deliver(&self.link, asked, answers);
+                deliver(&self.live, asked, answers);
             }
         }
     }
@@ -84,9 +84,9 @@ fn answers(mut connection: MultiplexedConnection, pipeline: Pipeline) -> Answers
     }
 }
 
-fn deliver(link: &Link, asked: Vec<Asked>, answers: Result<Vec<Value>, RedisError>) {
+fn deliver(live: &LiveConnection, asked: Vec<Asked>, answers: Result<Vec<Value>, RedisError>) {
     match answers {
-        Ok(answers) => asked.into_iter().zip(answers).for_each(|(asked, answer)| link.answered(asked, answer)),
+        Ok(answers) => asked.into_iter().zip(answers).for_each(|(asked, answer)| live.answered(asked, answer)),
         // Not an answer of the server, whatever it is: some of the commands may have been executed.
         Err(error) => {
             tracing::debug!(%error, "a batch was not answered");
@@ -105,7 +105,7 @@ impl Future for Courier {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let gathered = self.link.outbox.take(cx);
+        let gathered = self.live.outbox.take(cx);
         self.send(gathered);
         let driver = self.driver.as_mut().poll(cx);
         self.deliver();
@@ -115,7 +115,7 @@ impl Future for Courier {
 
 impl Drop for Courier {
     fn drop(&mut self) {
-        self.link.outbox.close();
+        self.live.outbox.close();
         self.batches.drain(..).flat_map(|batch| batch.asked).for_each(Asked::disconnected);
     }
 }

@@ -5,12 +5,12 @@ mod backoff;
 mod connect;
 mod connections;
 mod courier;
+mod describe;
 pub(crate) mod endpoint;
 mod info;
-mod link;
+mod live_connection;
 mod outbox;
 mod prepare;
-mod report;
 mod script;
 mod side_key;
 mod socket;
@@ -62,8 +62,8 @@ impl Node for RedisNode {
     }
 
     fn send_for(&self, command: Command, recipient: Recipient) {
-        match self.connections.link() {
-            Ok(link) => link.send(command, recipient),
+        match self.connections.live() {
+            Ok(live) => live.send(command, recipient),
             Err(error) => recipient.answer(Err(error)),
         }
     }
@@ -89,7 +89,7 @@ impl Node for RedisNode {
     }
 
     fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport> {
-        Box::pin(report::report(&self.label, &self.connections, patience))
+        Box::pin(describe::describe(&self.label, &self.connections, patience))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::answer::{refused, time_of};
 use super::courier::{Courier, Driver};
 use super::info::Info;
-use super::link::Link;
+use super::live_connection::LiveConnection;
 use super::script::Scripts;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
@@ -25,7 +25,7 @@ pub(super) async fn prepare(
     has_pushes: bool,
     server: &Arc<ServerFacts>,
     environment: &Environment,
-) -> Result<(Arc<Link>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
     let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
     let scripts = Scripts::loaded(|| digest(answers.next()))?;
@@ -39,8 +39,8 @@ pub(super) async fn prepare(
         server.told(time, sent);
     }
     let abstention = server.connected(identity)?;
-    let link = Arc::new(Link::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
-    Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
+    let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
+    Ok((Arc::clone(&live), Courier::new(live, connection, driver)))
 }
 
 fn questions(environment: &Environment) -> Pipeline {

@@ -15,9 +15,9 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
     loop {
         match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &connections.server, &connections.environment)).await
         {
-            Ok(Ok((link, courier))) => {
-                tracing::debug!(node = endpoint.label(), has_pushes = link.has_pushes(), "connected");
-                if let Some(left) = link.abstains_for() {
+            Ok(Ok((live, courier))) => {
+                tracing::debug!(node = endpoint.label(), has_pushes = live.has_pushes(), "connected");
+                if let Some(left) = live.abstains_for() {
                     let node = endpoint.label();
                     tracing::warn!(
                         node,
@@ -25,7 +25,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                         "the server was restarted and may have forgotten locks: it does not count"
                     );
                 }
-                connections.up(link);
+                connections.up(live);
                 backoff.connected();
                 courier.await;
                 // Before anything else: callers must not go on sending into the void.

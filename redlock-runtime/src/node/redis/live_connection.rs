@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub(super) struct Link {
+pub(super) struct LiveConnection {
     pub(super) outbox: Outbox,
     scripts: Scripts,
     /// Whether wake-ups can come on this connection: it speaks RESP3.
@@ -28,7 +28,7 @@ pub(super) struct Link {
     environment: Environment,
 }
 
-impl Link {
+impl LiveConnection {
     pub(super) fn new(
         scripts: Scripts,
         has_pushes: bool,
