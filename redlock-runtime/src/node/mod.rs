@@ -14,7 +14,8 @@ pub(crate) mod redis;
 pub(crate) mod report;
 mod server_clock;
 pub(crate) mod server_facts;
-pub(crate) mod servers;
+pub(crate) mod server_identity;
+mod servers;
 mod status;
 
 pub(crate) use self::environment::Environment;

@@ -3,7 +3,8 @@
 use crate::error::NodeError;
 use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
-use crate::node::servers::{Identity, Servers};
+use crate::node::server_identity::Identity;
+use crate::node::servers::Servers;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
