@@ -2,6 +2,7 @@
 
 mod answer;
 mod backoff;
+mod batch;
 mod connect;
 mod connections;
 mod courier;
@@ -9,8 +10,10 @@ mod describe;
 pub(crate) mod endpoint;
 mod info;
 mod live_connection;
+mod lost_script;
 mod outbox;
 mod prepare;
+mod question;
 mod script;
 mod side_key;
 mod socket;
