@@ -1,6 +1,7 @@
 //! A node as this manager uses it: commands go through the ledger of what the node owes.
 
 use crate::client::release::{Collector, PendingRelease, ReleaseLedger};
+use crate::lock::LockKey;
 use crate::node::{Node, Pending, Status};
 use crate::protocol::command::{Command, Subject};
 use crate::protocol::last_command::LastCommand;
@@ -12,22 +13,22 @@ use tokio::sync::mpsc;
 
 /// A node together with the releases that it has not answered.
 pub(crate) struct NodeHandle {
-    node: Node,
+    node: Arc<dyn Node>,
     ledger: Arc<ReleaseLedger>,
     queue: Option<mpsc::UnboundedSender<PendingRelease>>,
 }
 
 impl NodeHandle {
     /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
-    pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
+    pub(crate) fn in_background(node: Arc<dyn Node>, clock: Clock, runtime: &Handle) -> Self {
         let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
         let (queue, unsettled) = mpsc::unbounded_channel();
-        runtime.spawn(Collector::new(node.clone(), clock, Arc::clone(&ledger), unsettled).run());
+        runtime.spawn(Collector::new(Arc::clone(&node), clock, Arc::clone(&ledger), unsettled).run());
         Self { node, ledger, queue: Some(queue) }
     }
 
     /// For a node that answers at once.
-    pub(crate) fn at_once(node: Node, clock: Clock) -> Self {
+    pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
         let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
         Self { node, ledger, queue: None }
     }
@@ -36,8 +37,8 @@ impl NodeHandle {
         &self.ledger
     }
 
-    pub(crate) const fn node(&self) -> &Node {
-        &self.node
+    pub(crate) fn node(&self) -> &dyn Node {
+        &*self.node
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -48,13 +49,14 @@ impl NodeHandle {
         self.node.label()
     }
 
-    pub(crate) fn epoch(&self) -> u64 {
-        self.node.epoch()
+    /// The number of the connection that serves `key`.
+    pub(crate) fn epoch(&self, key: &LockKey) -> u64 {
+        self.node.epoch_of(key)
     }
 
-    /// Whether a token may join the queue of the node: its wake-ups will arrive, or there is no connection at all.
-    pub(crate) fn is_ready_to_queue(&self) -> bool {
-        self.node.is_listening() || self.node.status() != Status::Up
+    /// Whether a token may join the queue of `key`: its wake-ups will arrive, or there is no connection at all.
+    pub(crate) fn is_ready_to_queue(&self, key: &LockKey) -> bool {
+        self.node.is_listening_for(key) || self.node.status_of(key) != Status::Up
     }
 
     pub(crate) fn listen(&self) {
@@ -65,19 +67,19 @@ impl NodeHandle {
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
         match self.ledger.refusal(now) {
             // A node without a connection knows a better reason.
-            Some(refusal) if self.node.status() == Status::Up => Pending::answered(Err(refusal)),
+            Some(refusal) if self.node.status_of(&command.subject.key) == Status::Up => Pending::answered(Err(refusal)),
             _ => self.node.send(command),
         }
     }
 
     /// Sends the last command about a token, whatever the node owes. The answer can be waited for.
     pub(crate) fn release(&self, subject: Arc<Subject>, last: LastCommand) -> PendingRelease {
-        PendingRelease::send(&self.node, &self.ledger, subject, last)
+        PendingRelease::send(&*self.node, &self.ledger, subject, last)
     }
 
     /// Sends the last command about a token, whatever the node owes. It is settled in the background.
     pub(crate) fn release_in_background(&self, subject: Arc<Subject>, last: LastCommand) {
-        PendingRelease::send_in_background(&self.node, &self.ledger, subject, last, self.queue.clone());
+        PendingRelease::send_in_background(&*self.node, &self.ledger, subject, last, self.queue.clone());
     }
 
     /// Sees to it that `release` is settled.

@@ -40,6 +40,8 @@ pub struct OwnerToken {
 
 impl OwnerToken {
     pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + Simple::LENGTH;
+    /// The length of what stands before the at sign, which is unique by itself.
+    pub(crate) const ATTEMPT_LEN: usize = Hyphenated::LENGTH;
     /// The length of the text that holds the time.
     pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
 

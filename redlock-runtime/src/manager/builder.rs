@@ -11,7 +11,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, Node, Servers};
+use crate::node::{Environment, Servers};
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
@@ -180,7 +180,7 @@ impl LockManagerBuilder {
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let environment = Environment { deliver: router.of_node(index), ..environment.clone() };
             let node = RedisNode::start(endpoint, environment, &runtime);
-            NodeHandle::in_background(Node::Redis(node), clock, &runtime)
+            NodeHandle::in_background(node, clock, &runtime)
         });
         let nodes = nodes.collect();
         let manager = self.finish(clock, environment, nodes, Some(runtime));
@@ -205,7 +205,7 @@ impl LockManagerBuilder {
 
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
-        let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
+        let node = Arc::new(MemoryNode::new(clock));
         let environment = self.environment(clock, 1);
         self.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
     }

@@ -1,10 +1,9 @@
 //! Asks every node what it is like, for [`LockManager::check`](super::LockManager::check).
 
-use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
-use crate::node::report::{CheckReport, NodeReport};
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use crate::node::BoxFuture;
+use crate::node::report::CheckReport;
+use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -14,15 +13,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) async fn check(shared: &Shared) -> CheckReport {
     shared.heard_of_all().await;
-    let report = |node: &NodeHandle| -> Pin<Box<dyn Future<Output = NodeReport> + Send>> {
-        let node = node.node().clone();
-        Box::pin(async move { node.report(PATIENCE).await })
-    };
-    CheckReport { nodes: all(shared.nodes.iter().map(report).collect()).await, needed: shared.quorum.needed }
+    let reports = shared.nodes.iter().map(|node| node.node().report(PATIENCE));
+    CheckReport { nodes: all(reports.collect()).await, needed: shared.quorum.needed }
 }
 
 /// The outputs of all `futures`, which run at the same time.
-async fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {
         for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {

@@ -120,7 +120,7 @@ impl Memory {
 
 /// The other.
 struct Redis {
-    node: Node,
+    node: Arc<RedisNode>,
     token_clock: Arc<TokenClock>,
     /// Block, since nothing but the virtual clock may move tokio's timers.
     server: redis::Connection,
@@ -138,8 +138,8 @@ impl Redis {
             deliver: Arc::new(|_| {}),
             servers: Arc::new(Servers::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
-        let node = Node::Redis(RedisNode::start(endpoint, environment, &Handle::current()));
-        node.up().await;
+        let node = RedisNode::start(endpoint, environment, &Handle::current());
+        node.up_for(&KEYS[0].into()).await;
         let client = redis::Client::open(server.url()).unwrap();
         let mut subscriber = Box::leak(Box::new(client.get_connection().unwrap())).as_pubsub();
         subscriber.subscribe(MARK).unwrap();

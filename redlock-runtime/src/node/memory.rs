@@ -1,9 +1,16 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
 
+use crate::lock::LockKey;
+use crate::node::pending::{Pending, Recipient};
+use crate::node::report::NodeReport;
+use crate::node::status::Status;
+use crate::node::{BoxFuture, Node};
 use crate::protocol::command::{Command, Reply};
 use crate::protocol::node_state::State;
 use crate::time::clock::Clock;
+use std::future::ready;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct MemoryNode {
@@ -16,7 +23,7 @@ impl MemoryNode {
         Self { clock, state: Mutex::default() }
     }
 
-    pub(crate) fn execute(&self, command: &Command) -> Reply {
+    fn execute(&self, command: &Command) -> Reply {
         let now = self.clock.now();
         // No code that can panic runs under this mutex.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,5 +31,42 @@ impl MemoryNode {
         // times from one clock.
         let (reply, _) = state.execute(now, command, &mut |_, _| 0);
         reply
+    }
+}
+
+impl Node for MemoryNode {
+    fn label(&self) -> &'static str {
+        "memory"
+    }
+
+    fn send(&self, command: Command) -> Pending {
+        Pending::answered(Ok(self.execute(&command)))
+    }
+
+    fn send_for(&self, command: Command, recipient: Recipient) {
+        recipient.answer(Ok(self.execute(&command)));
+    }
+
+    fn status(&self) -> Status {
+        Status::Up
+    }
+
+    fn up_for<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn epoch_of(&self, _key: &LockKey) -> u64 {
+        0
+    }
+
+    fn listen(&self) {}
+
+    /// There are no wake-ups to miss: all who wait for the node wait in the line of this process.
+    fn is_listening_for(&self, _key: &LockKey) -> bool {
+        true
+    }
+
+    fn report(&self, _patience: Duration) -> BoxFuture<'_, NodeReport> {
+        Box::pin(ready(NodeReport::in_memory(self.label())))
     }
 }

@@ -1,162 +1,83 @@
-//! One independent voter: a Redis server, or the embedded memory node. One command set, one reply set.
+//! What a lock manager asks: independent voters, each with one command set and one reply set.
+//!
+//! Here belongs what a node is to its callers ([`Node`]), the kinds of nodes, and what a manager finds out about the
+//! servers behind them. What follows from the answers of several nodes does not belong here: that is `protocol` and
+//! `client`.
 
-mod abstention;
+pub(crate) mod abstention;
 #[cfg(test)]
 mod differential;
+mod environment;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
 pub(crate) mod report;
-mod server;
 mod server_clock;
+pub(crate) mod server_facts;
+pub(crate) mod server_identity;
 mod servers;
+mod status;
 
-pub(crate) use self::abstention::Abstention;
+pub(crate) use self::environment::Environment;
 pub(crate) use self::pending::{Pending, Recipient};
-pub(crate) use self::server::Server;
-pub(crate) use self::server_clock::ServerClock;
-pub(crate) use self::servers::{Identity, Servers};
-use crate::error::NodeError;
-use crate::lock::owner_token::ManagerId;
-use crate::node::memory::MemoryNode;
-use crate::node::redis::RedisNode;
-use crate::node::report::NodeReport;
-use crate::protocol::command::{Command, Deliver};
-#[cfg(test)]
-use crate::simulation::SimulatedNode;
-use crate::time::token_clock::TokenClock;
+use self::report::NodeReport;
+pub(crate) use self::servers::Servers;
+pub(crate) use self::status::Status;
+use crate::lock::LockKey;
+use crate::protocol::command::Command;
 use std::fmt;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::time::Duration;
-use tokio::sync::Notify;
 
-/// A node, whatever it is made of.
-#[derive(Clone, Debug)]
-pub(crate) enum Node {
-    Redis(Arc<RedisNode>),
-    Memory(Arc<MemoryNode>),
-    #[cfg(test)]
-    Simulated(Arc<SimulatedNode>),
-}
+/// A future whose type is not known: what a method of a trait object returns in place of being `async`.
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Whether a node can be asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// The first connection is being made.
-    Starting,
-    Up,
-    Down(NodeError),
-}
+/// One independent voter: a Redis server, or whatever else executes each [`Command`] in one atomic step.
+///
+/// A node may have several parts with different keys on each, as a cluster has, whose vote about a key is that of the
+/// shard on which the key lies. So what can differ from part to part is asked with the key: those methods end in `_of` or
+/// `_for`.
+pub(crate) trait Node: fmt::Debug + Send + Sync {
+    /// The address, without user and password. No two nodes of a manager have the same.
+    fn label(&self) -> &str;
 
-/// What a node knows of the manager it belongs to.
-#[derive(Clone)]
-pub(crate) struct Environment {
-    pub(crate) manager: ManagerId,
-    /// Takes in the times of the tokens that answers mention.
-    pub(crate) token_clock: Arc<TokenClock>,
-    /// Notified at every change of any node of the manager.
-    pub(crate) changed: Arc<Notify>,
-    pub(crate) deliver: Deliver,
-    pub(crate) servers: Arc<Servers>,
-}
-
-impl Node {
-    /// Puts `command` into the order of the node's connection before it returns; the answer comes later, if at all.
-    pub(crate) fn send(&self, command: Command) -> Pending {
-        if let Self::Memory(node) = self {
-            return Pending::answered(Ok(node.execute(&command)));
-        }
+    /// Puts `command` into the order of the connection before it returns. The answer comes later, if at all.
+    ///
+    /// A node whose answers are there at once can save here what it takes to wait for one.
+    fn send(&self, command: Command) -> Pending {
         let (recipient, pending) = Recipient::task();
         self.send_for(command, recipient);
         pending
     }
 
-    /// The same, for an answer that `recipient` gets.
-    pub(crate) fn send_for(&self, command: Command, recipient: Recipient) {
-        match self {
-            Self::Redis(node) => node.send(command, recipient),
-            Self::Memory(node) => recipient.answer(Ok(node.execute(&command))),
-            #[cfg(test)]
-            Self::Simulated(node) => node.send(command, recipient),
-        }
+    /// Does the same as [`send`](Self::send), for an answer that `recipient` gets.
+    fn send_for(&self, command: Command, recipient: Recipient);
+
+    /// Whether the node can be asked, for any key.
+    fn status(&self) -> Status;
+
+    /// Whether the node can be asked about `key`.
+    fn status_of(&self, _key: &LockKey) -> Status {
+        self.status()
     }
 
-    pub(crate) fn status(&self) -> Status {
-        match self {
-            Self::Redis(node) => node.status(),
-            Self::Memory(_) => Status::Up,
-            #[cfg(test)]
-            Self::Simulated(node) => node.status(),
-        }
-    }
+    /// Waits until the node can be asked about `key`.
+    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()>;
 
-    /// Waits until the node can be asked.
-    pub(crate) async fn up(&self) {
-        match self {
-            Self::Redis(node) => node.up().await,
-            Self::Memory(_) => {}
-            #[cfg(test)]
-            Self::Simulated(node) => node.up().await,
-        }
-    }
-
-    /// The address, without user and password.
-    pub(crate) fn label(&self) -> &str {
-        match self {
-            Self::Redis(node) => node.label(),
-            Self::Memory(_) => "memory",
-            #[cfg(test)]
-            Self::Simulated(node) => node.label(),
-        }
-    }
-
-    /// The number of the connection: grows with every new one, also with one that only carries wake-ups.
+    /// The number of the connection that commands about `key` and their wake-ups use. It grows with every new one, also
+    /// with one that carries only wake-ups.
     ///
-    /// Wake-ups of the time between two connections are lost: who waits for one must ask again when the number is
-    /// another.
-    pub(crate) fn epoch(&self) -> u64 {
-        match self {
-            Self::Redis(node) => node.epoch(),
-            Self::Memory(_) => 0,
-            #[cfg(test)]
-            Self::Simulated(node) => node.epoch(),
-        }
-    }
+    /// Wake-ups of the time between two connections are lost. So whoever waits for one must ask again when the number
+    /// has changed.
+    fn epoch_of(&self, key: &LockKey) -> u64;
 
-    /// Opens the channel for wake-ups, once and for all connections to come: before any command that is sent later.
-    pub(crate) fn listen(&self) {
-        match self {
-            Self::Redis(node) => node.listen(),
-            Self::Memory(_) => {}
-            #[cfg(test)]
-            Self::Simulated(node) => node.listen(),
-        }
-    }
+    /// Opens the channel for wake-ups on the present connection and on all that follow. Whatever is sent after this is
+    /// executed when the channel is open.
+    fn listen(&self);
 
-    /// What the node is like, found out in `patience` at the most.
-    pub(crate) async fn report(&self, patience: Duration) -> NodeReport {
-        match self {
-            Self::Redis(node) => node.report(patience).await,
-            Self::Memory(_) => NodeReport::in_memory(self.label()),
-            #[cfg(test)]
-            Self::Simulated(_) => NodeReport::unknown(self.label()),
-        }
-    }
+    /// Whether wake-ups about `key` arrive.
+    fn is_listening_for(&self, key: &LockKey) -> bool;
 
-    /// Whether wake-ups arrive.
-    pub(crate) fn is_listening(&self) -> bool {
-        match self {
-            Self::Redis(node) => node.is_listening(),
-            // It has none: all who wait for it wait in the line of this process.
-            Self::Memory(_) => true,
-            #[cfg(test)]
-            Self::Simulated(node) => node.is_listening(),
-        }
-    }
-}
-
-impl fmt::Debug for Environment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Environment").field("manager", &self.manager).finish_non_exhaustive()
-    }
+    /// What the node is like, as far as that can be found out within about `patience`.
+    fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport>;
 }

@@ -9,76 +9,97 @@ use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// The answer to a command that was sent, given out once.
 #[derive(Debug)]
-pub(crate) enum Pending {
-    Answered(Option<Answer>),
-    Redis(oneshot::Receiver<Answer>),
+pub(crate) struct Pending(Source);
+
+/// Where the answer comes from.
+#[derive(Debug)]
+enum Source {
+    /// It is here, or it was taken.
+    Here(Option<Answer>),
+    /// From a [`Recipient::task`].
+    Later(oneshot::Receiver<Answer>),
 }
 
 impl Pending {
     pub(crate) const fn answered(answer: Answer) -> Self {
-        Self::Answered(Some(answer))
+        Self(Source::Here(Some(answer)))
     }
 
+    /// No answer, as of a command that was not sent yet.
+    pub(crate) const fn none() -> Self {
+        Self(Source::Here(None))
+    }
+
+    pub(crate) const fn later(answer: oneshot::Receiver<Answer>) -> Self {
+        Self(Source::Later(answer))
+    }
+
+    /// The answer, once. Whoever polls is woken when it comes.
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        let answer = match self {
-            Self::Answered(answer) => return answer.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Redis(answer) => ready!(Pin::new(answer).poll(cx)),
+        let answer = match &mut self.0 {
+            Source::Here(answer) => return answer.take().map_or(Poll::Pending, Poll::Ready),
+            Source::Later(answer) => ready!(Pin::new(answer).poll(cx)),
         };
-        *self = Self::Answered(None);
-        // A courier that is gone has answered nothing.
+        *self = Self::none();
+        // A connection that is gone has answered nothing.
         Poll::Ready(answer.unwrap_or(Err(NodeError::Disconnected)))
     }
-}
 
-impl Pending {
-    /// The answer, if it is here. Whoever waits for it is not forgotten.
+    /// The answer, if it is here. Whoever has polled for it before is still woken when it comes.
     pub(crate) fn try_answer(&mut self) -> Option<Answer> {
-        let answer = match self {
-            Self::Answered(answer) => return answer.take(),
-            Self::Redis(answer) => answer.try_recv(),
+        let answer = match &mut self.0 {
+            Source::Here(answer) => return answer.take(),
+            Source::Later(answer) => answer.try_recv(),
         };
         let answer = match answer {
             Ok(answer) => answer,
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Closed) => Err(NodeError::Disconnected),
         };
-        *self = Self::Answered(None);
+        *self = Self::none();
         Some(answer)
     }
 }
 
 /// Who gets the answer to a command.
-pub(crate) enum Recipient {
-    /// A task that may wait for it.
+pub(crate) struct Recipient(Receive);
+
+enum Receive {
+    /// Passes the answer to a [`Pending`].
     Task(oneshot::Sender<Answer>),
-    /// Called in the task of the connection, or by whoever sends when there is none, with all that he has locked: so it
-    /// must neither block nor panic, send anything to a node, or look at a lock.
     Background(Box<dyn FnOnce(Answer) + Send>),
 }
 
 impl Recipient {
+    /// A task that may wait for the answer, and what it waits with.
     pub(crate) fn task() -> (Self, Pending) {
         let (answer, pending) = oneshot::channel();
-        (Self::Task(answer), Pending::Redis(pending))
+        (Self(Receive::Task(answer)), Pending::later(pending))
     }
 
+    /// A function that is called with the answer.
+    ///
+    /// It is called in the task of the connection, or by whoever sends the command when there is no connection, with
+    /// every mutex that the sender has locked. So `receive` must neither block nor panic, send anything to a node, or
+    /// look at a lock.
     pub(crate) fn background(receive: impl FnOnce(Answer) + Send + 'static) -> Self {
-        Self::Background(Box::new(receive))
+        Self(Receive::Background(Box::new(receive)))
     }
 
+    /// Passes `answer` on.
     pub(crate) fn answer(self, answer: Answer) {
-        match self {
-            Self::Task(task) => {
+        match self.0 {
+            Receive::Task(task) => {
                 // Whoever asked may be gone.
                 let _ = task.send(answer);
             }
-            Self::Background(receive) => receive(answer),
+            Receive::Background(receive) => receive(answer),
         }
     }
 
     /// Whether nobody wants the answer any more.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(self, Self::Task(task) if task.is_closed())
+        matches!(&self.0, Receive::Task(task) if task.is_closed())
     }
 }
 

@@ -1,6 +1,11 @@
-//! The servers behind the nodes of one manager: which of them were restarted, and which are one and the same.
+//! The register of the servers behind the nodes of one manager: who was last at which address, and which addresses lead to
+//! one and the same server.
+//!
+//! Whether a server that was restarted abstains is decided in `abstention`.
 
 use crate::error::NodeError;
+use crate::node::abstention::abstains_until;
+use crate::node::server_identity::{Identity, KnownServer};
 use crate::protocol::lease;
 use crate::request::AfterRestart;
 use crate::time::clock::{Clock, Instant};
@@ -10,43 +15,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Servers count their uptime in whole seconds, from a start in whole seconds.
-const UPTIME_PRECISION: Duration = Duration::from_secs(1);
-
+/// What the nodes of one manager find out about their servers.
 pub(crate) struct Servers {
     pub(crate) clock: Clock,
     pub(crate) drift_factor: f64,
     after_restart: AfterRestart,
     on_step: OnceLock<OnStep>,
-    /// In milliseconds: what a server may have granted before it was restarted.
+    /// The longest `ttl` that the manager has asked for, in milliseconds: a server may have granted it before it was
+    /// restarted.
     longest_lease: AtomicU64,
-    known: Mutex<HashMap<Box<str>, Known>>,
+    /// By address.
+    known: Mutex<HashMap<Box<str>, KnownServer>>,
 }
 
 /// Is told the address of a server whose clock was set forward, and by how much at the most.
 pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
-
-/// What a server says of itself when a connection to it is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// Another one after every start.
-    pub(crate) run_id: Box<str>,
-    pub(crate) uptime: Duration,
-    /// Whether it remembers, after a crash, all that it has answered before.
-    pub(crate) is_durable: bool,
-}
-
-/// The last server at one address.
-#[derive(Debug)]
-struct Known {
-    run_id: Box<str>,
-    is_durable: bool,
-    /// Not if another address of the same server does.
-    counts: bool,
-    /// When the last connection broke.
-    lost_at: Option<Instant>,
-    abstains_until: Option<Instant>,
-}
 
 impl Servers {
     pub(crate) fn new(clock: Clock, after_restart: AfterRestart, drift_factor: f64) -> Self {
@@ -54,7 +37,7 @@ impl Servers {
         Self { clock, drift_factor, after_restart, on_step: OnceLock::new(), longest_lease, known }
     }
 
-    /// Only the first call has an effect.
+    /// Says who is told of steps of a server's clock. Only the first call has an effect.
     pub(crate) fn on_step(&self, on_step: OnStep) {
         let _ = self.on_step.set(on_step);
     }
@@ -75,9 +58,9 @@ impl Servers {
         }
     }
 
-    /// There is a connection to `address`. Returns until when what the server grants proves nothing, if so.
+    /// There is a connection to `address`. Returns until when the node abstains, if so.
     ///
-    /// Whoever may not ask for its identity knows nothing about it.
+    /// Without an `identity`, because the user may not ask for it, the register stays as it is.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when the server counts already, under another address.
@@ -88,12 +71,10 @@ impl Servers {
         let before = known.remove(address);
         let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
         let twin = twin.map(|(address, _)| address.clone());
-        let abstains_until = match &before {
-            None => None,
-            Some(before) => before.abstains_until.max(self.abstention(before, &identity, now)),
-        };
+        let abstains_until =
+            before.and_then(|before| abstains_until(&before, &identity, self.after_restart, self.longest_lease(), now));
         let Identity { run_id, is_durable, .. } = identity;
-        let current = Known { run_id, is_durable, counts: twin.is_none(), lost_at: None, abstains_until };
+        let current = KnownServer { run_id, is_durable, counts: twin.is_none(), lost_at: None, abstains_until };
         known.insert(address.into(), current);
         twin.map_or(Ok(abstains_until), |twin| Err(NodeError::SameServer(twin)))
     }
@@ -106,21 +87,13 @@ impl Servers {
         }
     }
 
-    /// Until when the leases last that the server at an address may have given and does not know of.
-    fn abstention(&self, before: &Known, identity: &Identity, now: Instant) -> Option<Instant> {
-        let is_same = before.run_id == identity.run_id && before.counts;
-        let remembers = before.is_durable && identity.is_durable && before.counts;
-        if is_same || remembers || self.after_restart == AfterRestart::Trust {
-            return None;
-        }
-        let since_start =
-            if before.counts { running_for(identity.uptime, before.lost_at, now) } else { Duration::ZERO };
+    /// The longest lease that a server may have granted, with the drift of the clocks.
+    fn longest_lease(&self) -> Duration {
         let longest = Duration::from_millis(self.longest_lease.load(Ordering::Relaxed));
-        let left = (longest + lease::drift(longest, self.drift_factor)).saturating_sub(since_start);
-        (!left.is_zero()).then(|| now.after(left))
+        longest + lease::drift(longest, self.drift_factor)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, KnownServer>> {
         // No code that can panic runs under this mutex.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,15 +105,6 @@ impl fmt::Debug for Servers {
     }
 }
 
-/// For how long, at least, a server has been running when it says that it is `uptime`.
-///
-/// It counts by its wall clock, which is often set right after the start of its machine. But it was not running yet when
-/// the connection to its predecessor broke.
-fn running_for(uptime: Duration, lost_at: Option<Instant>, now: Instant) -> Duration {
-    let since_lost = lost_at.map_or(Duration::ZERO, |lost_at| now.since(lost_at));
-    uptime.saturating_sub(UPTIME_PRECISION).min(since_lost)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,8 +112,6 @@ mod tests {
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.
     const WINDOW: Duration = Duration::from_millis(30_302);
-    /// What is left of it after five seconds.
-    const REST: Duration = Duration::from_millis(25_302);
 
     fn servers(after_restart: AfterRestart) -> Servers {
         let servers = Servers::new(Clock::tokio(), after_restart, 0.01);
@@ -165,32 +127,6 @@ mod tests {
 
     async fn pass(seconds: u64) {
         tokio::time::advance(Duration::from_secs(seconds)).await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_server_with_another_identity_abstains() {
-        // Durable before and after, its uptime, how long ago the connection broke; how much longer it abstains.
-        let table = [
-            (false, false, 0, 0, Some(WINDOW)),
-            (false, false, 1, 5, Some(WINDOW)),
-            (false, false, 6, 5, Some(REST)),
-            (false, false, 6, 20, Some(REST)),
-            // Its clock was set after the start.
-            (false, false, 9999, 5, Some(REST)),
-            (false, false, 9999, 31, None),
-            (true, false, 0, 0, Some(WINDOW)),
-            (false, true, 0, 0, Some(WINDOW)),
-            (true, true, 0, 0, None),
-        ];
-        for (was_durable, is_durable, uptime, lost, expected) in table {
-            let servers = servers(AfterRestart::Abstain);
-            assert_eq!(servers.connected("a", identity("1", 0, was_durable)), Ok(None), "the first is trusted");
-            servers.disconnected("a");
-            pass(lost).await;
-            let until = servers.connected("a", identity("2", uptime, is_durable)).unwrap();
-            let left = until.map(|until| until.since(servers.clock.now()));
-            assert_eq!(left, expected, "{was_durable} {is_durable} {uptime} {lost}");
-        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,9 @@
 //! What one client has of one server: the present connection, and the answers that it waits for.
 
 use crate::error::NodeError;
-use crate::node::{self, Abstention, Environment, Recipient, Status};
+use crate::node::abstention::Abstention;
+use crate::node::server_facts::ServerFacts;
+use crate::node::{Environment, Recipient, Status};
 use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
@@ -11,7 +13,7 @@ pub(super) struct Link {
     pub(super) server: usize,
     pub(super) environment: Environment,
     /// What the client knows of the server.
-    pub(super) server_facts: node::Server,
+    pub(super) server_facts: ServerFacts,
     /// What the present connection proves.
     pub(super) abstention: Abstention,
     pub(super) state: Connection,

@@ -29,7 +29,6 @@ mod workload;
 use self::profile::Profile;
 use self::records::Violation;
 use self::run::{Outcome, run};
-pub(crate) use self::simulated_node::SimulatedNode;
 use fastrand::Rng;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -10,7 +10,9 @@ use super::trace::Trace;
 use super::wire::Wire;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::node::{self, Abstention, Environment, Recipient};
+use crate::node::abstention::Abstention;
+use crate::node::server_facts::ServerFacts;
+use crate::node::{Environment, Recipient};
 use crate::protocol::command::{Command, Deliver, Verb, Wakeup};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
@@ -121,7 +123,7 @@ impl Network {
         world.links.push(Link {
             client,
             server,
-            server_facts: node::Server::new(&label(server), Arc::clone(&environment.servers)),
+            server_facts: ServerFacts::new(&label(server), Arc::clone(&environment.servers)),
             environment,
             state: Connection::Starting,
             abstention: Abstention::default(),

@@ -16,7 +16,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::client::wakeup_router::WakeupRouter;
 use crate::lock::owner_token::ManagerId;
-use crate::node::{Environment, Node, Servers};
+use crate::node::{Environment, Servers};
 use crate::protocol::timing;
 use crate::request::Policy;
 use crate::time::clock::{Clock, ClockError, Instant};
@@ -230,7 +230,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
         let environment = Environment { deliver: router.of_node(server), ..environment.clone() };
-        let node = Node::Simulated(SimulatedNode::connect(network, client, server, environment));
+        let node = SimulatedNode::connect(network, client, server, environment);
         NodeHandle::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();

@@ -1,7 +1,7 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
 use crate::lock::OwnerToken;
-use crate::node::Identity;
+use crate::node::server_identity::Identity;
 use crate::protocol::command::{Command, Reply, Wakeup};
 use crate::protocol::node_state::State;
 use crate::protocol::rules::Rules;

@@ -1,13 +1,17 @@
 //! The third kind of node: one manager's connection to one simulated server.
 
 use super::network::{Network, label};
-use crate::node::{Environment, Recipient, Status};
+use crate::lock::LockKey;
+use crate::node::report::NodeReport;
+use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
 use crate::protocol::command::Command;
 use crate::time::wait_until::wait_until;
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) struct SimulatedNode {
+pub(super) struct SimulatedNode {
     network: Arc<Network>,
     link: usize,
     label: String,
@@ -19,33 +23,39 @@ impl SimulatedNode {
         let link = network.add_link(client, server, environment.clone());
         Arc::new(Self { network: Arc::clone(network), link, label: label(server), environment })
     }
+}
 
-    pub(crate) fn send(&self, command: Command, recipient: Recipient) {
-        self.network.send(self.link, command, recipient);
-    }
-
-    pub(crate) fn status(&self) -> Status {
-        self.network.world().links[self.link].status()
-    }
-
-    pub(crate) async fn up(&self) {
-        wait_until(&self.environment.changed, || self.status() == Status::Up).await;
-    }
-
-    pub(crate) fn label(&self) -> &str {
+impl Node for SimulatedNode {
+    fn label(&self) -> &str {
         &self.label
     }
 
-    pub(crate) fn epoch(&self) -> u64 {
+    fn send_for(&self, command: Command, recipient: Recipient) {
+        self.network.send(self.link, command, recipient);
+    }
+
+    fn status(&self) -> Status {
+        self.network.world().links[self.link].status()
+    }
+
+    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+        Box::pin(wait_until(&self.environment.changed, || self.status_of(key) == Status::Up))
+    }
+
+    fn epoch_of(&self, _key: &LockKey) -> u64 {
         self.network.world().links[self.link].epoch
     }
 
-    pub(crate) fn listen(&self) {
+    fn listen(&self) {
         self.network.listen(self.link);
     }
 
-    pub(crate) fn is_listening(&self) -> bool {
+    fn is_listening_for(&self, _key: &LockKey) -> bool {
         self.network.world().links[self.link].is_listening
+    }
+
+    fn report(&self, _patience: Duration) -> BoxFuture<'_, NodeReport> {
+        Box::pin(ready(NodeReport::unknown(&self.label)))
     }
 }
 

@@ -22,9 +22,8 @@ pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
 pub(crate) use self::trying::TakenUp;
 
-use self::state::{Sender, State};
+use self::state::State;
 use self::state_guard::StateGuard;
-use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
@@ -55,7 +54,7 @@ impl Acquisition {
         let (policy, node_timeout) = (&shared.policy, shared.policy.node_timeout(ttl));
         let (drift_factor, quorum, rules) = (policy.drift_factor, shared.quorum, shared.rules);
         let terms = LeaseTerms { ttl, drift_factor, node_timeout, quorum, rules };
-        let candidate = Candidate::new(shared.nodes.iter().map(NodeHandle::epoch), terms, now);
+        let candidate = Candidate::new(shared.nodes.iter().map(|node| node.epoch(&subject.key)), terms, now);
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
@@ -129,7 +128,12 @@ impl Acquisition {
     fn send_next(&self, state: &mut State, now: Instant) -> bool {
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.leave_tainted(now, |index, last| sender.release(index, last));
-        candidate.next_commands(now, |index| Sender::is_ready(&self.shared, index), |out| sender.send(out))
+        candidate.next_commands(now, |index| self.is_ready(index), |out| sender.send(out))
+    }
+
+    /// Whether node number `index` can be asked for a place in the queue.
+    fn is_ready(&self, index: usize) -> bool {
+        self.shared.nodes.get(index).is_some_and(|node| node.is_ready_to_queue(self.key()))
     }
 
     /// Whether enough nodes answer.

@@ -1,7 +1,6 @@
 //! A candidate with the answers that it waits for, and those who wait for it.
 
 use super::loss_watchers::LossWatchers;
-use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, Outgoing, Queue};
@@ -122,10 +121,5 @@ impl Sender<'_> {
         if let Some(answers) = self.answers.get_mut(index) {
             answers.clear();
         }
-    }
-
-    /// Whether node number `index` can be asked for a place in its queue.
-    pub(super) fn is_ready(shared: &Shared, index: usize) -> bool {
-        shared.nodes.get(index).is_some_and(NodeHandle::is_ready_to_queue)
     }
 }

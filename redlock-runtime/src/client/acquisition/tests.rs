@@ -55,7 +55,7 @@ impl Scene {
         for index in asked {
             let (answer, pending) = oneshot::channel();
             self.unanswered[index].push_back(answer);
-            self.state.expect(index, Pending::Redis(pending));
+            self.state.expect(index, Pending::later(pending));
         }
     }
 

@@ -1,7 +1,6 @@
 //! Waiting for a lock that others hold: in the queues of the nodes, until a majority is ours.
 
 use super::Acquisition;
-use crate::client::node_handle::NodeHandle;
 use crate::protocol::candidate::{Phase, Waited};
 use crate::time::clock::Instant;
 use std::future::{Future, poll_fn};
@@ -58,7 +57,7 @@ impl Acquisition {
         loop {
             state.poll(cx, self.shared.clock);
             let now = self.now();
-            state.candidate.connections(self.shared.nodes.iter().map(NodeHandle::epoch), now);
+            state.candidate.connections(self.shared.nodes.iter().map(|node| node.epoch(self.key())), now);
             if let Some(waited) = state.candidate.wait_outcome(now) {
                 return Err(waited);
             }

@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Collector {
-    node: Node,
+    node: Arc<dyn Node>,
     clock: Clock,
     ledger: Arc<ReleaseLedger>,
     queue: mpsc::UnboundedReceiver<PendingRelease>,
@@ -29,7 +29,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub(crate) fn new(
-        node: Node,
+        node: Arc<dyn Node>,
         clock: Clock,
         ledger: Arc<ReleaseLedger>,
         queue: mpsc::UnboundedReceiver<PendingRelease>,
@@ -59,7 +59,7 @@ impl Collector {
             self.ledger.waits();
             let answer = (&mut release.answer).await;
             self.ledger.waits_no_more();
-            if release.leaves_queue_after(&answer, &self.node) {
+            if release.leaves_queue_after(&answer, &*self.node) {
                 continue;
             }
             let left = release.matters_until().since(self.clock.now());
@@ -69,13 +69,13 @@ impl Collector {
             // Time for the connection to be seen as broken, and for a busy server to get on.
             let later = async {
                 sleep(pause).await;
-                self.node.up().await;
+                self.node.up_for(release.key()).await;
             };
             if timeout(left, later).await.is_err() {
                 return release.settle(&answer);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-            release.send_again(&self.node, self.clock.now());
+            release.send_again(&*self.node, self.clock.now());
             self.repeat_the_others();
         }
     }
@@ -87,7 +87,7 @@ impl Collector {
         }
         for release in &mut self.waiting {
             if release.is_open_by_now() {
-                release.send_again(&self.node, self.clock.now());
+                release.send_again(&*self.node, self.clock.now());
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::release_ledger::ReleaseLedger;
 use crate::error::NodeError;
+use crate::lock::LockKey;
 use crate::node::{Node, Pending, Recipient};
 use crate::protocol::command::{Answer, Command, Reply, Subject};
 use crate::protocol::last_command::{LastCommand, Settlement, is_conclusive};
@@ -27,7 +28,7 @@ pub(crate) type CollectorQueue = mpsc::UnboundedSender<PendingRelease>;
 
 impl PendingRelease {
     /// Sends `last` to `node`. The answer can be waited for.
-    pub(crate) fn send(node: &Node, ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
+    pub(crate) fn send(node: &dyn Node, ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         let mut release = Self::new(ledger, subject, last);
         release.answer = node.send(release.command());
         release
@@ -36,7 +37,7 @@ impl PendingRelease {
     /// Sends `last` to `node`, whose connection sees to the answer as long as that settles it: a task for each node would
     /// be woken for each release. What it does not settle goes to the collector.
     pub(crate) fn send_in_background(
-        node: &Node,
+        node: &dyn Node,
         ledger: &Arc<ReleaseLedger>,
         subject: Arc<Subject>,
         last: LastCommand,
@@ -51,12 +52,16 @@ impl PendingRelease {
 
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         ledger.begin(last.matters_until);
-        let (ledger, answer) = (Arc::clone(ledger), Pending::Answered(None));
+        let (ledger, answer) = (Arc::clone(ledger), Pending::none());
         Self { ledger, subject, last, answer, is_settled: false, is_owed: false }
     }
 
     fn command(&self) -> Command {
         Command { verb: self.last.verb, fence: None, subject: Arc::clone(&self.subject) }
+    }
+
+    pub(super) fn key(&self) -> &LockKey {
+        &self.subject.key
     }
 
     pub(super) const fn matters_until(&self) -> Instant {
@@ -91,7 +96,7 @@ impl PendingRelease {
     }
 
     /// After an `answer` that was waited for: whether another one is to be waited for, because the queue is left now.
-    pub(super) fn leaves_queue_after(&mut self, answer: &Answer, node: &Node) -> bool {
+    pub(super) fn leaves_queue_after(&mut self, answer: &Answer, node: &dyn Node) -> bool {
         let leaves = self.last.settled_by(answer) == Settlement::LeavesQueue;
         if leaves {
             self.last.leave_queue();
@@ -101,7 +106,7 @@ impl PendingRelease {
     }
 
     /// Sends the release once more, after an answer that left it open.
-    pub(super) fn send_again(&mut self, node: &Node, now: Instant) {
+    pub(super) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         self.last.repeat(now);
         self.answer = node.send(self.command());

@@ -5,7 +5,7 @@ use crate::lock::owner_token;
 use crate::protocol::command::{Answer, Reply, Verb, Wakeup};
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::token_clock::TokenTime;
-use redis::{ErrorKind, PushInfo, PushKind, RedisError, ServerErrorKind, Value};
+use redis::{ErrorKind, PushInfo, PushKind, RedisError, Value};
 use std::slice;
 use std::time::Duration;
 
@@ -109,11 +109,6 @@ pub(super) fn wakeup(push: &PushInfo) -> Option<Wakeup> {
 
 pub(super) fn wakeup_in(payload: &[u8]) -> Option<Wakeup> {
     Wakeup::parse(str::from_utf8(payload).ok()?)
-}
-
-/// Whether the server has lost a script: after `SCRIPT FLUSH`.
-pub(super) fn is_script_lost(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
 /// A server's error answer, or a broken connection.

@@ -1,30 +1,26 @@
 //! Makes one connection for commands: socket and handshake.
 
 use super::answer::{refused, wakeup};
-use super::courier::Courier;
+use super::courier::{Courier, Driver};
 use super::endpoint::Endpoint;
-use super::link::Link;
+use super::live_connection::LiveConnection;
 use super::prepare::prepare;
 use super::socket;
 use crate::error::NodeError;
-use crate::node::{Environment, Server};
+use crate::node::environment::Environment;
+use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::Deliver;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisError};
 use std::convert::Infallible;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-
-/// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
-pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(super) async fn connect(
     endpoint: &Endpoint,
-    server: &Arc<Server>,
+    server: &Arc<ServerFacts>,
     environment: &Environment,
-) -> Result<(Arc<Link>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
         // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {

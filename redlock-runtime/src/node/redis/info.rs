@@ -1,6 +1,6 @@
 //! What a server says of itself in the answer to `INFO`.
 
-use crate::node::Identity;
+use crate::node::server_identity::Identity;
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
 
 use super::answer::{refused, time_of};
-use super::connect::Driver;
-use super::courier::Courier;
+use super::courier::{Courier, Driver};
 use super::info::Info;
-use super::link::Link;
+use super::live_connection::LiveConnection;
 use super::script::Scripts;
 use crate::error::NodeError;
-use crate::node::{Environment, Server};
+use crate::node::environment::Environment;
+use crate::node::server_facts::ServerFacts;
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ const FSYNC: &str = "appendfsync";
 pub(super) async fn prepare(
     (mut connection, mut driver): (MultiplexedConnection, Driver),
     has_pushes: bool,
-    server: &Arc<Server>,
+    server: &Arc<ServerFacts>,
     environment: &Environment,
-) -> Result<(Arc<Link>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
     let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
     let scripts = Scripts::loaded(|| digest(answers.next()))?;
@@ -39,14 +39,14 @@ pub(super) async fn prepare(
         server.told(time, sent);
     }
     let abstention = server.connected(identity)?;
-    let link = Arc::new(Link::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
-    Ok((Arc::clone(&link), Courier::new(link, connection, driver)))
+    let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
+    Ok((Arc::clone(&live), Courier::new(live, connection, driver)))
 }
 
 fn questions(environment: &Environment) -> Pipeline {
     let mut pipeline = redis::pipe();
-    for source in Scripts::SOURCES {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
+    for (_, source) in Scripts::SOURCES {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(source.as_str());
     }
     pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
     pipeline.cmd("INFO");

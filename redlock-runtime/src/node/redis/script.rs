@@ -1,8 +1,15 @@
-//! The scripts a node runs.
+//! The scripts that a server runs: which one for which command, and what is passed to it.
+//!
+//! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
+//! `lua/assembled/`.
 
 use super::side_key::{counter_name, queue_name};
+use crate::lock::OwnerToken;
 use crate::protocol::command::{Command, Fence, Verb};
+use crate::protocol::timing::{COUNTER_EXPIRY, QUEUE_EXPIRY};
+use crate::protocol::wakeup::channel;
 use redis::Cmd;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A script: its source here, its digest as the server computed it.
@@ -12,95 +19,93 @@ pub(super) struct Script {
     digest: String,
 }
 
-/// Every script, loaded on one connection.
-#[derive(Debug)]
-pub(super) struct Scripts {
-    acquire: Script,
-    extend: Script,
-    adopt: Script,
-    hand_over: Script,
-    release: Script,
-    /// Those of fenced locks. They are others, so that locks without fencing pay nothing for it.
-    fenced: Fenced,
+/// What the parts of the scripts call by a name that Rust gives the value of, so that both have the same.
+fn with_constants(parts: &str) -> String {
+    let constants = [
+        ("TOKEN_LEN", OwnerToken::LEN.to_string()),
+        ("ATTEMPT_LEN", OwnerToken::ATTEMPT_LEN.to_string()),
+        ("TIME_LEN", OwnerToken::TIME_LEN.to_string()),
+        ("MARK", MARK.to_owned()),
+        ("CHANNEL", format!("'{}'", channel(""))),
+        ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
+        ("COUNTER_EXPIRY", millis(COUNTER_EXPIRY).to_string()),
+    ];
+    constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
 
-#[derive(Debug)]
-struct Fenced {
-    set_nx: Script,
-    acquire: Script,
-    extend: Script,
-    adopt: Script,
-}
+/// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
+const MARK: &str = "'+'";
 
-/// The files of a script, one after the other: a script cannot include another.
-macro_rules! script {
+/// Puts the parts of a script together, which are files of `lua/`: a script cannot include another.
+macro_rules! parts {
     ($($part:literal),+) => { concat!($(include_str!(concat!("lua/", $part, ".lua"))),+) };
 }
 
-/// A script whose answer another part looks at.
-macro_rules! fenced {
+/// Puts a script together whose answer the part `$end` completes with a fencing number.
+macro_rules! fenced_parts {
     ($($part:literal),+; $end:literal) => {
         concat!(
-            script!("names", "fence"),
+            parts!("names", "fence"),
             "local answer = (function()\n",
-            script!($($part),+),
+            parts!($($part),+),
             "end)()\n",
-            script!($end)
+            parts!($end)
         )
     };
 }
 
-// What happens when nobody waits comes first: to make the functions that it does not need takes longer than all of it.
-const ACQUIRE: &str = script!("names", "value", "lock", "hand", "acquire");
-const EXTEND: &str = script!("names", "value", "extend_alone", "lock", "extend");
-const ADOPT: &str = script!("names", "value", "adopt", "extend_alone", "lock", "extend");
-const YIELD: &str = script!("names", "value", "lock", "hand", "yield");
-const RELEASE: &str = script!("names", "value", "release_alone", "lock", "hand", "release");
-const SET_NX_FENCED: &str = script!("names", "fence", "set_nx_fenced");
-const ACQUIRE_FENCED: &str = fenced!("value", "lock", "hand", "acquire"; "acquire_fenced");
-const EXTEND_FENCED: &str = fenced!("value", "lock", "extend"; "extend_fenced");
-const ADOPT_FENCED: &str = fenced!("value", "adopt", "lock", "extend"; "extend_fenced");
+/// Makes [`Scripts`] of the table of all scripts.
+macro_rules! scripts {
+    (no script: $without:pat, $($name:ident: $executes:pat => $source:expr,)+) => {
+        #[expect(non_upper_case_globals, reason = "they are called what the scripts are called")]
+        mod source {
+            use super::{LazyLock, with_constants};
 
-impl Scripts {
-    /// In the order in which [`Scripts::loaded`] asks for the digests.
-    pub(super) const SOURCES: [&str; 9] =
-        [ACQUIRE, EXTEND, ADOPT, YIELD, RELEASE, SET_NX_FENCED, ACQUIRE_FENCED, EXTEND_FENCED, ADOPT_FENCED];
+            $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants($source));)+
+        }
 
-    /// # Errors
-    /// The first one of `digest`.
-    pub(super) fn loaded<E>(mut digest: impl FnMut() -> Result<String, E>) -> Result<Self, E> {
-        let mut script = |source| Ok(Script { source, digest: digest()? });
-        Ok(Self {
-            acquire: script(ACQUIRE)?,
-            extend: script(EXTEND)?,
-            adopt: script(ADOPT)?,
-            hand_over: script(YIELD)?,
-            release: script(RELEASE)?,
-            fenced: Fenced {
-                set_nx: script(SET_NX_FENCED)?,
-                acquire: script(ACQUIRE_FENCED)?,
-                extend: script(EXTEND_FENCED)?,
-                adopt: script(ADOPT_FENCED)?,
-            },
-        })
-    }
+        /// Every script, loaded on one connection.
+        #[derive(Debug)]
+        pub(super) struct Scripts {
+            $($name: Script,)+
+        }
 
-    /// The script that executes `command`, if one does.
-    pub(super) const fn of(&self, command: &Command) -> Option<&Script> {
-        let script = match (command.verb, command.fence) {
-            (Verb::SetNx { .. }, None) => return None,
-            (Verb::SetNx { .. }, Some(_)) => &self.fenced.set_nx,
-            (Verb::Acquire { .. }, None) => &self.acquire,
-            (Verb::Acquire { .. }, Some(_)) => &self.fenced.acquire,
-            (Verb::Extend { .. }, None) => &self.extend,
-            (Verb::Extend { .. }, Some(_)) => &self.fenced.extend,
-            (Verb::Adopt { .. }, None) => &self.adopt,
-            (Verb::Adopt { .. }, Some(_)) => &self.fenced.adopt,
-            (Verb::Yield { .. }, _) => &self.hand_over,
-            (Verb::Release { .. }, _) => &self.release,
-        };
-        Some(script)
-    }
+        impl Scripts {
+            /// The name and the source of each script, in the order in which [`Scripts::loaded`] asks for the digests.
+            pub(super) const SOURCES: &[(&str, &LazyLock<String>)] = &[$((stringify!($name), &source::$name)),+];
+
+            /// # Errors
+            /// The first one of `digest`.
+            pub(super) fn loaded<E>(mut digest: impl FnMut() -> Result<String, E>) -> Result<Self, E> {
+                Ok(Self { $($name: Script { source: &source::$name, digest: digest()? }),+ })
+            }
+
+            /// The script that executes `command`, if one does.
+            pub(super) const fn of(&self, command: &Command) -> Option<&Script> {
+                match (command.verb, command.fence) {
+                    $($executes => Some(&self.$name),)+
+                    $without => None,
+                }
+            }
+        }
+    };
+}
+
+// One line for each script: its name, the verb and the fence that it executes, and its parts.
+//
+// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does when nobody
+// waits comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
+scripts! {
+    no script: (Verb::SetNx { .. }, None),
+    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "lock", "hand", "acquire"),
+    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "lock", "extend"),
+    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "lock", "extend"),
+    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "lock", "hand", "yield"),
+    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "lock", "hand", "release"),
+    set_nx_fenced: (Verb::SetNx { .. }, Some(_)) => parts!("names", "fence", "set_nx_fenced"),
+    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "lock", "hand", "acquire"; "acquire_fenced"),
+    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "lock", "extend"; "extend_fenced"),
 }
 
 impl Script {
@@ -143,4 +148,55 @@ fn call(eval: &str, script: &str, command: &Command) -> Cmd {
 /// Redis takes an expiry in whole milliseconds; `checked_ttl` bounds it far below the end of `u64`.
 pub(super) fn millis(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    const HEAD: &str =
+        "-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+";
+
+    /// The assembled scripts are files so that each can be read, and a change of one be reviewed, as a whole.
+    #[test]
+    fn assembled_scripts_are_up_to_date() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/node/redis/lua/assembled");
+        let files =
+            Scripts::SOURCES.iter().map(|(name, source)| (format!("{name}.lua"), [HEAD, source.as_str()].concat()));
+        let files: Vec<_> = files.collect();
+        if std::env::var_os("UPDATE_EXPECT").is_some_and(|update| update == "1") {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            for (name, text) in &files {
+                fs::write(folder.join(name), text).unwrap();
+            }
+        }
+        let found = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let expected = files.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
+        assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{HEAD}");
+        for (name, text) in &files {
+            assert!(fs::read_to_string(folder.join(name)).unwrap() == *text, "{name} is out of date.\n{HEAD}");
+        }
+    }
+
+    #[test]
+    fn constants_are_put_in() {
+        let table = [
+            ("#value == TOKEN_LEN", "#value == 69"),
+            ("string.sub(to, ATTEMPT_LEN + 2)", "string.sub(to, 36 + 2)"),
+            ("string.sub(largest, 1, TIME_LEN)", "string.sub(largest, 1, 18)"),
+            ("to .. MARK", "to .. '+'"),
+            ("CHANNEL .. id", "'redlock:' .. id"),
+            ("{QUEUE_EXPIRY, COUNTER_EXPIRY}", "{30000, 2678400000}"),
+        ];
+        for (part, expected) in table {
+            assert_eq!(with_constants(part), expected);
+        }
+    }
 }

@@ -3,8 +3,9 @@
 use super::answer::{refused, wakeup_in};
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
 use super::connect::Failure;
+use super::connections::Connections;
 use super::endpoint::Endpoint;
-use super::{Shared, socket};
+use super::socket;
 use crate::error::NodeError;
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
@@ -21,17 +22,17 @@ use tokio::time::{sleep, timeout};
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
 /// Runs until it is aborted; connects only when somebody wants to listen.
-pub(super) async fn listen(endpoint: Arc<Endpoint>, shared: Arc<Shared>) {
-    let channel = channel(&shared.environment.manager.to_string());
+pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
+    let channel = channel(&connections.environment.manager.to_string());
     let mut backoff = Backoff::new();
     loop {
-        wait_until(&shared.environment.changed, || shared.needs_subscriber()).await;
+        wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
         match timeout(CONNECT_TIMEOUT, subscribe(&endpoint, &channel)).await {
             Ok(Ok(messages)) => {
-                shared.subscribed(true);
+                connections.subscribed(true);
                 backoff.connected();
-                receive(messages, &shared).await;
-                shared.subscribed(false);
+                receive(messages, &connections).await;
+                connections.subscribed(false);
                 tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
             Ok(Err(error)) => {
@@ -55,10 +56,10 @@ async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<PubSubStream, N
 }
 
 /// Takes in messages until the connection breaks.
-async fn receive(mut messages: PubSubStream, shared: &Shared) {
+async fn receive(mut messages: PubSubStream, connections: &Connections) {
     while let Some(message) = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await {
         if let Some(wakeup) = wakeup_in(message.get_payload_bytes()) {
-            (shared.environment.deliver)(wakeup);
+            (connections.environment.deliver)(wakeup);
         }
     }
 }

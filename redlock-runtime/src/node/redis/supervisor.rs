@@ -1,21 +1,23 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
+use super::connect;
+use super::connections::Connections;
 use super::endpoint::Endpoint;
-use super::{Shared, connect};
 use crate::error::NodeError;
 use std::sync::Arc;
 use tokio::time::timeout;
 
 /// Runs until it is aborted.
 pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
-    let shared = &supervised.0;
+    let connections = &supervised.0;
     let mut backoff = Backoff::new();
     loop {
-        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &shared.server, &shared.environment)).await {
-            Ok(Ok((link, courier))) => {
-                tracing::debug!(node = endpoint.label(), has_pushes = link.has_pushes(), "connected");
-                if let Some(left) = link.abstains_for() {
+        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &connections.server, &connections.environment)).await
+        {
+            Ok(Ok((live, courier))) => {
+                tracing::debug!(node = endpoint.label(), has_pushes = live.has_pushes(), "connected");
+                if let Some(left) = live.abstains_for() {
                     let node = endpoint.label();
                     tracing::warn!(
                         node,
@@ -23,26 +25,26 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                         "the server was restarted and may have forgotten locks: it does not count"
                     );
                 }
-                shared.up(link);
+                connections.up(live);
                 backoff.connected();
                 courier.await;
                 // Before anything else: callers must not go on sending into the void.
-                shared.down(NodeError::Unreachable("the connection broke".into()));
-                shared.server.disconnected();
+                connections.down(NodeError::Unreachable("the connection broke".into()));
+                connections.server.disconnected();
                 tracing::warn!(node = endpoint.label(), "the connection broke");
             }
             Ok(Err(error @ NodeError::SameServer(_))) => {
                 tracing::error!(node = endpoint.label(), %error, "each node must be an independent server");
-                shared.down(error);
+                connections.down(error);
             }
             Ok(Err(error)) => {
                 tracing::warn!(node = endpoint.label(), %error, "cannot connect");
-                shared.down(error);
+                connections.down(error);
             }
             Err(_) => {
                 tracing::warn!(node = endpoint.label(), "cannot connect: no answer");
                 let reason = format!("no connection within {CONNECT_TIMEOUT:?}");
-                shared.down(NodeError::Unreachable(reason.into()));
+                connections.down(NodeError::Unreachable(reason.into()));
             }
         }
         backoff.pause().await;
@@ -50,7 +52,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
 }
 
 /// What the callers see of a supervisor. When it ends, whatever the reason, so does the node.
-pub(super) struct Supervised(pub(super) Arc<Shared>);
+pub(super) struct Supervised(pub(super) Arc<Connections>);
 
 impl Drop for Supervised {
     fn drop(&mut self) {

@@ -1,4 +1,6 @@
-//! What the nodes of a manager are like, as far as locks depend on it.
+//! What the nodes of a manager are like, as far as locks depend on it: the types that say so, and their texts.
+//!
+//! Asking does not belong here: each kind of node describes itself, and `manager::check` asks all of them.
 
 mod persistence;
 

@@ -2,14 +2,10 @@
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::Fence;
+use crate::protocol::timing::COUNTER_EXPIRY;
 use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// A counter that nothing was drawn from for this long is gone: longer than any ttl. The scripts have it as
-/// 2678400000 ms.
-const EXPIRY: Duration = Duration::from_secs(31 * 24 * 3600);
 
 #[derive(Debug, Default)]
 pub(super) struct Counters {
@@ -37,7 +33,7 @@ impl Counters {
             Fence::Raise { to } if is_ours || number < to => number.max(to),
             Fence::Raise { .. } => return None,
         };
-        self.of.insert(key.into(), Counter { number, by: token, expires: now.after(EXPIRY) });
+        self.of.insert(key.into(), Counter { number, by: token, expires: now.after(COUNTER_EXPIRY) });
         // Also after a raise. Otherwise the counter of this lock, once expired, would start below it.
         self.largest = self.largest.max(number);
         Some(number)
@@ -59,6 +55,7 @@ mod tests {
     use crate::lock::owner_token::ManagerId;
     use crate::time::token_clock::TokenTime;
     use Fence::{Draw, Raise};
+    use std::time::Duration;
 
     #[test]
     fn numbers_are_drawn_once_and_raised_and_never_fall() {

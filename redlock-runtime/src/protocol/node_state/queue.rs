@@ -1,12 +1,9 @@
 //! The tokens that wait for one lock.
 
 use crate::lock::OwnerToken;
+use crate::protocol::timing::QUEUE_EXPIRY;
 use crate::time::clock::Instant;
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-/// A queue that nothing was put into for this long is gone: its processes are, too. The scripts have it as 30000 ms.
-const EXPIRY: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -25,7 +22,7 @@ impl Queue {
 
     /// Whether `token` was not in it before.
     pub(super) fn add(&mut self, token: OwnerToken, now: Instant) -> bool {
-        self.expires = now.after(EXPIRY);
+        self.expires = now.after(QUEUE_EXPIRY);
         self.tokens.insert(token)
     }
 

@@ -6,12 +6,13 @@
 -- hide what the script has done to the lock. Numbers stay far below 2^53, up to which Lua's are exact.
 local function fence()
   -- What comes before the `@` is unique by itself.
-  local by, wanted, read = string.sub(token, 1, 36), tonumber(ARGV[#ARGV]), redis.pcall('MGET', KEYS[3], KEYS[4])
+  local by, wanted = string.sub(token, 1, ATTEMPT_LEN), tonumber(ARGV[#ARGV])
+  local read = redis.pcall('MGET', KEYS[3], KEYS[4])
   -- A counter that has expired starts again above every number that the node has given to anybody.
   local drawn, most = read[1], tonumber(read[2] or 0)
   local number, is_ours = most, false
   if drawn then
-    number, is_ours = tonumber(string.sub(drawn, 38)), string.sub(drawn, 1, 36) == by
+    number, is_ours = tonumber(string.sub(drawn, ATTEMPT_LEN + 2)), string.sub(drawn, 1, ATTEMPT_LEN) == by
   end
   -- An error, or something else has one of the names.
   if read.err or not number or not most then
@@ -26,8 +27,8 @@ local function fence()
     return -1
   end
   local text = string.format('%.0f', number)
-  -- 31 days: longer than any ttl. GET refuses a key of another type, which would be lost otherwise.
-  local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', '2678400000', 'GET')
+  -- With GET, SET refuses a key of another type, which it would overwrite otherwise.
+  local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', COUNTER_EXPIRY, 'GET')
   if type(stored) == 'table' and stored.err then
     return -1
   end

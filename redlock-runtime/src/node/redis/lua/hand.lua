@@ -1,9 +1,10 @@
 -- The part of the scripts that pass a lock on: the queue, wake-ups, and the hand-over.
 
--- An entry whose process has died must not stay for ever.
+-- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a process
+-- that has died must not stay for ever.
 local function join_queue()
   redis.call('ZADD', queue, 0, token)
-  redis.call('PEXPIRE', queue, 30000)
+  redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
 end
 
 -- The larger one of two tokens.
@@ -21,7 +22,7 @@ local function notify(to, text)
   if not is_token(to) then
     return 0
   end
-  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 38), text)
+  local received = redis.pcall('PUBLISH', CHANNEL .. string.sub(to, ATTEMPT_LEN + 2), text)
   return type(received) == 'number' and received or 0
 end
 

@@ -1,15 +1,15 @@
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
--- Stands behind the token of a holder whom others may wait for. So whoever finds its own token without it need not look
--- at the queue: to give an uncontended lock back takes no more than a comparison and a deletion. One case is missed: a
--- plain SET that takes a key which has vanished without being handed over. Those who wait ask again, and set it then.
-local MARK = '+'
+-- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token without
+-- the mark need not look at the queue, so that an uncontended release is no more than a comparison and a deletion.
+-- In one case others wait and there is no mark: the key had vanished without being handed over, and a plain SET has taken
+-- it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
 
 -- Who has the lock. false: it is free. true: a key of another type stands there, which counts as held. And whether it
 -- has the mark.
 local function find_holder()
-  if type(value) == 'string' and #value == 70 and string.sub(value, 70) == MARK then
-    return string.sub(value, 1, 69), true
+  if type(value) == 'string' and #value == TOKEN_LEN + 1 and string.sub(value, -1) == MARK then
+    return string.sub(value, 1, TOKEN_LEN), true
   elseif type(value) ~= 'table' then
     return value
   elseif string.find(value.err, 'WRONGTYPE', 1, true) then
@@ -27,9 +27,9 @@ end
 
 -- Values of other programs hold no time, name no channel and are not to be changed.
 local function is_token(value)
-  return type(value) == 'string' and #value == 69
+  return type(value) == 'string' and #value == TOKEN_LEN
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 37, 37) == '@'
+    and string.sub(value, ATTEMPT_LEN + 1, ATTEMPT_LEN + 1) == '@'
 end
 
 -- Byte order of two tokens. Lua's `<` is that of the server's locale, and in some of them `aa` comes after `b`.
@@ -53,6 +53,6 @@ local function newest(holder, last)
     largest = last
   end
   if largest ~= token then
-    return string.sub(largest, 1, 18)
+    return string.sub(largest, 1, TIME_LEN)
   end
 end

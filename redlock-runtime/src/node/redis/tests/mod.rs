@@ -31,7 +31,7 @@ const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
 /// One manager's connection to the server, and what it is told there.
 struct Peer {
-    node: Node,
+    node: Arc<RedisNode>,
     environment: Environment,
     wakeups: mpsc::UnboundedReceiver<Wakeup>,
 }
@@ -47,20 +47,20 @@ impl Peer {
             servers: Arc::new(Servers::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
-        let node = Node::Redis(RedisNode::start(endpoint, environment.clone(), &Handle::current()));
+        let node = RedisNode::start(endpoint, environment.clone(), &Handle::current());
         Self { node, environment, wakeups }
     }
 
     async fn start(server: &RedisServer) -> Self {
         let peer = Self::starting(&server.url());
-        timeout(PATIENCE, peer.node.up()).await.unwrap();
+        timeout(PATIENCE, peer.node.up_for(&KEY.into())).await.unwrap();
         peer
     }
 
     async fn listening(server: &RedisServer) -> Self {
         let peer = Self::start(server).await;
         peer.node.listen();
-        peer.until("listening", Node::is_listening).await;
+        peer.until("listening", is_listening).await;
         peer
     }
 
@@ -77,7 +77,7 @@ impl Peer {
         self.answer(verb, token).await.unwrap()
     }
 
-    async fn until(&self, what: &str, condition: impl Fn(&Node) -> bool) {
+    async fn until(&self, what: &str, condition: impl Fn(&RedisNode) -> bool) {
         let condition = wait_until(&self.environment.changed, || condition(&self.node));
         timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("{what}: {:?}", self.node));
     }
@@ -90,7 +90,15 @@ impl Peer {
     }
 }
 
-fn is_up(node: &Node) -> bool {
+fn is_listening(node: &RedisNode) -> bool {
+    node.is_listening_for(&KEY.into())
+}
+
+fn epoch(node: &RedisNode) -> u64 {
+    node.epoch_of(&KEY.into())
+}
+
+fn is_up(node: &RedisNode) -> bool {
     node.status() == Status::Up
 }
 

@@ -1,8 +1,9 @@
 //! Keys that are not as they should be, and users who may not do everything.
 
-use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_up, pass_on};
+use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_listening, is_up, pass_on};
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
+use crate::node::Node;
 use crate::protocol::command::Reply;
 use redlock_tests::{Builder, PATIENCE, RedisServer};
 use std::time::Duration;
@@ -82,7 +83,7 @@ async fn a_user_without_channels_waits_in_line_and_is_not_woken() {
         assert_eq!(server.inspect().keys().await, Vec::<String>::new());
         assert_eq!(waiter.ask(ACQUIRE, second).await, GRANTED);
         assert_eq!(waiter.ask(RELEASE, second).await, Reply::Released);
-        assert!([&holder, &waiter].iter().all(|peer| is_up(&peer.node) && !peer.node.is_listening()));
+        assert!([&holder, &waiter].iter().all(|peer| is_up(&peer.node) && !is_listening(&peer.node)));
     }
 }
 

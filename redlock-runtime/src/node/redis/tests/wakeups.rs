@@ -1,6 +1,6 @@
 //! Wake-ups arrive, and go on doing so when connections, scripts and servers come and go.
 
-use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols, is_up, pass_on};
+use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols, epoch, is_listening, is_up, pass_on};
 use crate::lock::OwnerToken;
 use crate::node::Node;
 use crate::protocol::command::{Notice, Reply, Verb};
@@ -30,7 +30,7 @@ async fn who_listens_first_and_queues_at_once_is_woken() {
     assert!(matches!(waiter.ask(ACQUIRE, second).await, Reply::Queued { .. }));
     holder.ask(RELEASE, first).await;
     assert_eq!(waiter.wakeup().await, Notice::Granted);
-    assert_eq!(waiter.node.epoch(), 1, "no second connection");
+    assert_eq!(epoch(&waiter.node), 1, "no second connection");
 }
 
 #[tokio::test]
@@ -38,9 +38,9 @@ async fn who_listens_before_the_first_connection_is_subscribed_with_it() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let peer = Peer::starting(&server.url());
-        assert!(!peer.node.is_listening());
+        assert!(!is_listening(&peer.node));
         peer.node.listen();
-        peer.until("listening", Node::is_listening).await;
+        peer.until("listening", is_listening).await;
     }
 }
 
@@ -51,7 +51,7 @@ async fn only_who_wants_to_listen_is_subscribed() {
         assert!(matches!(peer.ask(ACQUIRE, peer.token()).await, GRANTED));
         // One of the harness may still be on its way down.
         eventually_eq(PATIENCE, "connections", 1, async || server.inspect().clients().await.len()).await;
-        assert!(!peer.node.is_listening());
+        assert!(!is_listening(&peer.node));
     }
 }
 
@@ -61,16 +61,16 @@ async fn a_cut_connection_is_another_epoch_and_listens_again() {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         for _ in 0..2 {
-            let epochs = peers.each_ref().map(|peer| peer.node.epoch());
+            let epochs = peers.each_ref().map(|peer| epoch(&peer.node));
             server.inspect().kill_clients().await;
-            for (peer, epoch) in peers.iter().zip(epochs) {
-                peer.until("a new connection", |node| node.epoch() > epoch && node.is_listening()).await;
+            for (peer, before) in peers.iter().zip(epochs) {
+                peer.until("a new connection", |node| epoch(node) > before && is_listening(node)).await;
             }
             // Of RESP2, one connection may still be on its way down.
             eventually(PATIENCE, "all connections are there", async || {
                 let clients = server.inspect().clients().await;
                 let is_complete = clients.len() == if protocol == "RESP2" { 4 } else { 2 };
-                if is_complete && peers.iter().all(|peer| peer.node.is_listening()) { Ok(()) } else { Err(clients) }
+                if is_complete && peers.iter().all(|peer| is_listening(&peer.node)) { Ok(()) } else { Err(clients) }
             })
             .await;
             let [holder, waiter] = &mut peers;
@@ -83,11 +83,11 @@ async fn a_cut_connection_is_another_epoch_and_listens_again() {
 async fn the_connection_for_wake_ups_comes_back_by_itself() {
     let server = RedisServer::builder().without_command("HELLO").start().await;
     let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
-    let epoch = peers[0].node.epoch();
+    let before = epoch(&peers[0].node);
     let _: i64 = server.inspect().command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     for peer in &peers {
-        peer.until("a new connection", |node| node.epoch() > epoch && node.is_listening()).await;
-        assert_eq!(peer.node.epoch(), epoch + 1, "the one for commands was not cut");
+        peer.until("a new connection", |node| epoch(node) > before && is_listening(node)).await;
+        assert_eq!(epoch(&peer.node), before + 1, "the one for commands was not cut");
     }
     let [holder, waiter] = &mut peers;
     pass_on(holder, waiter).await;
@@ -101,11 +101,11 @@ async fn a_restarted_server_is_listened_to_again() {
         server.kill();
         for peer in &peers {
             peer.until("down", |node| !is_up(node)).await;
-            assert!(!peer.node.is_listening());
+            assert!(!is_listening(&peer.node));
         }
         server.restart_empty().await;
         for peer in &peers {
-            peer.until("up again", |node| is_up(node) && node.is_listening()).await;
+            peer.until("up again", |node| is_up(node) && is_listening(node)).await;
         }
         let [holder, waiter] = &mut peers;
         pass_on(holder, waiter).await;

@@ -1,10 +1,15 @@
 //! One live connection: commands to wire format, answers to whoever asked.
 
-use super::answer::{answer, is_script_lost, refused, server_time};
-use super::outbox::{Asked, Outbox, Question};
+use super::answer::{answer, refused, server_time};
+use super::lost_script::{is_script_lost, may_be_repeated, repeat};
+use super::outbox::Outbox;
+use super::question::{Asked, Question};
 use super::script::{Scripts, millis};
 use crate::error::NodeError;
-use crate::node::{Abstention, Environment, Recipient, Server};
+use crate::node::abstention::Abstention;
+use crate::node::environment::Environment;
+use crate::node::pending::Recipient;
+use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::wakeup::channel;
 use redis::{Cmd, RedisError, Value};
@@ -12,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub(super) struct Link {
+pub(super) struct LiveConnection {
     pub(super) outbox: Outbox,
     scripts: Scripts,
     /// Whether wake-ups can come on this connection: it speaks RESP3.
@@ -21,16 +26,16 @@ pub(super) struct Link {
     /// Whether this user may not subscribe.
     is_refused: AtomicBool,
     abstention: Abstention,
-    server: Arc<Server>,
+    server: Arc<ServerFacts>,
     environment: Environment,
 }
 
-impl Link {
+impl LiveConnection {
     pub(super) fn new(
         scripts: Scripts,
         has_pushes: bool,
         abstention: Abstention,
-        server: Arc<Server>,
+        server: Arc<ServerFacts>,
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
@@ -69,7 +74,8 @@ impl Link {
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
         // Where nobody wants it, it is not worth a look at the clock.
         let is_timed = self.abstention.is_any() || command.verb.is_extension();
-        self.outbox.put(command, wire, is_timed.then(|| self.server.now()), recipient);
+        let sent = is_timed.then(|| self.server.now());
+        self.outbox.put(Question::new(command, sent, recipient), wire);
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -105,21 +111,10 @@ impl Link {
                 let answer = self.abstention.worth(answer, question.sent);
                 question.answer(answer);
             }
-            Err(error) if is_script_lost(&error) && question.is_worth_repeating() => {
-                self.repeat(question, &error);
+            Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
+                repeat(&self.outbox, &self.scripts, question, &error);
             }
             Err(error) => question.answer(Err(refused(&error))),
-        }
-    }
-
-    /// By the source of its script, because the server has lost that.
-    fn repeat(&self, question: Question, error: &RedisError) {
-        match self.scripts.of(&question.command) {
-            Some(script) => {
-                let wire = script.by_source(&question.command);
-                self.outbox.put_again(question, wire);
-            }
-            None => question.answer(Err(refused(error))),
         }
     }
 

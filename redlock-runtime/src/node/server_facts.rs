@@ -1,19 +1,22 @@
-//! What all connections to one address share: who the server is, and how its clock goes.
+//! What all connections to one address share: what is known of the server there, and how its clock goes.
 
 use crate::error::NodeError;
-use crate::node::{Abstention, Identity, ServerClock, Servers};
+use crate::node::abstention::Abstention;
+use crate::node::server_clock::ServerClock;
+use crate::node::server_identity::Identity;
+use crate::node::servers::Servers;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ServerFacts {
     address: Box<str>,
     servers: Arc<Servers>,
     clock: Mutex<ServerClock>,
 }
 
-impl Server {
+impl ServerFacts {
     pub(crate) fn new(address: &str, servers: Arc<Servers>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
         Self { address: address.into(), servers, clock }

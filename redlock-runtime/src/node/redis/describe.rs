@@ -1,9 +1,9 @@
 //! What a server is like, asked over the connection that serves the commands.
 
 use super::answer::time_of;
+use super::connections::Connections;
 use super::info::Info;
-use super::link::Link;
-use super::{RedisNode, Shared};
+use super::live_connection::LiveConnection;
 use crate::error::NodeError;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence};
 use crate::protocol::wakeup::channel;
@@ -13,40 +13,44 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 
-impl RedisNode {
-    /// In `patience` at the most.
-    pub(crate) async fn report(&self, patience: Duration) -> NodeReport {
-        let mut report = NodeReport::unknown(&self.label);
-        let link = match self.shared.link() {
-            Ok(link) => link,
-            Err(error) => return NodeReport { error: Some(error), ..report },
-        };
-        // First, so that it is under way meanwhile.
-        self.listen();
-        match timeout(patience, answers(&link, &self.shared)).await {
-            Ok(Ok(answers)) => answers.describe(&mut report),
-            Ok(Err(error)) => report.error = Some(error),
-            Err(_) => report.error = Some(NodeError::TimedOut(patience)),
-        }
-        if report.round_trip.is_some() {
-            report.error = link.abstains_for().map(NodeError::Abstains).or(report.error);
-            report.capabilities.scripts = true;
-            report.capabilities.resp3 = link.has_pushes();
-            report.capabilities.wake_ups = self.wake_ups(&link, patience, report.capabilities.wake_ups).await;
-        }
-        report
+/// What the server with the address `label` is like. Its answers are waited for in `patience`, and then once more for its
+/// wake-ups.
+pub(super) async fn describe(label: &str, connections: &Connections, patience: Duration) -> NodeReport {
+    let mut report = NodeReport::unknown(label);
+    let live = match connections.live() {
+        Ok(live) => live,
+        Err(error) => return NodeReport { error: Some(error), ..report },
+    };
+    // First, so that it is under way meanwhile.
+    connections.listen();
+    match timeout(patience, answers(&live, connections)).await {
+        Ok(Ok(answers)) => answers.describe(&mut report),
+        Ok(Err(error)) => report.error = Some(error),
+        Err(_) => report.error = Some(NodeError::TimedOut(patience)),
     }
+    if report.round_trip.is_some() {
+        report.error = live.abstains_for().map(NodeError::Abstains).or(report.error);
+        report.capabilities.scripts = true;
+        report.capabilities.resp3 = live.has_pushes();
+        report.capabilities.wake_ups = wake_ups(connections, &live, patience, report.capabilities.wake_ups).await;
+    }
+    report
+}
 
-    /// `publishes` is whether the user may wake others.
-    async fn wake_ups(&self, link: &Link, patience: Duration, publishes: Option<bool>) -> Option<bool> {
-        let is_known = || self.is_listening() || link.is_refused();
-        // Not known in time is not known.
-        let _ = timeout(patience, wait_until(&self.shared.environment.changed, is_known)).await;
-        match (publishes, self.is_listening(), link.is_refused()) {
-            (Some(false), ..) | (_, _, true) => Some(false),
-            (Some(true), true, _) => Some(true),
-            _ => None,
-        }
+/// Whether callers are woken. `publishes` is whether the user may wake others.
+async fn wake_ups(
+    connections: &Connections,
+    live: &LiveConnection,
+    patience: Duration,
+    publishes: Option<bool>,
+) -> Option<bool> {
+    let is_known = || connections.is_listening() || live.is_refused();
+    // What is not known in time is reported as unknown.
+    let _ = timeout(patience, wait_until(&connections.environment.changed, is_known)).await;
+    match (publishes, connections.is_listening(), live.is_refused()) {
+        (Some(false), ..) | (_, _, true) => Some(false),
+        (Some(true), true, _) => Some(true),
+        _ => None,
     }
 }
 
@@ -62,14 +66,14 @@ struct Answers {
     round_trip: Duration,
 }
 
-async fn answers(link: &Link, shared: &Shared) -> Result<Answers, NodeError> {
+async fn answers(live: &LiveConnection, connections: &Connections) -> Result<Answers, NodeError> {
     let sent = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let begun = Instant::now();
-    let time = link.probe(&["TIME"]);
-    let info = link.probe(&["INFO"]);
-    let [fsync, save] = ["appendfsync", "save"].map(|name| (name, link.probe(&["CONFIG", "GET", name])));
+    let time = live.probe(&["TIME"]);
+    let info = live.probe(&["INFO"]);
+    let [fsync, save] = ["appendfsync", "save"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
     // To nobody but this manager, and no wake-up.
-    let publishing = link.probe(&["PUBLISH", &channel(&shared.environment.manager.to_string()), "check"]);
+    let publishing = live.probe(&["PUBLISH", &channel(&connections.environment.manager.to_string()), "check"]);
     let time: Option<[String; 2]> = permitted(time.await)?;
     Ok(Answers {
         time: time.and_then(|[seconds, micros]| time_of([&seconds, &micros])),

@@ -1,0 +1,29 @@
+//! What the nodes of one manager share: who it is, and what it wants to be told.
+
+use crate::lock::owner_token::ManagerId;
+use crate::node::servers::Servers;
+use crate::protocol::command::Deliver;
+use crate::time::token_clock::TokenClock;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// What a node knows of the manager it belongs to.
+#[derive(Clone)]
+pub(crate) struct Environment {
+    pub(crate) manager: ManagerId,
+    /// Takes in the times of the tokens that answers mention.
+    pub(crate) token_clock: Arc<TokenClock>,
+    /// Notified at every change of any node of the manager.
+    pub(crate) changed: Arc<Notify>,
+    /// Takes in the wake-ups of one node, so that each node has an environment of its own.
+    pub(crate) deliver: Deliver,
+    /// What the nodes find out about their servers.
+    pub(crate) servers: Arc<Servers>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").field("manager", &self.manager).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,130 @@
+//! The connections of one node: what their tasks write and the callers read.
+
+use super::live_connection::LiveConnection;
+use crate::error::NodeError;
+use crate::node::environment::Environment;
+use crate::node::server_facts::ServerFacts;
+use crate::node::status::Status;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+/// What the tasks of the connections write and the callers read.
+pub(super) struct Connections {
+    pub(super) environment: Environment,
+    pub(super) server: Arc<ServerFacts>,
+    state: RwLock<CommandConnection>,
+    /// How many connections there have been.
+    epoch: AtomicU64,
+    /// Whether wake-ups are wanted.
+    is_wanted: AtomicBool,
+    /// Whether the connection for wake-ups stands, where there is one.
+    is_subscribed: AtomicBool,
+}
+
+/// The connection for commands, which carries wake-ups as well where the server speaks RESP3.
+enum CommandConnection {
+    Starting,
+    Up(Arc<LiveConnection>),
+    Down(NodeError),
+}
+
+impl Connections {
+    pub(super) fn new(address: &str, environment: Environment) -> Self {
+        Self {
+            server: Arc::new(ServerFacts::new(address, Arc::clone(&environment.servers))),
+            environment,
+            state: RwLock::new(CommandConnection::Starting),
+            epoch: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
+            is_subscribed: AtomicBool::new(false),
+        }
+    }
+
+    /// The connection for commands.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn live(&self) -> Result<Arc<LiveConnection>, NodeError> {
+        match &*self.state() {
+            CommandConnection::Starting => Err(NodeError::Unreachable("the first connection is being made".into())),
+            CommandConnection::Up(live) => Ok(Arc::clone(live)),
+            CommandConnection::Down(error) => Err(error.clone()),
+        }
+    }
+
+    /// The callers get a connection. If wake-ups are wanted, it is subscribed before anybody can send on it.
+    pub(super) fn up(&self, live: Arc<LiveConnection>) {
+        self.change(|state| {
+            if self.is_wanted.load(Ordering::Acquire) {
+                live.listen();
+            }
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+            *state = CommandConnection::Up(live);
+        });
+    }
+
+    /// The callers have no connection any more, for the reason that `error` says.
+    pub(super) fn down(&self, error: NodeError) {
+        self.change(|state| *state = CommandConnection::Down(error));
+    }
+
+    /// The connection for wake-ups stands, or does not any more.
+    pub(super) fn subscribed(&self, is_subscribed: bool) {
+        self.is_subscribed.store(is_subscribed, Ordering::Release);
+        if is_subscribed {
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        self.environment.changed.notify_waiters();
+    }
+
+    /// Wants wake-ups, on the present connection and on all that follow.
+    pub(super) fn listen(&self) {
+        // First: a connection that is made from here on sees it.
+        let was_wanted = self.is_wanted.swap(true, Ordering::AcqRel);
+        if let Ok(live) = self.live() {
+            live.listen();
+        }
+        if !was_wanted {
+            self.environment.changed.notify_waiters();
+        }
+    }
+
+    /// Whether wake-ups arrive.
+    pub(super) fn is_listening(&self) -> bool {
+        match &*self.state() {
+            CommandConnection::Up(live) if live.has_pushes() => live.is_listening(),
+            CommandConnection::Up(_) => self.is_subscribed.load(Ordering::Acquire),
+            CommandConnection::Starting | CommandConnection::Down(_) => false,
+        }
+    }
+
+    /// Whether wake-ups are wanted and need a connection of their own.
+    pub(super) fn needs_subscriber(&self) -> bool {
+        let is_wanted = self.is_wanted.load(Ordering::Acquire);
+        is_wanted && matches!(&*self.state(), CommandConnection::Up(live) if !live.has_pushes())
+    }
+
+    /// Changes the connection for commands, and tells all who wait for a change.
+    fn change(&self, change: impl FnOnce(&mut CommandConnection)) {
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
+        self.environment.changed.notify_waiters();
+    }
+
+    /// The status to show to callers.
+    pub(super) fn status(&self) -> Status {
+        match &*self.state() {
+            CommandConnection::Starting => Status::Starting,
+            CommandConnection::Up(_) => Status::Up,
+            CommandConnection::Down(error) => Status::Down(error.clone()),
+        }
+    }
+
+    /// The number of connections so far.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, CommandConnection> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

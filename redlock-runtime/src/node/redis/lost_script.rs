@@ -1,0 +1,132 @@
+//! What becomes of a command whose script the server has lost.
+//!
+//! 1. A command is sent with the digest of its script. A server that was told `SCRIPT FLUSH` answers `NOSCRIPT`, and has
+//!    executed nothing.
+//! 2. The command is sent once more, with the source of the script, which also loads it. So it stands behind everything
+//!    that was put into the order of the connection meanwhile.
+//! 3. If the server does not know the script even then, the command is not sent a third time: its answer is the error.
+//! 4. A command that takes the lock is not sent again when nobody waits for its answer any more. The release of its token may
+//!    stand in the order already, and what takes the lock behind that would take it for a token that nobody knows. So
+//!    whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
+//! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put that in
+//!    before, and is seen to wait no more, or puts it in behind the command.
+
+use super::answer::refused;
+use super::outbox::Outbox;
+use super::question::Question;
+use super::script::Scripts;
+use crate::protocol::command::Verb;
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// Whether the server has answered that it has no such script.
+pub(super) fn is_script_lost(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+/// Whether to send a command again that was not executed.
+pub(super) fn may_be_repeated(question: &Question) -> bool {
+    !question.is_repeated && !is_abandoned(question)
+}
+
+/// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that.
+pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) {
+    let Some(script) = scripts.of(&question.command) else {
+        // A command without a script has no script to lose.
+        return question.answer(Err(refused(error)));
+    };
+    let wire = script.by_source(&question.command);
+    question.is_repeated = true;
+    outbox.put_if(question, wire, |question| !is_abandoned(question));
+}
+
+/// Whether the command takes the lock and nobody waits for its answer.
+fn is_abandoned(question: &Question) -> bool {
+    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::SetNx { .. } | Verb::Adopt { .. });
+    takes && question.recipient.is_gone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::NodeError;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::pending::{Pending, Recipient};
+    use crate::node::redis::question::{Asked, Outgoing};
+    use crate::protocol::command::{Command, Fence, Subject};
+    use crate::protocol::timing::CLAIM;
+    use crate::time::token_clock::TokenTime;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM };
+    const RELEASE: Verb = Verb::Release { claim: CLAIM };
+
+    fn question(verb: Verb, fence: Option<Fence>) -> (Question, Pending) {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        let subject = Arc::new(Subject::new("order:7".into(), token));
+        let (recipient, pending) = Recipient::task();
+        (Question::new(Command { verb, fence, subject }, None, recipient), pending)
+    }
+
+    fn repeat(outbox: &Outbox, question: Question) {
+        let scripts = Scripts::loaded(|| Ok::<_, Infallible>(String::new())).unwrap();
+        let error = RedisError::from((ErrorKind::Server(ServerErrorKind::NoScript), "no matching script"));
+        super::repeat(outbox, &scripts, question, &error);
+    }
+
+    fn taken(outbox: &Outbox) -> Vec<Outgoing> {
+        outbox.take(&Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn what_takes_the_lock_is_not_repeated_when_nobody_waits_for_it() {
+        let (set_nx, adopt) = (Verb::SetNx { ttl: CLAIM }, Verb::Adopt { ttl: CLAIM });
+        let table = [
+            (ACQUIRE, false, true),
+            (ACQUIRE, true, false),
+            (set_nx, true, false),
+            (adopt, false, true),
+            (adopt, true, false),
+            (RELEASE, true, true),
+            (Verb::Extend { ttl: CLAIM }, true, true),
+        ];
+        for (verb, is_abandoned, expected) in table {
+            let (question, pending) = question(verb, None);
+            if is_abandoned {
+                drop(pending);
+            }
+            assert_eq!(may_be_repeated(&question), expected, "{verb:?} {is_abandoned}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_repeated_twice() {
+        let outbox = Outbox::default();
+        let (question, _pending) = question(RELEASE, None);
+        repeat(&outbox, question);
+        let Some(Outgoing { asked: Asked::Question(question), .. }) = taken(&outbox).pop() else { panic!() };
+        assert!(!may_be_repeated(&question));
+    }
+
+    #[test]
+    fn what_was_abandoned_in_the_meantime_is_not_put_behind_its_release() {
+        let outbox = Outbox::default();
+        let (taking, pending) = question(Verb::SetNx { ttl: CLAIM }, Some(Fence::Draw { above: 0 }));
+        assert!(may_be_repeated(&taking));
+        drop(pending);
+        let (release, _pending) = question(RELEASE, None);
+        outbox.put(release, redis::Cmd::new());
+        repeat(&outbox, taking);
+        assert_eq!(taken(&outbox).len(), 1, "the release alone");
+    }
+
+    #[test]
+    fn a_command_without_a_script_gets_the_error() {
+        let outbox = Outbox::default();
+        let (question, mut pending) = question(Verb::SetNx { ttl: CLAIM }, None);
+        repeat(&outbox, question);
+        assert!(matches!(pending.try_answer(), Some(Err(NodeError::Refused(_)))));
+    }
+}

@@ -1,0 +1,56 @@
+-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+-- The part that every script begins with. Names in capitals other than KEYS and ARGV are constants: script.rs puts their
+-- values in.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part of the scripts that draw a fencing number: a counter for each lock, and the largest number of the node.
+-- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
+-- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
+
+-- The number of the token that asks, which must own the lock; -1 when it gets none, for whatever reason: an error would
+-- hide what the script has done to the lock. Numbers stay far below 2^53, up to which Lua's are exact.
+local function fence()
+  -- What comes before the `@` is unique by itself.
+  local by, wanted = string.sub(token, 1, 36), tonumber(ARGV[#ARGV])
+  local read = redis.pcall('MGET', KEYS[3], KEYS[4])
+  -- A counter that has expired starts again above every number that the node has given to anybody.
+  local drawn, most = read[1], tonumber(read[2] or 0)
+  local number, is_ours = most, false
+  if drawn then
+    number, is_ours = tonumber(string.sub(drawn, 36 + 2)), string.sub(drawn, 1, 36) == by
+  end
+  -- An error, or something else has one of the names.
+  if read.err or not number or not most then
+    return -1
+  end
+  if ARGV[#ARGV - 1] == 'draw' then
+    -- Once for each token: neither a renewal nor a command that is sent again draws another.
+    number = is_ours and number or math.max(number, wanted) + 1
+  elseif is_ours or number < wanted then
+    number = math.max(number, wanted)
+  else
+    return -1
+  end
+  local text = string.format('%.0f', number)
+  -- With GET, SET refuses a key of another type, which it would overwrite otherwise.
+  local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', 2678400000, 'GET')
+  if type(stored) == 'table' and stored.err then
+    return -1
+  end
+  -- Also after a raise. Otherwise the counter of this lock, once expired, would start below it.
+  if number > most and redis.pcall('SET', KEYS[4], text).err then
+    return -1
+  end
+  return number
+end
+
+-- Takes a free lock, like the plain `SET L token NX PX ttl`, and draws a fencing number for it.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl in ms   and those of fence.lua
+-- {number}   ours (-1: without a number)
+-- nil        somebody else holds it
+if redis.call('SET', lock, token, 'NX', 'PX', ARGV[2]) then
+  return {fence()}
+end
+return false

@@ -1,0 +1,133 @@
+-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+-- The part that every script begins with. Names in capitals other than KEYS and ARGV are constants: script.rs puts their
+-- values in.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part that reads the lock: false when it is free, a table when it cannot be read.
+local value = redis.pcall('GET', lock)
+-- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
+
+-- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token without
+-- the mark need not look at the queue, so that an uncontended release is no more than a comparison and a deletion.
+-- In one case others wait and there is no mark: the key had vanished without being handed over, and a plain SET has taken
+-- it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
+
+-- Who has the lock. false: it is free. true: a key of another type stands there, which counts as held. And whether it
+-- has the mark.
+local function find_holder()
+  if type(value) == 'string' and #value == 69 + 1 and string.sub(value, -1) == '+' then
+    return string.sub(value, 1, 69), true
+  elseif type(value) ~= 'table' then
+    return value
+  elseif string.find(value.err, 'WRONGTYPE', 1, true) then
+    return true
+  end
+  -- Any other error is the script's.
+  return redis.call('GET', lock)
+end
+
+-- The smallest (0) or the largest (-1) token in the queue, nil when it is empty. A queue that cannot be read, because
+-- something else has its name or the user may not, counts as empty: a lock must be released all the same.
+local function waiter(at)
+  return redis.pcall('ZRANGE', queue, at, at)[1]
+end
+
+-- Values of other programs hold no time, name no channel and are not to be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Byte order of two tokens. Lua's `<` is that of the server's locale, and in some of them `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The time of the largest token that was there, when it is larger than the one that asks.
+local function newest(holder, last)
+  local largest = token
+  if is_token(holder) and is_before(largest, holder) then
+    largest = holder
+  end
+  if last and is_before(largest, last) then
+    largest = last
+  end
+  if largest ~= token then
+    return string.sub(largest, 1, 18)
+  end
+end
+-- The part of the scripts that pass a lock on: the queue, wake-ups, and the hand-over.
+
+-- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a process
+-- that has died must not stay for ever.
+local function join_queue()
+  redis.call('ZADD', queue, 0, token)
+  redis.call('PEXPIRE', queue, 30000)
+end
+
+-- The larger one of two tokens.
+local function later(a, b)
+  return is_before(a, b) and b or a
+end
+
+-- Gives the lock to a token. `last` is the largest in the queue from which it comes: unless it is that one, others wait.
+local function give(to, ttl, last)
+  redis.call('SET', lock, (to == last) and to or to .. '+', 'PX', ttl)
+end
+
+-- Tells the manager of a token. Returns how many received it; none when this user may not publish.
+local function notify(to, text)
+  if not is_token(to) then
+    return 0
+  end
+  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  return type(received) == 'number' and received or 0
+end
+
+-- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
+-- none. The token that asks takes it for `own_ttl`, when that is given: a lease and not a claim, without a wake-up.
+local function hand_over(claim, last, own_ttl)
+  while true do
+    -- As in `waiter`, what cannot be read is empty.
+    local next = redis.pcall('ZPOPMIN', queue)[1]
+    if not next then
+      redis.call('DEL', lock)
+      return nil
+    elseif own_ttl and next == token then
+      give(next, own_ttl, last)
+      return next
+    end
+    give(next, claim, last)
+    if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
+      return next
+    end
+  end
+end
+-- Passes the lock on to a smaller token, if one waits, and waits for it in the queue.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
+-- {1}         kept, and its expiry is what it was
+-- {0, left}   another token owns the lock, for so many ms
+-- {-1}        the token does not own the lock
+-- and at the end the time of the newest token, if it is newer than this one
+local holder, last = find_holder(), waiter(-1)
+if holder ~= token then
+  return {-1, newest(holder, last)}
+elseif not last or is_before(token, waiter(0)) then
+  return {1, newest(holder, last)}
+end
+local left = redis.call('PTTL', lock)
+join_queue()
+-- An expiry must be positive: PTTL rounds down, and says -1 for a lock whose expiry somebody has removed.
+if hand_over(ARGV[2], later(last, token), math.max(left, 1)) == token then
+  return {1, newest(holder, last)}
+end
+return {0, redis.call('PTTL', lock), newest(holder, last)}

@@ -1,0 +1,52 @@
+//! What waits to be sent on a connection, and who gets the answer.
+
+use crate::error::NodeError;
+use crate::node::pending::Recipient;
+use crate::protocol::command::{Answer, Command};
+use crate::time::clock::Instant;
+use redis::{Cmd, Value};
+use tokio::sync::oneshot;
+
+/// Something to send, in its wire format.
+pub(super) struct Outgoing {
+    pub(super) wire: Cmd,
+    pub(super) asked: Asked,
+}
+
+/// What an answer will be the answer to.
+pub(super) enum Asked {
+    Question(Question),
+    /// To the channel of the manager.
+    Subscription,
+    /// About the server, and not about a lock.
+    Probe(oneshot::Sender<Result<Value, NodeError>>),
+}
+
+/// A command, and where its answer goes.
+pub(super) struct Question {
+    pub(super) command: Command,
+    /// When it was put into the outbox, if that matters.
+    pub(super) sent: Option<Instant>,
+    pub(super) recipient: Recipient,
+    /// Whether it was sent before, when the server had lost its script.
+    pub(super) is_repeated: bool,
+}
+
+impl Asked {
+    /// There will be no answer: whoever waits for one is told.
+    pub(super) fn disconnected(self) {
+        if let Self::Question(question) = self {
+            question.answer(Err(NodeError::Disconnected));
+        }
+    }
+}
+
+impl Question {
+    pub(super) const fn new(command: Command, sent: Option<Instant>, recipient: Recipient) -> Self {
+        Self { command, sent, recipient, is_repeated: false }
+    }
+
+    pub(super) fn answer(self, answer: Answer) {
+        self.recipient.answer(answer);
+    }
+}
