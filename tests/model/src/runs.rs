@@ -72,19 +72,19 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
     let timers = |scenario| Scenario { expiries: UNBOUNDED, polls: 1, ..scenario };
     let crash = |scenario| Scenario { crashes: 1, ..scenario };
     vec![
-        (Rule::VoidOnYield, pair(), "hold the lock at once"),
+        (Rule::YieldVoids, pair(), "hold the lock at once"),
         (Rule::ClaimIsNoLease, timers(pair()), "hold the lock at once"),
-        (Rule::TaintOnCutYield, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
-        (Rule::OwnerCheckInRelease, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
-        (Rule::TokensNeverReused, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::CutYieldTaints, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::ReleaseChecksTheOwner, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
+        (Rule::ReleasedTokensAreDead, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
         (Rule::AdopterReplaces, detached(3, 3), "hold the lock at once"),
-        (Rule::LeaseFromSending, timers(pair()), "hold the lock at once"),
-        (Rule::CallersTtlInHand, crash(Scenario::lone_node(2, 1)), "does not own"),
-        (Rule::ReleasesKept, one_node(), "nothing is on its way"),
-        (Rule::UnknownPushReleased, one_node(), "nothing is on its way"),
+        (Rule::ValidityFromTheSend, timers(pair()), "hold the lock at once"),
+        (Rule::OwnTurnIsALease, crash(Scenario::lone_node(2, 1)), "does not own"),
+        (Rule::ReleasesAreSeenThrough, one_node(), "nothing is on its way"),
+        (Rule::UnknownTokensAreReleased, one_node(), "nothing is on its way"),
         (Rule::YieldAtOnce, Scenario { frozen: true, ..pair() }, "nothing is on its way"),
-        (Rule::ContendedEveryCall, timers(one_node()), "polling does not help"),
-        (Rule::QueueExpires, crash(timers(pair())), "still has a key or a queue"),
+        (Rule::HolderHearsOfEveryCall, timers(one_node()), "polling does not help"),
+        (Rule::QueuesExpire, crash(timers(pair())), "still has a key or a queue"),
     ]
 }
 

@@ -137,7 +137,7 @@ impl World<'_> {
         }
         let is_interested = |token: &usize| contents.queue >> token & 1 == 1 && self.phase(*token).is_alive();
         let is_abandoned = !(0..self.scenario.all_tokens()).any(|token| is_interested(&token));
-        if contents.queue != 0 && is_abandoned && self.keeps(Rule::QueueExpires) {
+        if contents.queue != 0 && is_abandoned && self.keeps(Rule::QueuesExpire) {
             actions.push(Action::ExpireQueue { node });
         }
     }
@@ -151,7 +151,7 @@ impl World<'_> {
             actions.push(Action::Crash { token });
         }
         let is_released = phase == Phase::Left && self.links(token).all(|link| link.commands.is_empty() && !link.down);
-        if is_released && !self.keeps(Rule::TokensNeverReused) {
+        if is_released && !self.keeps(Rule::ReleasedTokensAreDead) {
             actions.push(Action::Reuse { token });
         }
     }

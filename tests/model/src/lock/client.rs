@@ -14,7 +14,7 @@ impl World<'_> {
     pub(crate) fn deliver(&mut self, token: usize, node: usize) {
         let Some(reply) = Reply::from_code(self.link(token, node).replies.first()) else { return };
         // Asked before the reply is taken away: it may be the answer to the `YIELD` itself.
-        let is_void = self.link(token, node).has_yield_out() && self.keeps(Rule::VoidOnYield);
+        let is_void = self.link(token, node).has_yield_out() && self.keeps(Rule::YieldVoids);
         self.link_mut(token, node).replies.pop();
         self.note(token, node, reply, is_void);
         if self.scenario.free.is_none() {
@@ -116,7 +116,7 @@ impl World<'_> {
     }
 
     pub(crate) fn send_yield(&mut self, token: usize, node: usize) {
-        let voids = self.keeps(Rule::VoidOnYield);
+        let voids = self.keeps(Rule::YieldVoids);
         let link = self.link_mut(token, node);
         link.vote = false;
         link.lease &= !voids;
@@ -152,7 +152,7 @@ impl World<'_> {
         self.state.phases[token] = Phase::Left;
         self.forget(token);
         for node in 0..self.scenario.nodes {
-            let keeps = self.keeps(Rule::ReleasesKept);
+            let keeps = self.keeps(Rule::ReleasesAreSeenThrough);
             let link = self.link_mut(token, node);
             if !link.down || keeps {
                 link.commands.push(Command::Release.code());
@@ -171,7 +171,7 @@ impl World<'_> {
 
     /// The key of `token` at `node` expires, and with it every lease counted from it: those end before.
     pub(crate) fn end_lease(&mut self, token: usize, node: usize) {
-        let keeps = self.keeps(Rule::LeaseFromSending);
+        let keeps = self.keeps(Rule::ValidityFromTheSend);
         let link = self.link_mut(token, node);
         link.lease = false;
         if keeps {

@@ -66,7 +66,7 @@ impl World<'_> {
     fn changes_nothing(&self, token: usize, node: usize, reply: Reply) -> bool {
         let (link, phase) = (self.link(token, node), self.phase(token));
         let is_next = link.replies.is_empty();
-        let will_be_void = link.commands.contains(Command::Yield.code()) && self.keeps(Rule::VoidOnYield);
+        let will_be_void = link.commands.contains(Command::Yield.code()) && self.keeps(Rule::YieldVoids);
         match reply {
             Reply::No => is_next && !link.vote && !link.lease && phase != Phase::Fast,
             Reply::Lease if self.scenario.free.is_some() => is_next && link.lease || will_be_void,
@@ -114,7 +114,7 @@ impl World<'_> {
     /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make
     /// one delay, as nothing else depends on the moment in between.
     fn release_unknown(&mut self, token: usize, node: usize) {
-        if self.keeps(Rule::UnknownPushReleased) && !self.link(token, node).is_releasing() {
+        if self.keeps(Rule::UnknownTokensAreReleased) && !self.link(token, node).is_releasing() {
             self.send(token, node, Command::Release);
         }
     }
@@ -126,9 +126,9 @@ impl World<'_> {
         let mut broken = Link { stale: link.stale, down: true, ..link };
         link.commands.iter().for_each(|command| broken.stale.push(command));
         (broken.commands, broken.replies) = (Fifo::default(), Fifo::default());
-        broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::TaintOnCutYield);
+        broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::CutYieldTaints);
         broken.vote &= phase == Phase::Hold;
-        if link.is_releasing() && self.keeps(Rule::ReleasesKept) {
+        if link.is_releasing() && self.keeps(Rule::ReleasesAreSeenThrough) {
             broken.commands.push(Command::Release.code());
         }
         *self.link_mut(token, node) = broken;

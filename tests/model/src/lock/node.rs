@@ -46,7 +46,7 @@ impl World<'_> {
             }
             Some(owner) => {
                 let is_first = self.queue(node, token);
-                if is_first || self.keeps(Rule::ContendedEveryCall) {
+                if is_first || self.keeps(Rule::HolderHearsOfEveryCall) {
                     self.publish_contended(node, usize::from(owner), token);
                 }
                 Reply::No
@@ -55,7 +55,7 @@ impl World<'_> {
     }
 
     fn extend(&mut self, node: usize, token: usize) -> Reply {
-        let creates = !self.keeps(Rule::ExtendNeverCreates) && self.node(node).owner.is_none();
+        let creates = !self.keeps(Rule::ExtensionNeverCreates) && self.node(node).owner.is_none();
         if self.owns(node, token) || creates {
             self.set_owner(node, token);
             return Reply::Lease;
@@ -86,7 +86,7 @@ impl World<'_> {
 
     fn release(&mut self, node: usize, token: usize) {
         self.unqueue(node, token);
-        if self.owns(node, token) || !self.keeps(Rule::OwnerCheckInRelease) {
+        if self.owns(node, token) || !self.keeps(Rule::ReleaseChecksTheOwner) {
             self.hand_over(node, None);
         }
     }
@@ -97,7 +97,7 @@ impl World<'_> {
             self.unqueue(node, first);
             self.set_owner(node, first);
             if caller == Some(first) {
-                self.node_mut(node).claim = !self.keeps(Rule::CallersTtlInHand);
+                self.node_mut(node).claim = !self.keeps(Rule::OwnTurnIsALease);
                 return caller;
             }
             self.node_mut(node).claim = self.scenario.marks_claims();

@@ -44,37 +44,38 @@ pub const UNBOUNDED: u8 = u8::MAX;
 /// The token that is detached, in scenarios with one.
 pub(crate) const DETACHED: usize = 0;
 
-/// A rule of the protocol that can be switched off, to see that the model notices.
+/// A rule of the protocol that can be switched off, to see that the model notices. Each has the name that it has in the
+/// runtime's `protocol/rules.rs`, where more rules stand that this model cannot notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// A lease granted to a command sent before a `YIELD` does not count.
-    VoidOnYield,
-    /// A pushed claim is a vote and not a lease.
-    ClaimIsNoLease,
-    /// A node whose `YIELD` was cut off never counts again for that token.
-    TaintOnCutYield,
-    /// `RELEASE` gives away only what the token owns.
-    OwnerCheckInRelease,
-    /// A `RELEASE` without an answer is sent again.
-    ReleasesKept,
-    /// A released token is never used again.
-    TokensNeverReused,
-    /// `YIELD` is sent without waiting for the other nodes.
-    YieldAtOnce,
-    /// A push that names an unknown token is answered by its `RELEASE`.
-    UnknownPushReleased,
-    /// A hand-over to the caller itself sets the caller's ttl and not that of a claim.
-    CallersTtlInHand,
-    /// Every queued `ACQUIRE` tells the owner, not only the first.
-    ContendedEveryCall,
-    /// Queues expire.
-    QueueExpires,
-    /// `EXTEND` never creates the key. No property here breaks without it: see the crate's documentation.
-    ExtendNeverCreates,
+    /// A released token is never used again: its release may be executed late.
+    ReleasedTokensAreDead,
+    /// Whoever hands the lock to itself gets the ttl it asked for, not that of a claim.
+    OwnTurnIsALease,
+    /// Queues expire: nobody else removes the entries of dead processes.
+    QueuesExpire,
+    /// The holder hears of a waiter at every call: the first notice may be lost.
+    HolderHearsOfEveryCall,
+    /// An extension never creates the lock. No property here breaks without it: see the crate's documentation.
+    ExtensionNeverCreates,
     /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
     AdopterReplaces,
-    /// A lease is counted from the sending of its command and ends before the key does.
-    LeaseFromSending,
+    /// Only the owner gives a lock back.
+    ReleaseChecksTheOwner,
+    /// A claim is a vote and not a lease: nobody knows when its expiry was set.
+    ClaimIsNoLease,
+    /// What was granted before a yield does not count after it.
+    YieldVoids,
+    /// A yield waits for no other node.
+    YieldAtOnce,
+    /// A node whose yield was cut off never counts again for that token.
+    CutYieldTaints,
+    /// Releases are kept until they are answered, and sent again.
+    ReleasesAreSeenThrough,
+    /// Wake-ups about tokens that nobody has any more are answered by a release.
+    UnknownTokensAreReleased,
+    /// A lease is counted from when it was asked for, and ends before the key does.
+    ValidityFromTheSend,
 }
 
 impl Scenario {
@@ -158,6 +159,6 @@ impl Scenario {
 
     /// Whether claims must be told apart from leases at the node: only wrong clients and nodes mix them up.
     pub(crate) fn marks_claims(&self) -> bool {
-        matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::CallersTtlInHand))
+        matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::OwnTurnIsALease))
     }
 }
