@@ -4,7 +4,7 @@ mod canonical;
 mod client;
 mod message;
 mod network;
-mod node;
+pub mod node;
 mod progress;
 mod scenario;
 mod show;
@@ -78,7 +78,7 @@ impl Scenario {
             } else if self.adopts(token) {
                 world.try_at_once(token, Command::Adopt);
             } else if fast >> token & 1 == 1 {
-                world.try_at_once(token, Command::Setnx);
+                world.try_at_once(token, Command::SetNx);
             } else {
                 world.wait(token);
             }

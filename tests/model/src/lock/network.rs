@@ -1,6 +1,7 @@
 //! What lies between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
 
 use super::message::{Command, Reply};
+use super::node::Notice;
 use super::scenario::Rule;
 use super::state::{Link, Phase};
 use super::world::World;
@@ -16,6 +17,16 @@ impl World<'_> {
         if !link.down {
             link.commands.push(command.code());
         }
+    }
+
+    /// The node runs `command` of `token`; `None` where nothing is answered.
+    fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
+        let (mut contents, without) = (self.node(node), self.scenario.without);
+        let publish = &mut |to: u8, notice| self.publish(node, to.into(), notice);
+        let reply = contents.execute(token as u8, command.verb(), without, publish);
+        contents.is_claim &= self.scenario.tells_claims();
+        *self.node_mut(node) = contents;
+        Reply::to(command, reply)
     }
 
     /// The node executes the oldest command of `token`.
@@ -76,20 +87,20 @@ impl World<'_> {
         }
     }
 
-    /// `PUBLISH "granted"`; whether the node counts a receiver.
-    pub(crate) fn publish_granted(&mut self, node: usize, token: usize) -> bool {
+    /// `PUBLISH` about `token`; whether the node counts a receiver.
+    fn publish(&mut self, node: usize, token: usize, notice: Notice) -> bool {
         if !self.is_heard(node, token) {
             return !self.noticed;
         }
-        self.push(node, token, Reply::Granted);
-        true
-    }
-
-    /// `PUBLISH "contended"` to the owner. Only waiters yield, and only to smaller tokens; a holder has no use for it.
-    pub(crate) fn publish_contended(&mut self, node: usize, owner: usize, by: usize) {
-        if self.is_heard(node, owner) && (self.phase(owner) == Phase::Left || by < owner) {
-            self.push(node, owner, Reply::Contended);
+        match notice {
+            Notice::Granted => self.push(node, token, Reply::Granted),
+            // Only waiters yield, and only to smaller tokens; a holder has no use for it.
+            Notice::Contended { by } if self.phase(token) == Phase::Left || usize::from(by) < token => {
+                self.push(node, token, Reply::Contended);
+            }
+            Notice::Contended { .. } => {}
         }
+        true
     }
 
     fn is_heard(&self, node: usize, token: usize) -> bool {

@@ -67,7 +67,7 @@ impl World<'_> {
         for node in 0..self.scenario.nodes {
             let owner = self.node(node).owner.map(usize::from);
             if owner.is_some_and(|owner| self.phase(owner) == Phase::Crashed) {
-                self.expire_owner(node);
+                self.node_mut(node).expire();
             }
         }
     }

@@ -158,7 +158,7 @@ impl Scenario {
     }
 
     /// Whether claims must be told apart from leases at the node: only wrong clients and nodes mix them up.
-    pub(crate) fn marks_claims(&self) -> bool {
+    pub(crate) fn tells_claims(&self) -> bool {
         matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::OwnTurnIsALease))
     }
 }

@@ -1,5 +1,6 @@
 //! One state of the lock model, and its bytes.
 
+use super::node::Node;
 use crate::bytes::{push_packed, take, take_packed};
 use crate::fifo::Fifo;
 
@@ -25,16 +26,6 @@ pub struct State {
 pub(crate) struct Column {
     pub(crate) node: Node,
     pub(crate) links: [Link; TOKENS],
-}
-
-/// The keys `L` and `{L}:q` of one node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Node {
-    pub(crate) owner: Option<u8>,
-    /// One bit per token.
-    pub(crate) queue: u8,
-    /// `L` lives only as long as a claim; told apart only where a rule about it is switched off.
-    pub(crate) claim: bool,
 }
 
 /// What a token's client knows about a node, and the connection between them.
@@ -83,11 +74,11 @@ impl Phase {
 
 impl Node {
     fn byte(self) -> u8 {
-        self.owner.map_or(0, |owner| owner + 1) | self.queue << 3 | u8::from(self.claim) << 7
+        self.owner.map_or(0, |owner| owner + 1) | self.queue << 3 | u8::from(self.is_claim) << 7
     }
 
     fn from_byte(byte: u8) -> Self {
-        Self { owner: (byte & 7).checked_sub(1), queue: byte >> 3 & 15, claim: byte >> 7 == 1 }
+        Self { owner: (byte & 7).checked_sub(1), queue: byte >> 3 & 15, is_claim: byte >> 7 == 1 }
     }
 }
 

@@ -1,8 +1,9 @@
 //! A state that is being changed under the rules of a scenario.
 
 use super::message::{Command, Reply};
+use super::node::Node;
 use super::scenario::{Rule, Scenario};
-use super::state::{Link, Node, Phase, State};
+use super::state::{Link, Phase, State};
 
 /// The rules of the node, the client and the network are written as methods of this, in a file each.
 #[derive(Debug)]
