@@ -1,7 +1,8 @@
 //! Which searches the tests and the long run make.
 
 use crate::fencing::{Fencing, Variant};
-use crate::lock::{Rule, Scenario, UNBOUNDED};
+use crate::lock::{Scenario, UNBOUNDED};
+use crate::rule::Rule;
 use crate::search::{Limits, Model, Outcome, search};
 
 /// A scenario of the lock with its name.

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::message::{Command, Reply};
-use super::scenario::{Rule, Scenario, UNBOUNDED};
+use super::scenario::{Scenario, UNBOUNDED};
 use super::state::{Phase, State};
 use super::world::World;
+use crate::rule::Rule;
 
 /// One step; `noticed` tells whether nodes know by then which connections are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

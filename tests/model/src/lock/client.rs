@@ -1,10 +1,11 @@
 //! The rules of a client, from its first command to its release.
 
 use super::message::{Command, Reply};
-use super::scenario::{DETACHED, Rule};
+use super::scenario::DETACHED;
 use super::state::{Link, Phase};
 use super::world::World;
 use crate::fifo::Fifo;
+use crate::rule::Rule;
 
 /// Commands that may wait on one connection; a `RELEASE` always finds room behind them.
 const MOST_COMMANDS: u32 = 3;

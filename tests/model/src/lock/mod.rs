@@ -12,7 +12,7 @@ mod state;
 mod world;
 
 pub use action::Action;
-pub use scenario::{Rule, Scenario, UNBOUNDED};
+pub use scenario::{Scenario, UNBOUNDED};
 pub use state::State;
 
 use crate::search::Model;

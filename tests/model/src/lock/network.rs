@@ -2,10 +2,10 @@
 
 use super::message::{Command, Reply};
 use super::node::Notice;
-use super::scenario::Rule;
 use super::state::{Link, Phase};
 use super::world::World;
 use crate::fifo::Fifo;
+use crate::rule::Rule;
 
 /// Behind so many replies and pushes, a notice is dropped: the next `ACQUIRE` brings another one.
 const MOST_REPLIES: u32 = 4;

@@ -3,7 +3,7 @@
 //! The search runs this machine, and a test of the runtime compares it with `protocol/node_state` in every small state.
 //! Tokens are numbers; a smaller one was made earlier.
 
-use super::scenario::Rule;
+use crate::rule::Rule;
 
 /// The keys `L` and `{L}:q` of one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

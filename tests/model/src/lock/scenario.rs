@@ -2,6 +2,7 @@
 
 use super::message::Command;
 use super::state::{NODES, TOKENS};
+use crate::rule::Rule;
 
 /// Bounds and faults of one search. Start from [`Scenario::new`] and change what differs.
 #[derive(Debug, Clone)]
@@ -43,40 +44,6 @@ pub const UNBOUNDED: u8 = u8::MAX;
 
 /// The token that is detached, in scenarios with one.
 pub(crate) const DETACHED: usize = 0;
-
-/// A rule of the protocol that can be switched off, to see that the model notices. Each has the name that it has in the
-/// runtime's `protocol/rules.rs`, where more rules stand that this model cannot notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// A released token is never used again: its release may be executed late.
-    ReleasedTokensAreDead,
-    /// Whoever hands the lock to itself gets the ttl it asked for, not that of a claim.
-    OwnTurnIsALease,
-    /// Queues expire: nobody else removes the entries of dead processes.
-    QueuesExpire,
-    /// The holder hears of a waiter at every call: the first notice may be lost.
-    HolderHearsOfEveryCall,
-    /// An extension never creates the lock. No property here breaks without it: see the crate's documentation.
-    ExtensionNeverCreates,
-    /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
-    AdopterReplaces,
-    /// Only the owner gives a lock back.
-    ReleaseChecksTheOwner,
-    /// A claim is a vote and not a lease: nobody knows when its expiry was set.
-    ClaimIsNoLease,
-    /// What was granted before a yield does not count after it.
-    YieldVoids,
-    /// A yield waits for no other node.
-    YieldAtOnce,
-    /// A node whose yield was cut off never counts again for that token.
-    CutYieldTaints,
-    /// Releases are kept until they are answered, and sent again.
-    ReleasesAreSeenThrough,
-    /// Wake-ups about tokens that nobody has any more are answered by a release.
-    UnknownTokensAreReleased,
-    /// A lease is counted from when it was asked for, and ends before the key does.
-    ValidityFromTheSend,
-}
 
 impl Scenario {
     /// `tokens` waiters on `nodes` nodes, without faults and timers.

@@ -2,8 +2,9 @@
 
 use super::message::{Command, Reply};
 use super::node::Node;
-use super::scenario::{Rule, Scenario};
+use super::scenario::Scenario;
 use super::state::{Link, Phase, State};
+use crate::rule::Rule;
 
 /// The rules of the node, the client and the network are written as methods of this, in a file each.
 #[derive(Debug)]
