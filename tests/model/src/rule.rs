@@ -16,6 +16,12 @@ pub enum Rule {
     ExtensionNeverCreates,
     /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
     AdopterReplaces,
+    /// Whoever comes to wait marks the value of the holder: a release without the mark looks for nobody.
+    WaitersMarkTheHolder,
+    /// A hand-over marks the next holder while others remain in the queue.
+    HandOverKeepsTheMark,
+    /// Whoever adopts a lock takes its mark over.
+    AdoptionKeepsTheMark,
     /// Only the owner gives a lock back.
     ReleaseChecksTheOwner,
     /// A claim is a vote and not a lease: nobody knows when its expiry was set.

@@ -14,6 +14,8 @@ pub struct Node {
     pub queue: u8,
     /// `L` lives only as long as a claim; otherwise as long as the ttl that its owner has asked for.
     pub is_claim: bool,
+    /// The `+` behind the token in `L`: others have come to wait for its holder.
+    pub is_marked: bool,
 }
 
 /// What a node is asked to do for a token.
@@ -120,19 +122,21 @@ impl Execution<'_> {
         if self.node.owner.is_some() {
             return Reply::Taken;
         }
-        self.own(self.token);
+        // Whoever waits for a key that has vanished asks again, and sets the mark then.
+        self.own(self.token, false);
         Reply::Granted { smaller: false }
     }
 
     fn acquire(&mut self) -> Reply {
         match self.node.owner {
             Some(owner) if owner == self.token => {
-                self.own(self.token);
+                self.own(self.token, self.node.is_marked);
                 self.leave_queue();
                 Reply::Granted { smaller: self.is_smaller_waiting() }
             }
             Some(owner) => {
                 let is_new = self.join_queue();
+                self.node.is_marked |= self.keeps(Rule::WaitersMarkTheHolder);
                 if is_new || self.keeps(Rule::HolderHearsOfEveryCall) {
                     (self.publish)(owner, Notice::Contended { by: self.token });
                 }
@@ -140,7 +144,7 @@ impl Execution<'_> {
             }
             None if !self.is_smaller_waiting() => {
                 self.leave_queue();
-                self.own(self.token);
+                self.own(self.token, self.is_waited_for());
                 Reply::Granted { smaller: false }
             }
             None => {
@@ -156,14 +160,15 @@ impl Execution<'_> {
         if !self.is_owner() && !creates {
             return Reply::NotOwner;
         }
-        self.own(self.token);
-        Reply::Extended { waiters: self.node.queue.count_ones() }
+        self.own(self.token, self.node.is_marked);
+        // Without the mark, the queue is not looked at.
+        Reply::Extended { waiters: if self.node.is_marked { self.node.queue.count_ones() } else { 0 } }
     }
 
     fn adopt(&mut self, from: u8) -> Reply {
         if self.node.owner == Some(from) {
             if self.keeps(Rule::AdopterReplaces) {
-                self.own(self.token);
+                self.own(self.token, self.node.is_marked && self.keeps(Rule::AdoptionKeepsTheMark));
             } else {
                 self.token = from;
             }
@@ -175,14 +180,19 @@ impl Execution<'_> {
         if !self.is_owner() {
             return Reply::NotOwner;
         }
-        if !self.is_smaller_waiting() {
+        if self.first().is_none_or(|first| self.token < first) {
             return Reply::Kept;
         }
         self.join_queue();
-        if self.hand_over(Some(false)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
+        if self.hand_over(Some(self.node.is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
     }
 
     fn release(&mut self) -> Reply {
+        if self.is_owner() && !self.node.is_marked {
+            // Nobody has come to wait, so that the queue is not looked at.
+            self.node.expire();
+            return Reply::Released;
+        }
         self.leave_queue();
         if !self.is_owner() && self.keeps(Rule::ReleaseChecksTheOwner) {
             return Reply::NotOwner;
@@ -195,7 +205,7 @@ impl Execution<'_> {
     /// command itself, should it be the next, has the lock for no longer than a claim; `None` when it does not wait.
     fn hand_over(&mut self, own_turn: Option<bool>) -> Option<u8> {
         while let Some(next) = self.pop_first() {
-            self.own(next);
+            self.own(next, self.is_waited_for() && self.keeps(Rule::HandOverKeepsTheMark));
             if let Some(is_claim) = own_turn.filter(|_| next == self.token) {
                 self.node.is_claim = is_claim || !self.keeps(Rule::OwnTurnIsALease);
                 return Some(next);
@@ -210,8 +220,13 @@ impl Execution<'_> {
     }
 
     /// `token` owns the lock, with the ttl of the command.
-    fn own(&mut self, token: u8) {
-        (self.node.owner, self.node.is_claim) = (Some(token), false);
+    fn own(&mut self, token: u8, is_marked: bool) {
+        *self.node = Node { owner: Some(token), is_claim: false, is_marked, queue: self.node.queue };
+    }
+
+    /// Whether anybody is in the queue.
+    fn is_waited_for(&self) -> bool {
+        self.node.queue != 0
     }
 
     fn is_owner(&self) -> bool {
@@ -229,11 +244,15 @@ impl Execution<'_> {
         self.node.queue &= !(1 << self.token);
     }
 
+    /// The smallest token in the queue.
+    fn first(&self) -> Option<u8> {
+        self.is_waited_for().then(|| self.node.queue.trailing_zeros() as u8)
+    }
+
     fn pop_first(&mut self) -> Option<u8> {
-        let first = self.node.queue.trailing_zeros();
-        // Taking one away clears the lowest bit.
-        self.node.queue &= self.node.queue.checked_sub(1)?;
-        Some(first as u8)
+        let first = self.first()?;
+        self.node.queue &= !(1 << first);
+        Some(first)
     }
 
     /// The tokens in the queue that come before the one of the command, one bit for each.

@@ -73,12 +73,15 @@ impl Phase {
 }
 
 impl Node {
-    fn byte(self) -> u8 {
-        self.owner.map_or(0, |owner| owner + 1) | self.queue << 3 | u8::from(self.is_claim) << 7
+    /// The owner with its flags, and the queue.
+    fn bytes(self) -> [u8; 2] {
+        let owner = self.owner.map_or(0, |owner| owner + 1);
+        [owner | u8::from(self.is_claim) << 3 | u8::from(self.is_marked) << 4, self.queue]
     }
 
-    fn from_byte(byte: u8) -> Self {
-        Self { owner: (byte & 7).checked_sub(1), queue: byte >> 3 & 15, is_claim: byte >> 7 == 1 }
+    fn from_bytes([owner, queue]: [u8; 2]) -> Self {
+        let flag = |bit: u32| owner >> bit & 1 == 1;
+        Self { owner: (owner & 7).checked_sub(1), queue, is_claim: flag(3), is_marked: flag(4) }
     }
 }
 
@@ -113,7 +116,7 @@ impl State {
         bytes.extend(phases.to_le_bytes());
         bytes.extend([self.crashes | self.cuts << 4, self.expiries, self.polls]);
         for column in &self.columns[..nodes] {
-            bytes.push(column.node.byte());
+            bytes.extend(column.node.bytes());
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
@@ -128,7 +131,7 @@ impl State {
         (state.crashes, state.cuts) = (faults & 15, faults >> 4);
         (state.expiries, state.polls) = (take(bytes), take(bytes));
         for column in &mut state.columns[..nodes] {
-            column.node = Node::from_byte(take(bytes));
+            column.node = Node::from_bytes([take(bytes), take(bytes)]);
             column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
         }
         state
