@@ -118,7 +118,9 @@ impl Execution<'_> {
             }
             Some(owner) => {
                 let is_new = self.join_queue();
-                self.mark();
+                if self.applies(Rule::WaitersMarkTheHolder) {
+                    self.mark();
+                }
                 if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
                     self.notify(owner, Notice::Contended { by: self.token });
                 }
@@ -145,7 +147,7 @@ impl Execution<'_> {
             && self.owner() == Some(*from)
         {
             if self.applies(Rule::AdopterReplaces) {
-                self.own(self.token, ttl, self.is_marked());
+                self.own(self.token, ttl, self.is_marked() && self.applies(Rule::AdoptionKeepsTheMark));
             } else {
                 self.token = *from;
             }
@@ -206,11 +208,12 @@ impl Execution<'_> {
     /// `own_ttl` is for the token of the command, should it be the next: a lease and not a claim, without a wake-up.
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
         while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
+            let is_marked = self.is_waited_for() && self.applies(Rule::HandOverKeepsTheMark);
             if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
-                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, self.is_waited_for());
+                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, is_marked);
                 return Some(next);
             }
-            self.own(next, claim, self.is_waited_for());
+            self.own(next, claim, is_marked);
             // Nobody receives it: that process is gone.
             if self.notify(next, Notice::Granted) > 0 {
                 return Some(next);
