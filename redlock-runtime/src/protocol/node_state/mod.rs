@@ -308,6 +308,8 @@ impl Execution<'_> {
 }
 
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod observed;
 #[cfg(test)]
 mod tests;
