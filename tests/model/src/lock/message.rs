@@ -6,11 +6,16 @@ use super::scenario::DETACHED;
 /// A node command with the token of the connection it is sent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Command {
+pub enum Command {
+    /// Take a free lock.
     SetNx = 1,
+    /// Take the lock, or wait for it.
     Acquire,
+    /// Start the lease anew.
     Extend,
+    /// Pass the lock on to a smaller token.
     Yield,
+    /// Leave the queue, and pass the lock on.
     Release,
     /// Takes the place of token 0, in scenarios where that was detached.
     Adopt,
@@ -55,7 +60,7 @@ impl Command {
 /// covered by sending the `RELEASE` again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// `OK` of `SETNX`, `EXTEND` and `ADOPT`, `GRANTED` without a smaller token in the queue.
     Lease = 1,
     /// The same, when the lease has ended before the reply arrives.

@@ -2,6 +2,7 @@
 mod action;
 mod canonical;
 mod client;
+mod lone_client;
 mod message;
 mod network;
 pub mod node;
@@ -12,13 +13,13 @@ mod state;
 mod world;
 
 pub use action::Action;
+pub use lone_client::{Client, Known};
+pub use message::{Command, Reply};
 pub use scenario::{Scenario, UNBOUNDED};
-pub use state::State;
+pub use state::{Phase, State};
 
 use crate::search::Model;
-use message::Command;
 use scenario::DETACHED;
-use state::Phase;
 use world::World;
 
 impl Model for Scenario {

@@ -78,7 +78,7 @@ impl World<'_> {
         }
     }
 
-    fn poll(&mut self, token: usize, node: usize) {
+    pub(crate) fn poll(&mut self, token: usize, node: usize) {
         if self.phase(token) == Phase::Wait && self.link(token, node).unanswered() == 0 {
             self.send(token, node, Command::Acquire);
         }

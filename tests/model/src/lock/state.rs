@@ -47,16 +47,19 @@ pub(crate) struct Link {
 
 /// Where the client of a token stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// The scenario has no such token, or not yet.
     #[default]
     Unborn,
+    /// Has asked everywhere, without a place in the queues.
     Fast,
     /// `WAIT` and `CONFIRM`: in the latter the votes reach a quorum.
     Wait,
+    /// A quorum of leases counts.
     Hold,
     /// Released or given up; the client knows the token as long as a `RELEASE` is unanswered.
     Left,
+    /// Its process is gone.
     Crashed,
 }
 
