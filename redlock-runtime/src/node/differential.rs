@@ -9,7 +9,7 @@ use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node, Servers};
 use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
-use crate::protocol::node_state::State;
+use crate::protocol::node_state::NodeState;
 use crate::protocol::wakeup::channel;
 use crate::request::AfterRestart;
 use crate::time::clock::{Clock, ClockError};
@@ -97,7 +97,7 @@ fn fence(random: &mut Rng) -> Option<Fence> {
 /// One of the two, with what it has published so far.
 struct Memory {
     clock: Clock,
-    state: State,
+    state: NodeState,
     token_clock: TokenClock,
     listening: HashSet<String>,
     published: Vec<Wakeup>,
@@ -187,7 +187,7 @@ impl Pair {
         let managers = [(); MANAGERS].map(|()| ManagerId::random());
         let memory = Memory {
             clock: Clock::tokio(),
-            state: State::default(),
+            state: NodeState::default(),
             token_clock: at_the_beginning(),
             listening: HashSet::new(),
             published: Vec::new(),
@@ -258,7 +258,7 @@ impl Pair {
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
         let left: Vec<String> = self.redis.server.keys("*").unwrap();
         assert!(left.iter().all(|key| key == "redlock:fence" || key.contains("}:f")), "{left:?}");
-        self.memory.state = State::default();
+        self.memory.state = NodeState::default();
         redis::cmd("FLUSHDB").exec(&mut self.redis.server).unwrap();
     }
 }

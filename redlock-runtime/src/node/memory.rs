@@ -6,7 +6,7 @@ use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BoxFuture, Node};
 use crate::protocol::command::{Command, Reply};
-use crate::protocol::node_state::State;
+use crate::protocol::node_state::NodeState;
 use crate::time::clock::Clock;
 use std::future::ready;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct MemoryNode {
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<NodeState>,
 }
 
 impl MemoryNode {

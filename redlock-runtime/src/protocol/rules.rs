@@ -18,6 +18,13 @@ pub(crate) enum Rule {
     ExtensionNeverCreates,
     /// Whoever adopts a lock takes the place of the token that it was left with: with that one, others could go on as well.
     AdopterReplaces,
+    /// Whoever comes to wait marks the value of the holder: whose value has no mark gives it back without a look at the
+    /// queue.
+    WaitersMarkTheHolder,
+    /// The next holder is marked while others remain in the queue: they have come to wait for the one before.
+    HandOverKeepsTheMark,
+    /// Whoever adopts a lock takes its mark over: those who wait do so for the one before.
+    AdoptionKeepsTheMark,
     /// Only the owner gives a lock back.
     ReleaseChecksTheOwner,
     /// A claim is a vote: nobody knows when its expiry was set.

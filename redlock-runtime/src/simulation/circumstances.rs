@@ -59,6 +59,11 @@ pub(super) fn double_delivery() -> Profile {
     Profile { nodes: vec![1, 3, 5], faults, detaches: 60, ..crowd() }
 }
 
+/// Locks are left to others where nothing goes wrong.
+pub(super) fn calm_delivery() -> Profile {
+    Profile { nodes: vec![1, 3], detaches: 60, ..Profile::calm() }
+}
+
 pub(super) fn slow_crowd() -> Profile {
     Profile { delays: Delays { latency: 10, jitter: 30, spike: 150 }, calls: 3..=5, ..crowd() }
 }

@@ -1,7 +1,7 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
 use super::circumstances::{
-    clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions, cut_yields,
+    calm_delivery, clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions, cut_yields,
     cut_yields_and_others, cuts, double_delivery, families_with_cuts, fenced_with_cuts, fenced_with_thefts, forgetful,
     frozen_minority, frozen_servers, late_shutdowns, long_bodies, long_holds, one_forgets, shutdowns, slow_crowd,
     thefts, troubled_minority, windows, wrong_clocks,
@@ -26,7 +26,7 @@ const CONTROLS: u64 = 4000;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 27] = [
+const CASES: [Case; 30] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -34,6 +34,9 @@ const CASES: [Case; 27] = [
     (Rule::HolderHearsOfEveryCall, families_with_cuts, &[Promise::Fairness]),
     (Rule::ExtensionNeverCreates, cut_extensions, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::AdopterReplaces, double_delivery, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::WaitersMarkTheHolder, Profile::calm, &[Promise::Progress]),
+    (Rule::HandOverKeepsTheMark, Profile::calm, &[Promise::Progress]),
+    (Rule::AdoptionKeepsTheMark, calm_delivery, &[Promise::Progress]),
     (Rule::ReleaseChecksTheOwner, cuts, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion, Promise::Owned]),
     (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion, Promise::Owned]),

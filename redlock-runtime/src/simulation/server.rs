@@ -3,7 +3,7 @@
 use crate::lock::OwnerToken;
 use crate::node::server_identity::Identity;
 use crate::protocol::command::{Command, Reply, Wakeup};
-use crate::protocol::node_state::State;
+use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 pub(super) struct Server {
-    state: State,
+    state: NodeState,
     rules: Rules,
     number: usize,
     /// How much faster its clock runs, in parts in a million.
@@ -52,7 +52,7 @@ pub(super) struct Executed {
 
 impl Server {
     pub(super) fn new(number: usize, ppm: i32, is_durable: bool, rules: Rules, origin: Instant) -> Self {
-        let state = State::following(rules);
+        let state = NodeState::following(rules);
         Self {
             state,
             rules,
@@ -132,7 +132,7 @@ impl Server {
 
     /// Loses its memory.
     pub(super) fn wipe(&mut self) {
-        self.state = State::following(self.rules);
+        self.state = NodeState::following(self.rules);
     }
 
     /// Whether it would answer now.

@@ -1,7 +1,8 @@
 //! Which searches the tests and the long run make.
 
 use crate::fencing::{Fencing, Variant};
-use crate::lock::{Rule, Scenario, UNBOUNDED};
+use crate::lock::{Scenario, UNBOUNDED};
+use crate::rule::Rule;
 use crate::search::{Limits, Model, Outcome, search};
 
 /// A scenario of the lock with its name.
@@ -36,6 +37,10 @@ pub fn of_the_tests() -> Vec<Run> {
         run(
             "one node, any expiries, a cut",
             Scenario { expiries: UNBOUNDED, polls: UNBOUNDED, cuts: 1, ..Scenario::new(1, 3) },
+        ),
+        run(
+            "one node, some try at once, any expiries, a cut",
+            Scenario { fast: true, expiries: UNBOUNDED, polls: 1, cuts: 1, ..Scenario::new(1, 3) },
         ),
         run("a detached lock, two adopters and a waiter", Scenario { give_up: true, ..detached(3, 4) }),
         run("a detached lock, two adopters, a cut", Scenario { cuts: 1, ..detached(3, 3) }),
@@ -72,19 +77,22 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
     let timers = |scenario| Scenario { expiries: UNBOUNDED, polls: 1, ..scenario };
     let crash = |scenario| Scenario { crashes: 1, ..scenario };
     vec![
-        (Rule::VoidOnYield, pair(), "hold the lock at once"),
+        (Rule::YieldVoids, pair(), "hold the lock at once"),
         (Rule::ClaimIsNoLease, timers(pair()), "hold the lock at once"),
-        (Rule::TaintOnCutYield, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
-        (Rule::OwnerCheckInRelease, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
-        (Rule::TokensNeverReused, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::CutYieldTaints, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
+        (Rule::ReleaseChecksTheOwner, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
+        (Rule::ReleasedTokensAreDead, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
         (Rule::AdopterReplaces, detached(3, 3), "hold the lock at once"),
-        (Rule::LeaseFromSending, timers(pair()), "hold the lock at once"),
-        (Rule::CallersTtlInHand, crash(Scenario::lone_node(2, 1)), "does not own"),
-        (Rule::ReleasesKept, one_node(), "nothing is on its way"),
-        (Rule::UnknownPushReleased, one_node(), "nothing is on its way"),
+        (Rule::ValidityFromTheSend, timers(pair()), "hold the lock at once"),
+        (Rule::OwnTurnIsALease, crash(Scenario::lone_node(2, 1)), "does not own"),
+        (Rule::ReleasesAreSeenThrough, one_node(), "nothing is on its way"),
+        (Rule::UnknownTokensAreReleased, one_node(), "nothing is on its way"),
+        (Rule::WaitersMarkTheHolder, pair(), "nothing is on its way"),
+        (Rule::HandOverKeepsTheMark, Scenario::new(1, 3), "nothing is on its way"),
+        (Rule::AdoptionKeepsTheMark, Scenario { give_up: true, ..detached(3, 4) }, "nothing is on its way"),
         (Rule::YieldAtOnce, Scenario { frozen: true, ..pair() }, "nothing is on its way"),
-        (Rule::ContendedEveryCall, timers(one_node()), "polling does not help"),
-        (Rule::QueueExpires, crash(timers(pair())), "still has a key or a queue"),
+        (Rule::HolderHearsOfEveryCall, timers(one_node()), "polling does not help"),
+        (Rule::QueuesExpire, crash(timers(pair())), "still has a key or a queue"),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! Fencing numbers: unique and increasing as the protocol draws them, and not in simpler ways.
 
 use redlock_model::fencing::Variant;
-use redlock_model::runs;
+use redlock_model::{Rule, runs};
 
 #[test]
 fn numbers_are_unique_and_increase_in_real_time() {
@@ -16,6 +16,11 @@ fn assert_refuted(variant: Variant) {
     let outcome = runs::search_in_test(&runs::fencing(variant));
     println!("{variant:?}: {outcome}");
     assert!(outcome.violation.is_some(), "{variant:?} was not refuted: {outcome}");
+}
+
+#[test]
+fn the_largest_number_of_a_quorum_is_refuted() {
+    assert_refuted(Variant::Without(Rule::NumbersAreAgreedOn));
 }
 
 #[test]

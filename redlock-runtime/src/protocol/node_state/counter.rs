@@ -49,6 +49,22 @@ impl Counters {
     }
 }
 
+/// What only an observer can see of the counters, and do to them.
+#[cfg(test)]
+impl Counters {
+    /// Those of a node where `key` has a counter like this, or none, and `largest` is the largest number.
+    pub(super) fn at(key: &str, counter: Option<(u64, OwnerToken)>, expires: Instant, largest: u64) -> Self {
+        let of = counter.map(|(number, by)| (key.into(), Counter { number, by, expires }));
+        Self { of: of.into_iter().collect(), largest }
+    }
+
+    /// The number of `key` and whom it was drawn by, and the largest number.
+    pub(super) fn look(&self, key: &str, now: Instant) -> (Option<(u64, OwnerToken)>, u64) {
+        let counter = self.of.get(key).filter(|counter| now < counter.expires);
+        (counter.map(|counter| (counter.number, counter.by)), self.largest)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ const SWEEP_FROM: usize = 1024;
 type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct NodeState {
     locks: HashMap<Arc<str>, Holder>,
     queues: HashMap<Arc<str>, Queue>,
     counters: Counters,
@@ -42,14 +42,14 @@ struct Holder {
 
 /// One command at work.
 struct Execution<'a> {
-    state: &'a mut State,
+    state: &'a mut NodeState,
     now: Instant,
     key: &'a LockKey,
     token: OwnerToken,
     publish: Publish<'a>,
 }
 
-impl State {
+impl NodeState {
     /// The reply, and the time of the largest token that was there when it is larger than the one of the command.
     pub(crate) fn execute(
         &mut self,
@@ -118,7 +118,9 @@ impl Execution<'_> {
             }
             Some(owner) => {
                 let is_new = self.join_queue();
-                self.mark();
+                if self.applies(Rule::WaitersMarkTheHolder) {
+                    self.mark();
+                }
                 if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
                     self.notify(owner, Notice::Contended { by: self.token });
                 }
@@ -145,7 +147,7 @@ impl Execution<'_> {
             && self.owner() == Some(*from)
         {
             if self.applies(Rule::AdopterReplaces) {
-                self.own(self.token, ttl, self.is_marked());
+                self.own(self.token, ttl, self.is_marked() && self.applies(Rule::AdoptionKeepsTheMark));
             } else {
                 self.token = *from;
             }
@@ -206,11 +208,12 @@ impl Execution<'_> {
     /// `own_ttl` is for the token of the command, should it be the next: a lease and not a claim, without a wake-up.
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
         while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
+            let is_marked = self.is_waited_for() && self.applies(Rule::HandOverKeepsTheMark);
             if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
-                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, self.is_waited_for());
+                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, is_marked);
                 return Some(next);
             }
-            self.own(next, claim, self.is_waited_for());
+            self.own(next, claim, is_marked);
             // Nobody receives it: that process is gone.
             if self.notify(next, Notice::Granted) > 0 {
                 return Some(next);
@@ -304,6 +307,8 @@ impl Execution<'_> {
     }
 }
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod observed;
 #[cfg(test)]

@@ -2,9 +2,24 @@
 
 use super::*;
 
-impl State {
+impl NodeState {
     pub(crate) fn following(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
+    }
+
+    /// A node where nothing is but `key`, which is held and waited for like this.
+    pub(super) fn at(rules: Rules, key: &str, holder: Option<Holder>, waiting: &[OwnerToken], now: Instant) -> Self {
+        let mut queue = Queue::new(now);
+        for token in waiting {
+            queue.add(*token, now);
+        }
+        let queues = (!waiting.is_empty()).then(|| (key.into(), queue));
+        let locks = holder.map(|holder| (key.into(), holder));
+        Self { locks: locks.into_iter().collect(), queues: queues.into_iter().collect(), rules, ..Self::default() }
+    }
+
+    pub(super) fn holder(&self, key: &str) -> Option<Holder> {
+        self.locks.get(key).copied()
     }
 
     /// Whether nobody owns a lock, and nobody waits for one.

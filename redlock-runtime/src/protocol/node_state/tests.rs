@@ -24,7 +24,7 @@ fn after(from: Option<OwnerToken>, mut command: Command) -> Command {
 #[test]
 fn what_is_abandoned_does_not_pile_up() {
     let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
-    let mut state = State::default();
+    let mut state = NodeState::default();
     for i in 0..5 * SWEEP_FROM as u64 {
         for counter in 0..2 {
             let acquire = command(Verb::Acquire { ttl, claim }, &i.to_string(), token(counter));
@@ -52,7 +52,7 @@ fn a_lock_is_adopted_by_one() {
         ("the command is sent again", 12, one, Some(first), adopt, EXTENDED),
         ("it has expired", 17, one, Some(first), adopt, Reply::NotOwner),
     ];
-    let mut state = State::default();
+    let mut state = NodeState::default();
     for (what, seconds, token, from, verb, expected) in table {
         let command = after(from, command(verb, "order:7", token));
         let (reply, _) = state.execute(at(seconds), &command, &mut |_, _| 0);
@@ -67,7 +67,7 @@ fn an_adoption_leaves_the_queue_alone_and_draws_a_larger_number() {
     let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
     let draw = Some(Fence::Draw { above: 0 });
     let fenced = |verb, token| Command { fence: draw, ..command(verb, "order:7", token) };
-    let mut state = State::default();
+    let mut state = NodeState::default();
     let mut execute = |command: &Command| state.execute(at(0), command, &mut |_, _| 1).0;
     let granted = execute(&fenced(Verb::SetNx { ttl }, first));
     assert_eq!(granted, Reply::Granted { smaller: false, number: Some(1) });

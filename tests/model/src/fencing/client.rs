@@ -2,6 +2,7 @@
 
 use super::state::{NODES, Phase, State};
 use super::{Action, Fencing, Variant};
+use crate::rule::Rule;
 
 /// Kind of a round that draws.
 pub(super) const CONFIRM: u8 = 0;
@@ -84,7 +85,9 @@ impl Fencing {
         let largest = largest(state, token);
         let agreeing = numbers(state, token).filter(|number| *number == largest).count();
         let answered = numbers(state, token).count();
-        let needed = if self.variant == Variant::MaximumOfIncr { answered } else { agreeing };
+        let is_largest_enough =
+            matches!(self.variant, Variant::MaximumOfIncr | Variant::Without(Rule::NumbersAreAgreedOn));
+        let needed = if is_largest_enough { answered } else { agreeing };
         if needed >= QUORUM {
             state.clients[token].phase = Phase::Issued;
             state.clients[token].number = largest;

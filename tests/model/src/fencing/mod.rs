@@ -2,8 +2,8 @@
 //!
 //! The lock itself is left out: as any grant may expire and any token be granted a node at any time, a command may find
 //! its token as the owner of the node or not, whatever happened before. Even two tokens that both believe to hold the
-//! lock must have different numbers. Real time enters through the order of events: when
-//! a confirming round begins, the largest number issued so far is noted, and the number of the round must exceed it. An answer arrives at once or never:
+//! lock must have different numbers. Real time enters through the order of events: when a confirming round begins, the
+//! largest number issued so far is noted, and the number of the round must exceed it. An answer arrives at once or never:
 //! one that is late only makes its number known later, which asks less of the others.
 
 mod client;
@@ -12,8 +12,10 @@ mod state;
 
 use std::fmt;
 
+use crate::rule::Rule;
 use crate::search::Model;
 use client::{CONFIRM, is_awaited};
+pub use node::{Counter, Fence};
 pub use state::State;
 use state::{NODES, Phase};
 
@@ -23,6 +25,8 @@ pub enum Variant {
     /// As the protocol says.
     #[default]
     Protocol,
+    /// Without the rule, of which [`Rule::NumbersAreAgreedOn`] is one of fencing: the largest number of a quorum counts.
+    Without(Rule),
     /// Every grant counts one more, and the maximum over a quorum is the number.
     MaximumOfIncr,
     /// A hand-over draws, the push carries the number, and the confirming round draws nothing.
@@ -96,7 +100,7 @@ impl Model for Fencing {
             Action::Execute { token, node, heard } => self.execute(&mut state, token, node, heard),
             Action::Refuse { token, node } => state.columns[node].links[token].commands.pop(),
             Action::HandOver { token, node } => self.hand_over(&mut state, token, node),
-            Action::Forget { node } => state.columns[node].node.forget(),
+            Action::Forget { node } => state.columns[node].counter.forget(),
         }
         state
     }
@@ -132,7 +136,7 @@ impl Model for Fencing {
 impl Fencing {
     fn node_actions(&self, state: &State, node: usize, actions: &mut Vec<Action>) {
         // The counter outlives every grant, and grants expire at any time.
-        if state.columns[node].node.is_counting {
+        if state.columns[node].counter.by.is_some() {
             actions.push(Action::Forget { node });
         }
         let waits = |token: &usize| matches!(state.clients[*token].phase, Phase::Idle | Phase::Confirming);

@@ -1,5 +1,6 @@
 //! One state of the fencing model, and its bytes.
 
+use super::node::Counter;
 use crate::bytes::{push_packed, take_packed};
 use crate::fifo::Fifo;
 
@@ -16,18 +17,8 @@ pub struct State {
 /// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Column {
-    pub(crate) node: Node,
+    pub(crate) counter: Counter,
     pub(crate) links: [Link; TOKENS],
-}
-
-/// `{L}:f` and the node-wide `G`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Node {
-    /// Whether `{L}:f` exists; `number` and `by` are zero and nobody where it does not.
-    pub(crate) is_counting: bool,
-    pub(crate) number: u8,
-    pub(crate) by: Option<u8>,
-    pub(crate) maximum: u8,
 }
 
 /// Between a token and a node.
@@ -69,19 +60,15 @@ impl Phase {
     const ALL: [Self; 4] = [Self::Idle, Self::Confirming, Self::Issued, Self::GaveUp];
 }
 
-impl Node {
-    pub(crate) fn forget(&mut self) {
-        (self.is_counting, self.number, self.by) = (false, 0, None);
-    }
-
+impl Counter {
     fn word(self) -> u64 {
         let by = self.by.map_or(0, |token| token + 1);
-        u64::from_le_bytes([by, u8::from(self.is_counting), self.number, self.maximum, 0, 0, 0, 0])
+        u64::from_le_bytes([by, self.number, self.largest, 0, 0, 0, 0, 0])
     }
 
     fn from_word(word: u64) -> Self {
-        let [by, is_counting, number, maximum, ..] = word.to_le_bytes();
-        Self { by: by.checked_sub(1), is_counting: is_counting == 1, number, maximum }
+        let [by, number, largest, ..] = word.to_le_bytes();
+        Self { by: by.checked_sub(1), number, largest }
     }
 }
 
@@ -125,7 +112,7 @@ impl State {
     pub(crate) fn encode(&self, tokens: usize, bytes: &mut Vec<u8>) {
         self.clients[..tokens].iter().for_each(|client| push_packed(client.word(), bytes));
         for column in &self.columns {
-            push_packed(column.node.word(), bytes);
+            push_packed(column.counter.word(), bytes);
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
@@ -134,7 +121,7 @@ impl State {
         let mut state = Self::default();
         state.clients[..tokens].iter_mut().for_each(|client| *client = Client::from_word(take_packed(bytes)));
         for column in &mut state.columns {
-            column.node = Node::from_word(take_packed(bytes));
+            column.counter = Counter::from_word(take_packed(bytes));
             column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
         }
         state
@@ -143,9 +130,9 @@ impl State {
     pub(crate) fn show(&self, tokens: usize) -> String {
         let client = |(token, client): (usize, &Client)| format!("t{token} {:?} {}", client.phase, client.number);
         let clients = self.clients[..tokens].iter().enumerate().map(client);
-        let nodes = self.columns.iter().map(|column| column.node).enumerate().map(|(name, node)| {
-            let by = node.by.map_or("nobody".to_owned(), |token| format!("t{token}"));
-            format!("n{name} number {} by {by} maximum {}", node.number, node.maximum)
+        let nodes = self.columns.iter().map(|column| column.counter).enumerate().map(|(name, counter)| {
+            let by = counter.by.map_or("nobody".to_owned(), |token| format!("t{token}"));
+            format!("n{name} number {} by {by} largest {}", counter.number, counter.largest)
         });
         clients.chain(nodes).collect::<Vec<_>>().join(" | ")
     }

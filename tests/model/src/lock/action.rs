@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::message::{Command, Reply};
-use super::scenario::{Rule, Scenario, UNBOUNDED};
+use super::scenario::{Scenario, UNBOUNDED};
 use super::state::{Phase, State};
 use super::world::World;
+use crate::rule::Rule;
 
 /// One step; `noticed` tells whether nodes know by then which connections are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Action {
 }
 
 /// Commands that a client without rules may send.
-const ANYTHING: [Command; 4] = [Command::Setnx, Command::Acquire, Command::Extend, Command::Yield];
+const ANYTHING: [Command; 4] = [Command::SetNx, Command::Acquire, Command::Extend, Command::Yield];
 
 pub(crate) fn enabled(scenario: &Scenario, state: &State, actions: &mut Vec<Action>) {
     let world = World::new(scenario, *state);
@@ -135,9 +136,9 @@ impl World<'_> {
         if contents.owner.is_some() {
             actions.push(Action::ExpireKey { node });
         }
-        let is_interested = |token: &usize| contents.queue >> token & 1 == 1 && self.phase(*token).is_alive();
+        let is_interested = |token: &usize| contents.is_queued(*token as u8) && self.phase(*token).is_alive();
         let is_abandoned = !(0..self.scenario.all_tokens()).any(|token| is_interested(&token));
-        if contents.queue != 0 && is_abandoned && self.keeps(Rule::QueueExpires) {
+        if contents.queue != 0 && is_abandoned && self.keeps(Rule::QueuesExpire) {
             actions.push(Action::ExpireQueue { node });
         }
     }
@@ -151,7 +152,7 @@ impl World<'_> {
             actions.push(Action::Crash { token });
         }
         let is_released = phase == Phase::Left && self.links(token).all(|link| link.commands.is_empty() && !link.down);
-        if is_released && !self.keeps(Rule::TokensNeverReused) {
+        if is_released && !self.keeps(Rule::ReleasedTokensAreDead) {
             actions.push(Action::Reuse { token });
         }
     }
@@ -202,8 +203,8 @@ impl World<'_> {
     fn expire_key(&mut self, node: usize) {
         spend(&mut self.state.expiries);
         let contents = self.node(node);
-        self.expire_owner(node);
-        if let Some(owner) = contents.owner.filter(|_| !contents.claim) {
+        self.node_mut(node).expire();
+        if let Some(owner) = contents.owner.filter(|_| !contents.is_claim) {
             self.end_lease(usize::from(owner), node);
         }
     }

@@ -1,10 +1,11 @@
 //! The rules of a client, from its first command to its release.
 
 use super::message::{Command, Reply};
-use super::scenario::{DETACHED, Rule};
+use super::scenario::DETACHED;
 use super::state::{Link, Phase};
 use super::world::World;
 use crate::fifo::Fifo;
+use crate::rule::Rule;
 
 /// Commands that may wait on one connection; a `RELEASE` always finds room behind them.
 const MOST_COMMANDS: u32 = 3;
@@ -14,7 +15,7 @@ impl World<'_> {
     pub(crate) fn deliver(&mut self, token: usize, node: usize) {
         let Some(reply) = Reply::from_code(self.link(token, node).replies.first()) else { return };
         // Asked before the reply is taken away: it may be the answer to the `YIELD` itself.
-        let is_void = self.link(token, node).has_yield_out() && self.keeps(Rule::VoidOnYield);
+        let is_void = self.link(token, node).has_yield_out() && self.keeps(Rule::YieldVoids);
         self.link_mut(token, node).replies.pop();
         self.note(token, node, reply, is_void);
         if self.scenario.free.is_none() {
@@ -116,7 +117,7 @@ impl World<'_> {
     }
 
     pub(crate) fn send_yield(&mut self, token: usize, node: usize) {
-        let voids = self.keeps(Rule::VoidOnYield);
+        let voids = self.keeps(Rule::YieldVoids);
         let link = self.link_mut(token, node);
         link.vote = false;
         link.lease &= !voids;
@@ -152,7 +153,7 @@ impl World<'_> {
         self.state.phases[token] = Phase::Left;
         self.forget(token);
         for node in 0..self.scenario.nodes {
-            let keeps = self.keeps(Rule::ReleasesKept);
+            let keeps = self.keeps(Rule::ReleasesAreSeenThrough);
             let link = self.link_mut(token, node);
             if !link.down || keeps {
                 link.commands.push(Command::Release.code());
@@ -171,7 +172,7 @@ impl World<'_> {
 
     /// The key of `token` at `node` expires, and with it every lease counted from it: those end before.
     pub(crate) fn end_lease(&mut self, token: usize, node: usize) {
-        let keeps = self.keeps(Rule::LeaseFromSending);
+        let keeps = self.keeps(Rule::ValidityFromTheSend);
         let link = self.link_mut(token, node);
         link.lease = false;
         if keeps {

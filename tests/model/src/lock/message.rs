@@ -1,20 +1,28 @@
 //! What travels between clients and nodes, each as a code of four bits.
 
+use super::node::{self, Verb};
+use super::scenario::DETACHED;
+
 /// A node command with the token of the connection it is sent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Command {
-    Setnx = 1,
+pub enum Command {
+    /// Take a free lock.
+    SetNx = 1,
+    /// Take the lock, or wait for it.
     Acquire,
+    /// Start the lease anew.
     Extend,
+    /// Pass the lock on to a smaller token.
     Yield,
+    /// Leave the queue, and pass the lock on.
     Release,
     /// Takes the place of token 0, in scenarios where that was detached.
     Adopt,
 }
 
 impl Command {
-    const ALL: [Self; 6] = [Self::Setnx, Self::Acquire, Self::Extend, Self::Yield, Self::Release, Self::Adopt];
+    const ALL: [Self; 6] = [Self::SetNx, Self::Acquire, Self::Extend, Self::Yield, Self::Release, Self::Adopt];
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|command| command.code() == code)
@@ -24,9 +32,21 @@ impl Command {
         self as u8
     }
 
+    /// What the node does about it.
+    pub(crate) const fn verb(self) -> Verb {
+        match self {
+            Self::SetNx => Verb::SetNx,
+            Self::Acquire => Verb::Acquire,
+            Self::Extend => Verb::Extend,
+            Self::Yield => Verb::Yield,
+            Self::Release => Verb::Release,
+            Self::Adopt => Verb::Adopt { from: DETACHED as u8 },
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Setnx => "SETNX",
+            Self::SetNx => "SETNX",
             Self::Acquire => "ACQUIRE",
             Self::Extend => "EXTEND",
             Self::Yield => "YIELD",
@@ -40,7 +60,7 @@ impl Command {
 /// covered by sending the `RELEASE` again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// `OK` of `SETNX`, `EXTEND` and `ADOPT`, `GRANTED` without a smaller token in the queue.
     Lease = 1,
     /// The same, when the lease has ended before the reply arrives.
@@ -73,6 +93,18 @@ impl Reply {
         Self::Granted,
         Self::Contended,
     ];
+
+    /// What the client makes of the node's `reply` to `command`: one for all that it takes alike.
+    pub(crate) const fn to(command: Command, reply: node::Reply) -> Option<Self> {
+        match (command, reply) {
+            (Command::Release, _) => None,
+            (Command::Yield, node::Reply::Kept) => Some(Self::Kept),
+            (Command::Yield, _) => Some(Self::Yielded),
+            (_, node::Reply::Granted { smaller: true }) => Some(Self::LeaseSmaller),
+            (_, node::Reply::Granted { .. } | node::Reply::Extended { .. }) => Some(Self::Lease),
+            _ => Some(Self::No),
+        }
+    }
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|reply| reply.code() == code)

@@ -2,9 +2,10 @@
 mod action;
 mod canonical;
 mod client;
+mod lone_client;
 mod message;
 mod network;
-mod node;
+pub mod node;
 mod progress;
 mod scenario;
 mod show;
@@ -12,13 +13,13 @@ mod state;
 mod world;
 
 pub use action::Action;
-pub use scenario::{Rule, Scenario, UNBOUNDED};
-pub use state::State;
+pub use lone_client::{Client, Known};
+pub use message::{Command, Reply};
+pub use scenario::{Scenario, UNBOUNDED};
+pub use state::{Phase, State};
 
 use crate::search::Model;
-use message::Command;
 use scenario::DETACHED;
-use state::Phase;
 use world::World;
 
 impl Model for Scenario {
@@ -78,7 +79,7 @@ impl Scenario {
             } else if self.adopts(token) {
                 world.try_at_once(token, Command::Adopt);
             } else if fast >> token & 1 == 1 {
-                world.try_at_once(token, Command::Setnx);
+                world.try_at_once(token, Command::SetNx);
             } else {
                 world.wait(token);
             }

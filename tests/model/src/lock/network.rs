@@ -1,10 +1,11 @@
 //! What lies between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
 
 use super::message::{Command, Reply};
-use super::scenario::Rule;
+use super::node::Notice;
 use super::state::{Link, Phase};
 use super::world::World;
 use crate::fifo::Fifo;
+use crate::rule::Rule;
 
 /// Behind so many replies and pushes, a notice is dropped: the next `ACQUIRE` brings another one.
 const MOST_REPLIES: u32 = 4;
@@ -16,6 +17,16 @@ impl World<'_> {
         if !link.down {
             link.commands.push(command.code());
         }
+    }
+
+    /// The node runs `command` of `token`; `None` where nothing is answered.
+    fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
+        let (mut contents, without) = (self.node(node), self.scenario.without);
+        let publish = &mut |to: u8, notice| self.publish(node, to.into(), notice);
+        let reply = contents.execute(token as u8, command.verb(), without, publish);
+        contents.is_claim &= self.scenario.tells_claims();
+        *self.node_mut(node) = contents;
+        Reply::to(command, reply)
     }
 
     /// The node executes the oldest command of `token`.
@@ -66,7 +77,7 @@ impl World<'_> {
     fn changes_nothing(&self, token: usize, node: usize, reply: Reply) -> bool {
         let (link, phase) = (self.link(token, node), self.phase(token));
         let is_next = link.replies.is_empty();
-        let will_be_void = link.commands.contains(Command::Yield.code()) && self.keeps(Rule::VoidOnYield);
+        let will_be_void = link.commands.contains(Command::Yield.code()) && self.keeps(Rule::YieldVoids);
         match reply {
             Reply::No => is_next && !link.vote && !link.lease && phase != Phase::Fast,
             Reply::Lease if self.scenario.free.is_some() => is_next && link.lease || will_be_void,
@@ -76,20 +87,20 @@ impl World<'_> {
         }
     }
 
-    /// `PUBLISH "granted"`; whether the node counts a receiver.
-    pub(crate) fn publish_granted(&mut self, node: usize, token: usize) -> bool {
+    /// `PUBLISH` about `token`; whether the node counts a receiver.
+    fn publish(&mut self, node: usize, token: usize, notice: Notice) -> bool {
         if !self.is_heard(node, token) {
             return !self.noticed;
         }
-        self.push(node, token, Reply::Granted);
-        true
-    }
-
-    /// `PUBLISH "contended"` to the owner. Only waiters yield, and only to smaller tokens; a holder has no use for it.
-    pub(crate) fn publish_contended(&mut self, node: usize, owner: usize, by: usize) {
-        if self.is_heard(node, owner) && (self.phase(owner) == Phase::Left || by < owner) {
-            self.push(node, owner, Reply::Contended);
+        match notice {
+            Notice::Granted => self.push(node, token, Reply::Granted),
+            // Only waiters yield, and only to smaller tokens; a holder has no use for it.
+            Notice::Contended { by } if self.phase(token) == Phase::Left || usize::from(by) < token => {
+                self.push(node, token, Reply::Contended);
+            }
+            Notice::Contended { .. } => {}
         }
+        true
     }
 
     fn is_heard(&self, node: usize, token: usize) -> bool {
@@ -114,7 +125,7 @@ impl World<'_> {
     /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make
     /// one delay, as nothing else depends on the moment in between.
     fn release_unknown(&mut self, token: usize, node: usize) {
-        if self.keeps(Rule::UnknownPushReleased) && !self.link(token, node).is_releasing() {
+        if self.keeps(Rule::UnknownTokensAreReleased) && !self.link(token, node).is_releasing() {
             self.send(token, node, Command::Release);
         }
     }
@@ -126,9 +137,9 @@ impl World<'_> {
         let mut broken = Link { stale: link.stale, down: true, ..link };
         link.commands.iter().for_each(|command| broken.stale.push(command));
         (broken.commands, broken.replies) = (Fifo::default(), Fifo::default());
-        broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::TaintOnCutYield);
+        broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::CutYieldTaints);
         broken.vote &= phase == Phase::Hold;
-        if link.is_releasing() && self.keeps(Rule::ReleasesKept) {
+        if link.is_releasing() && self.keeps(Rule::ReleasesAreSeenThrough) {
             broken.commands.push(Command::Release.code());
         }
         *self.link_mut(token, node) = broken;

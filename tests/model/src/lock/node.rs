@@ -1,146 +1,274 @@
-//! The commands of a node, each atomic, as the protocol writes them.
+//! One node, on plain data: its commands, each atomic, as the runtime's `protocol/node_state` and the scripts have them.
+//!
+//! The search runs this machine, and a test of the runtime compares it with `protocol/node_state` in every small state.
+//! Tokens are numbers; a smaller one was made earlier.
 
-use super::message::{Command, Reply};
-use super::scenario::{DETACHED, Rule};
-use super::world::World;
+use crate::rule::Rule;
 
-impl World<'_> {
-    /// Runs `command` of `token`; `None` where nothing is answered.
-    pub(crate) fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
-        match command {
-            Command::Setnx => Some(self.setnx(node, token)),
-            Command::Acquire => Some(self.acquire(node, token)),
-            Command::Extend => Some(self.extend(node, token)),
-            Command::Adopt => Some(self.adopt(node, token)),
-            Command::Yield => Some(self.yield_lock(node, token)),
-            Command::Release => {
-                self.release(node, token);
-                None
-            }
+/// The keys `L` and `{L}:q` of one node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node {
+    /// The token in `L`.
+    pub owner: Option<u8>,
+    /// One bit for each token that waits.
+    pub queue: u8,
+    /// `L` lives only as long as a claim; otherwise as long as the ttl that its owner has asked for.
+    pub is_claim: bool,
+    /// The `+` behind the token in `L`: others have come to wait for its holder.
+    pub is_marked: bool,
+}
+
+/// What a node is asked to do for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Take a free lock.
+    SetNx,
+    /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
+    Acquire,
+    /// Start the lease anew if the token owns the lock.
+    Extend,
+    /// Take the place of the token that the lock was left with, and start the lease anew.
+    Adopt {
+        /// The token that the lock was left with.
+        from: u8,
+    },
+    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
+    Yield,
+    /// Leave the queue, and pass the lock on if the token owns it.
+    Release,
+}
+
+/// What a node answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// `SetNx`, `Acquire`: the lock is the token's.
+    Granted {
+        /// It was before, and a smaller token waits for it.
+        smaller: bool,
+    },
+    /// `SetNx`: somebody has it.
+    Taken,
+    /// `Acquire`: somebody else has it.
+    Queued {
+        /// How many tokens in the queue come before this one.
+        rank: u32,
+    },
+    /// `Extend`, `Adopt`: the lease starts anew.
+    Extended {
+        /// How many tokens wait for its end.
+        waiters: u32,
+    },
+    /// `Yield`: nobody who waits comes first, and the lock stays the token's.
+    Kept,
+    /// `Yield`: somebody else has it now, and the token waits.
+    Yielded,
+    /// `Release`: given back.
+    Released,
+    /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock.
+    NotOwner,
+}
+
+/// What a node publishes about a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The lock was handed to the token, as a claim.
+    Granted,
+    /// The token owns the lock, and another waits for it.
+    Contended {
+        /// The one that waits.
+        by: u8,
+    },
+}
+
+/// Publishes a notice to the process of a token, and says whether anybody has received it.
+pub type Publish<'a> = &'a mut dyn FnMut(u8, Notice) -> bool;
+
+impl Node {
+    /// Runs `verb` for `token`, with all rules but `without`.
+    pub fn execute(&mut self, token: u8, verb: Verb, without: Option<Rule>, publish: Publish<'_>) -> Reply {
+        let mut execution = Execution { node: self, token, without, publish };
+        match verb {
+            Verb::SetNx => execution.set_nx(),
+            Verb::Acquire => execution.acquire(),
+            Verb::Extend => execution.extend(),
+            Verb::Adopt { from } => execution.adopt(from),
+            Verb::Yield => execution.yield_lock(),
+            Verb::Release => execution.release(),
         }
     }
 
-    fn setnx(&mut self, node: usize, token: usize) -> Reply {
-        if self.node(node).owner.is_some() {
-            return Reply::No;
-        }
-        self.set_owner(node, token);
-        Reply::Lease
+    /// The key expires, or is deleted.
+    pub fn expire(&mut self) {
+        *self = Self { queue: self.queue, ..Self::default() };
     }
 
-    fn acquire(&mut self, node: usize, token: usize) -> Reply {
-        match self.node(node).owner {
-            Some(owner) if usize::from(owner) == token => {
-                self.unqueue(node, token);
-                self.set_owner(node, token);
-                if self.is_smaller_waiting(node, token) { Reply::LeaseSmaller } else { Reply::Lease }
-            }
-            None if !self.is_smaller_waiting(node, token) => {
-                self.unqueue(node, token);
-                self.set_owner(node, token);
-                Reply::Lease
-            }
-            None => {
-                self.queue(node, token);
-                if self.hand_over(node, Some(token)) == Some(token) { Reply::Lease } else { Reply::No }
+    /// Whether `token` waits.
+    #[must_use]
+    pub const fn is_queued(&self, token: u8) -> bool {
+        self.queue >> token & 1 == 1
+    }
+}
+
+/// One command at work.
+struct Execution<'a> {
+    node: &'a mut Node,
+    token: u8,
+    without: Option<Rule>,
+    publish: Publish<'a>,
+}
+
+impl Execution<'_> {
+    fn set_nx(&mut self) -> Reply {
+        if self.node.owner.is_some() {
+            return Reply::Taken;
+        }
+        // Whoever waits for a key that has vanished asks again, and sets the mark then.
+        self.own(self.token, false);
+        Reply::Granted { smaller: false }
+    }
+
+    fn acquire(&mut self) -> Reply {
+        match self.node.owner {
+            Some(owner) if owner == self.token => {
+                self.own(self.token, self.node.is_marked);
+                self.leave_queue();
+                Reply::Granted { smaller: self.is_smaller_waiting() }
             }
             Some(owner) => {
-                let is_first = self.queue(node, token);
-                if is_first || self.keeps(Rule::ContendedEveryCall) {
-                    self.publish_contended(node, usize::from(owner), token);
+                let is_new = self.join_queue();
+                self.node.is_marked |= self.keeps(Rule::WaitersMarkTheHolder);
+                if is_new || self.keeps(Rule::HolderHearsOfEveryCall) {
+                    (self.publish)(owner, Notice::Contended { by: self.token });
                 }
-                Reply::No
+                self.queued()
+            }
+            None if !self.is_smaller_waiting() => {
+                self.leave_queue();
+                self.own(self.token, self.is_waited_for());
+                Reply::Granted { smaller: false }
+            }
+            None => {
+                self.join_queue();
+                let has_it = self.hand_over(Some(false)) == Some(self.token);
+                if has_it { Reply::Granted { smaller: false } } else { self.queued() }
             }
         }
     }
 
-    fn extend(&mut self, node: usize, token: usize) -> Reply {
-        let creates = !self.keeps(Rule::ExtendNeverCreates) && self.node(node).owner.is_none();
-        if self.owns(node, token) || creates {
-            self.set_owner(node, token);
-            return Reply::Lease;
+    fn extend(&mut self) -> Reply {
+        let creates = !self.keeps(Rule::ExtensionNeverCreates) && self.node.owner.is_none();
+        if !self.is_owner() && !creates {
+            return Reply::NotOwner;
         }
-        Reply::No
+        self.own(self.token, self.node.is_marked);
+        // Without the mark, the queue is not looked at.
+        Reply::Extended { waiters: if self.node.is_marked { self.node.queue.count_ones() } else { 0 } }
     }
 
-    fn adopt(&mut self, node: usize, token: usize) -> Reply {
-        if self.owns(node, DETACHED) {
-            if !self.keeps(Rule::AdopterReplaces) {
-                return Reply::Lease;
+    fn adopt(&mut self, from: u8) -> Reply {
+        if self.node.owner == Some(from) {
+            if self.keeps(Rule::AdopterReplaces) {
+                self.own(self.token, self.node.is_marked && self.keeps(Rule::AdoptionKeepsTheMark));
+            } else {
+                self.token = from;
             }
-            self.set_owner(node, token);
         }
-        self.extend(node, token)
+        self.extend()
     }
 
-    fn yield_lock(&mut self, node: usize, token: usize) -> Reply {
-        if !self.owns(node, token) {
-            return Reply::Yielded;
+    fn yield_lock(&mut self) -> Reply {
+        if !self.is_owner() {
+            return Reply::NotOwner;
         }
-        if !self.is_smaller_waiting(node, token) {
+        if self.first().is_none_or(|first| self.token < first) {
             return Reply::Kept;
         }
-        self.queue(node, token);
-        if self.hand_over(node, Some(token)) == Some(token) { Reply::Kept } else { Reply::Yielded }
+        self.join_queue();
+        if self.hand_over(Some(self.node.is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
     }
 
-    fn release(&mut self, node: usize, token: usize) {
-        self.unqueue(node, token);
-        if self.owns(node, token) || !self.keeps(Rule::OwnerCheckInRelease) {
-            self.hand_over(node, None);
+    fn release(&mut self) -> Reply {
+        if self.is_owner() && !self.node.is_marked {
+            // Nobody has come to wait, so that the queue is not looked at.
+            self.node.expire();
+            return Reply::Released;
         }
+        self.leave_queue();
+        if !self.is_owner() && self.keeps(Rule::ReleaseChecksTheOwner) {
+            return Reply::NotOwner;
+        }
+        self.hand_over(None);
+        Reply::Released
     }
 
-    /// `HAND`: the first in the queue whose process listens becomes the owner.
-    fn hand_over(&mut self, node: usize, caller: Option<usize>) -> Option<usize> {
-        while let Some(first) = self.first_waiting(node) {
-            self.unqueue(node, first);
-            self.set_owner(node, first);
-            if caller == Some(first) {
-                self.node_mut(node).claim = !self.keeps(Rule::CallersTtlInHand);
-                return caller;
+    /// `HAND`: the first in the queue whose process listens becomes the owner. `own_turn` is whether the token of the
+    /// command itself, should it be the next, has the lock for no longer than a claim; `None` when it does not wait.
+    fn hand_over(&mut self, own_turn: Option<bool>) -> Option<u8> {
+        while let Some(next) = self.pop_first() {
+            self.own(next, self.is_waited_for() && self.keeps(Rule::HandOverKeepsTheMark));
+            if let Some(is_claim) = own_turn.filter(|_| next == self.token) {
+                self.node.is_claim = is_claim || !self.keeps(Rule::OwnTurnIsALease);
+                return Some(next);
             }
-            self.node_mut(node).claim = self.scenario.marks_claims();
-            if self.publish_granted(node, first) {
-                return Some(first);
+            self.node.is_claim = true;
+            if (self.publish)(next, Notice::Granted) {
+                return Some(next);
             }
         }
-        self.expire_owner(node);
+        self.node.expire();
         None
     }
 
-    pub(crate) fn expire_owner(&mut self, node: usize) {
-        self.node_mut(node).owner = None;
-        self.node_mut(node).claim = false;
+    /// `token` owns the lock, with the ttl of the command.
+    fn own(&mut self, token: u8, is_marked: bool) {
+        *self.node = Node { owner: Some(token), is_claim: false, is_marked, queue: self.node.queue };
     }
 
-    /// Sets the owner with the caller's ttl.
-    fn set_owner(&mut self, node: usize, token: usize) {
-        self.node_mut(node).owner = Some(token as u8);
-        self.node_mut(node).claim = false;
+    /// Whether anybody is in the queue.
+    fn is_waited_for(&self) -> bool {
+        self.node.queue != 0
     }
 
-    fn owns(&self, node: usize, token: usize) -> bool {
-        self.node(node).owner == Some(token as u8)
+    fn is_owner(&self) -> bool {
+        self.node.owner == Some(self.token)
     }
 
-    /// Whether `token` was not in the queue before.
-    fn queue(&mut self, node: usize, token: usize) -> bool {
-        let is_new = self.node(node).queue >> token & 1 == 0;
-        self.node_mut(node).queue |= 1 << token;
+    /// Whether the token was not in the queue before.
+    fn join_queue(&mut self) -> bool {
+        let is_new = !self.node.is_queued(self.token);
+        self.node.queue |= 1 << self.token;
         is_new
     }
 
-    fn unqueue(&mut self, node: usize, token: usize) {
-        self.node_mut(node).queue &= !(1 << token);
+    fn leave_queue(&mut self) {
+        self.node.queue &= !(1 << self.token);
     }
 
-    fn first_waiting(&self, node: usize) -> Option<usize> {
-        let queue = self.node(node).queue;
-        (queue != 0).then(|| queue.trailing_zeros() as usize)
+    /// The smallest token in the queue.
+    fn first(&self) -> Option<u8> {
+        self.is_waited_for().then(|| self.node.queue.trailing_zeros() as u8)
     }
 
-    fn is_smaller_waiting(&self, node: usize, token: usize) -> bool {
-        self.node(node).queue & ((1 << token) - 1) != 0
+    fn pop_first(&mut self) -> Option<u8> {
+        let first = self.first()?;
+        self.node.queue &= !(1 << first);
+        Some(first)
+    }
+
+    /// The tokens in the queue that come before the one of the command, one bit for each.
+    fn before(&self) -> u8 {
+        self.node.queue & ((1 << self.token) - 1)
+    }
+
+    fn is_smaller_waiting(&self) -> bool {
+        self.before() != 0
+    }
+
+    fn queued(&self) -> Reply {
+        Reply::Queued { rank: self.before().count_ones() }
+    }
+
+    fn keeps(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
     }
 }

@@ -67,7 +67,7 @@ impl World<'_> {
         for node in 0..self.scenario.nodes {
             let owner = self.node(node).owner.map(usize::from);
             if owner.is_some_and(|owner| self.phase(owner) == Phase::Crashed) {
-                self.expire_owner(node);
+                self.node_mut(node).expire();
             }
         }
     }
@@ -78,7 +78,7 @@ impl World<'_> {
         }
     }
 
-    fn poll(&mut self, token: usize, node: usize) {
+    pub(crate) fn poll(&mut self, token: usize, node: usize) {
         if self.phase(token) == Phase::Wait && self.link(token, node).unanswered() == 0 {
             self.send(token, node, Command::Acquire);
         }

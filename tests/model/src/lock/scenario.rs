@@ -2,6 +2,7 @@
 
 use super::message::Command;
 use super::state::{NODES, TOKENS};
+use crate::rule::Rule;
 
 /// Bounds and faults of one search. Start from [`Scenario::new`] and change what differs.
 #[derive(Debug, Clone)]
@@ -43,39 +44,6 @@ pub const UNBOUNDED: u8 = u8::MAX;
 
 /// The token that is detached, in scenarios with one.
 pub(crate) const DETACHED: usize = 0;
-
-/// A rule of the protocol that can be switched off, to see that the model notices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// A lease granted to a command sent before a `YIELD` does not count.
-    VoidOnYield,
-    /// A pushed claim is a vote and not a lease.
-    ClaimIsNoLease,
-    /// A node whose `YIELD` was cut off never counts again for that token.
-    TaintOnCutYield,
-    /// `RELEASE` gives away only what the token owns.
-    OwnerCheckInRelease,
-    /// A `RELEASE` without an answer is sent again.
-    ReleasesKept,
-    /// A released token is never used again.
-    TokensNeverReused,
-    /// `YIELD` is sent without waiting for the other nodes.
-    YieldAtOnce,
-    /// A push that names an unknown token is answered by its `RELEASE`.
-    UnknownPushReleased,
-    /// A hand-over to the caller itself sets the caller's ttl and not that of a claim.
-    CallersTtlInHand,
-    /// Every queued `ACQUIRE` tells the owner, not only the first.
-    ContendedEveryCall,
-    /// Queues expire.
-    QueueExpires,
-    /// `EXTEND` never creates the key. No property here breaks without it: see the crate's documentation.
-    ExtendNeverCreates,
-    /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
-    AdopterReplaces,
-    /// A lease is counted from the sending of its command and ends before the key does.
-    LeaseFromSending,
-}
 
 impl Scenario {
     /// `tokens` waiters on `nodes` nodes, without faults and timers.
@@ -157,7 +125,7 @@ impl Scenario {
     }
 
     /// Whether claims must be told apart from leases at the node: only wrong clients and nodes mix them up.
-    pub(crate) fn marks_claims(&self) -> bool {
-        matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::CallersTtlInHand))
+    pub(crate) fn tells_claims(&self) -> bool {
+        matches!(self.without, Some(Rule::ClaimIsNoLease | Rule::OwnTurnIsALease))
     }
 }

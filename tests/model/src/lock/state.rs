@@ -1,5 +1,6 @@
 //! One state of the lock model, and its bytes.
 
+use super::node::Node;
 use crate::bytes::{push_packed, take, take_packed};
 use crate::fifo::Fifo;
 
@@ -27,16 +28,6 @@ pub(crate) struct Column {
     pub(crate) links: [Link; TOKENS],
 }
 
-/// The keys `L` and `{L}:q` of one node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Node {
-    pub(crate) owner: Option<u8>,
-    /// One bit per token.
-    pub(crate) queue: u8,
-    /// `L` lives only as long as a claim; told apart only where a rule about it is switched off.
-    pub(crate) claim: bool,
-}
-
 /// What a token's client knows about a node, and the connection between them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(clippy::struct_excessive_bools, reason = "independent bits of the protocol")]
@@ -56,16 +47,19 @@ pub(crate) struct Link {
 
 /// Where the client of a token stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// The scenario has no such token, or not yet.
     #[default]
     Unborn,
+    /// Has asked everywhere, without a place in the queues.
     Fast,
     /// `WAIT` and `CONFIRM`: in the latter the votes reach a quorum.
     Wait,
+    /// A quorum of leases counts.
     Hold,
     /// Released or given up; the client knows the token as long as a `RELEASE` is unanswered.
     Left,
+    /// Its process is gone.
     Crashed,
 }
 
@@ -82,12 +76,15 @@ impl Phase {
 }
 
 impl Node {
-    fn byte(self) -> u8 {
-        self.owner.map_or(0, |owner| owner + 1) | self.queue << 3 | u8::from(self.claim) << 7
+    /// The owner with its flags, and the queue.
+    fn bytes(self) -> [u8; 2] {
+        let owner = self.owner.map_or(0, |owner| owner + 1);
+        [owner | u8::from(self.is_claim) << 3 | u8::from(self.is_marked) << 4, self.queue]
     }
 
-    fn from_byte(byte: u8) -> Self {
-        Self { owner: (byte & 7).checked_sub(1), queue: byte >> 3 & 15, claim: byte >> 7 == 1 }
+    fn from_bytes([owner, queue]: [u8; 2]) -> Self {
+        let flag = |bit: u32| owner >> bit & 1 == 1;
+        Self { owner: (owner & 7).checked_sub(1), queue, is_claim: flag(3), is_marked: flag(4) }
     }
 }
 
@@ -122,7 +119,7 @@ impl State {
         bytes.extend(phases.to_le_bytes());
         bytes.extend([self.crashes | self.cuts << 4, self.expiries, self.polls]);
         for column in &self.columns[..nodes] {
-            bytes.push(column.node.byte());
+            bytes.extend(column.node.bytes());
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
@@ -137,7 +134,7 @@ impl State {
         (state.crashes, state.cuts) = (faults & 15, faults >> 4);
         (state.expiries, state.polls) = (take(bytes), take(bytes));
         for column in &mut state.columns[..nodes] {
-            column.node = Node::from_byte(take(bytes));
+            column.node = Node::from_bytes([take(bytes), take(bytes)]);
             column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
         }
         state

@@ -1,8 +1,10 @@
 //! A state that is being changed under the rules of a scenario.
 
 use super::message::{Command, Reply};
-use super::scenario::{Rule, Scenario};
-use super::state::{Link, Node, Phase, State};
+use super::node::Node;
+use super::scenario::Scenario;
+use super::state::{Link, Phase, State};
+use crate::rule::Rule;
 
 /// The rules of the node, the client and the network are written as methods of this, in a file each.
 #[derive(Debug)]

@@ -1,0 +1,310 @@
+//! This node and the one of the exhaustive model do the same in every small state.
+//!
+//! The model (`tests/model`) searches what follows from its node, and the test in `node/differential.rs` compares this
+//! node with the scripts: so what the search finds is true of the scripts. Compared are the answer, whoever is told of
+//! what, and all that is there afterwards; with every rule, and without each of those that a node keeps.
+
+use super::counter::Counters;
+use super::*;
+use crate::lock::owner_token::ManagerId;
+use redlock_model::fencing;
+use redlock_model::lock::node as model;
+use std::collections::{BTreeSet, HashSet};
+
+const KEY: &str = "order:7";
+/// A smaller number stands for an earlier token.
+const TOKENS: u8 = 4;
+/// What commands ask for.
+const TTL: Duration = Duration::from_secs(10);
+const CLAIM: Duration = Duration::from_secs(1);
+/// What is left of what was given before.
+const TTL_LEFT: Duration = Duration::from_secs(5);
+const CLAIM_LEFT: Duration = Duration::from_millis(400);
+
+/// A rule of the model under its name in the code. The compiler complains when the code has none of that name.
+macro_rules! same_names {
+    ($($name:ident)*) => {
+        fn in_the_code(rule: redlock_model::Rule) -> Rule {
+            match rule {
+                $(redlock_model::Rule::$name => Rule::$name,)*
+            }
+        }
+    };
+}
+
+same_names! {
+    ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
+    WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
+    YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend NumbersAreAgreedOn
+}
+
+/// Those that a node keeps within one command.
+const RULES: [redlock_model::Rule; 8] = [
+    redlock_model::Rule::OwnTurnIsALease,
+    redlock_model::Rule::HolderHearsOfEveryCall,
+    redlock_model::Rule::ExtensionNeverCreates,
+    redlock_model::Rule::AdopterReplaces,
+    redlock_model::Rule::WaitersMarkTheHolder,
+    redlock_model::Rule::HandOverKeepsTheMark,
+    redlock_model::Rule::AdoptionKeepsTheMark,
+    redlock_model::Rule::ReleaseChecksTheOwner,
+];
+
+/// A state of a node, and a command to it.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    node: model::Node,
+    /// One bit for each token whose process is there.
+    listening: u8,
+    token: u8,
+    verb: model::Verb,
+}
+
+/// What a command does, in the words of the model.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    reply: model::Reply,
+    published: Vec<(u8, model::Notice)>,
+    node: model::Node,
+    /// Whether the owner was given its time by this command. Not compared for a `YIELD` that keeps the lock.
+    is_new: Option<bool>,
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    let sets = || 0..1 << TOKENS;
+    nodes().flat_map(move |node| {
+        let commands = move |listening| commands().map(move |(token, verb)| Case { node, listening, token, verb });
+        sets().flat_map(commands)
+    })
+}
+
+fn nodes() -> impl Iterator<Item = model::Node> {
+    let flags = || [(false, false), (false, true), (true, false), (true, true)].into_iter();
+    let held = (0..TOKENS).flat_map(move |owner| {
+        flags().map(move |(is_claim, is_marked)| model::Node { owner: Some(owner), is_claim, is_marked, queue: 0 })
+    });
+    let owned = held.chain([model::Node::default()]);
+    owned.flat_map(|node| (0..1 << TOKENS).map(move |queue| model::Node { queue, ..node }))
+}
+
+fn commands() -> impl Iterator<Item = (u8, model::Verb)> {
+    use model::Verb::{Acquire, Adopt, Extend, Release, SetNx, Yield};
+    let adopt = (0..TOKENS).map(|from| Adopt { from });
+    let verbs: Vec<_> = [SetNx, Acquire, Extend, Yield, Release].into_iter().chain(adopt).collect();
+    (0..TOKENS).flat_map(move |token| verbs.clone().into_iter().map(move |verb| (token, verb)))
+}
+
+fn by_the_model(case: Case, without: Option<redlock_model::Rule>) -> Outcome {
+    let (mut node, mut published) = (case.node, Vec::new());
+    let reply = node.execute(case.token, case.verb, without, &mut |token, notice| {
+        published.push((token, notice));
+        case.listening >> token & 1 == 1
+    });
+    let is_new = match reply {
+        model::Reply::Kept => None,
+        model::Reply::Granted { .. } | model::Reply::Extended { .. } => Some(true),
+        model::Reply::Released | model::Reply::Yielded => Some(node.owner.is_some()),
+        _ => Some(node.owner != case.node.owner),
+    };
+    Outcome { reply, published, node, is_new }
+}
+
+/// The tokens, and the channel that each of them is told on: every one is of another process.
+struct Code {
+    tokens: Vec<OwnerToken>,
+    channels: Vec<String>,
+    now: Instant,
+}
+
+impl Code {
+    fn new() -> Self {
+        let token = |number: u8| OwnerToken::new(ManagerId::numbered(number.into()), TokenTime::new(1, number.into()));
+        let tokens: Vec<_> = (0..TOKENS).map(token).collect();
+        let channels = tokens.iter().map(|token| channel(token.manager())).collect();
+        Self { tokens, channels, now: Instant::from_origin(Duration::from_secs(3600)) }
+    }
+
+    fn token(&self, number: u8) -> OwnerToken {
+        self.tokens[usize::from(number)]
+    }
+
+    fn number(&self, token: OwnerToken) -> u8 {
+        let number = self.tokens.iter().position(|known| *known == token).expect("nobody makes tokens up");
+        u8::try_from(number).unwrap()
+    }
+
+    fn run(&self, case: Case, without: Option<Rule>) -> Outcome {
+        let mut state = self.state(case.node, Rules { without });
+        let mut published = Vec::new();
+        let (reply, _) = state.execute(self.now, &self.command(case.token, case.verb), &mut |channel, wakeup| {
+            let (token, notice) = self.told(channel, &wakeup);
+            published.push((token, notice));
+            (case.listening >> token & 1).into()
+        });
+        let left = state.holder(KEY).map(|holder| holder.expires.since(self.now));
+        // Who has to wait is told for how long the other has the lock.
+        if let Reply::Queued { left: told, .. } | Reply::Yielded { left: told } = reply {
+            assert_eq!(told, left, "{case:?}");
+        }
+        let is_new = left.is_some_and(|left| left == TTL || left == CLAIM);
+        let is_new = (reply != Reply::Kept).then_some(is_new);
+        Outcome { reply: in_the_model(reply), published, node: self.node(&state), is_new }
+    }
+
+    fn state(&self, node: model::Node, rules: Rules) -> NodeState {
+        let left = if node.is_claim { CLAIM_LEFT } else { TTL_LEFT };
+        let holder = node.owner.map(|owner| Holder {
+            token: self.token(owner),
+            expires: self.now.after(left),
+            is_marked: node.is_marked,
+        });
+        let waiting: Vec<_> =
+            (0..TOKENS).filter(|token| node.is_queued(*token)).map(|token| self.token(token)).collect();
+        NodeState::at(rules, KEY, holder, &waiting, self.now)
+    }
+
+    fn node(&self, state: &NodeState) -> model::Node {
+        let queue = state.queue(KEY, self.now).into_iter().fold(0, |queue, token| queue | 1 << self.number(token));
+        let Some(holder) = state.holder(KEY) else { return model::Node { queue, ..model::Node::default() } };
+        let is_claim = match holder.expires.since(self.now) {
+            CLAIM | CLAIM_LEFT => true,
+            TTL | TTL_LEFT => false,
+            other => panic!("nobody has asked for {other:?}"),
+        };
+        model::Node { owner: Some(self.number(holder.token)), queue, is_claim, is_marked: holder.is_marked }
+    }
+
+    fn command(&self, token: u8, verb: model::Verb) -> Command {
+        let (ttl, claim) = (TTL, CLAIM);
+        let (verb, from) = match verb {
+            model::Verb::SetNx => (Verb::SetNx { ttl }, None),
+            model::Verb::Acquire => (Verb::Acquire { ttl, claim }, None),
+            model::Verb::Extend => (Verb::Extend { ttl }, None),
+            model::Verb::Adopt { from } => (Verb::Adopt { ttl }, Some(Box::new(self.token(from)))),
+            model::Verb::Yield => (Verb::Yield { claim }, None),
+            model::Verb::Release => (Verb::Release { claim }, None),
+        };
+        let subject = Subject { key: KEY.into(), token: self.token(token), from };
+        Command { verb, fence: None, subject: Arc::new(subject) }
+    }
+
+    fn told(&self, channel: &str, wakeup: &Wakeup) -> (u8, model::Notice) {
+        let token = self.number(wakeup.subject.token);
+        assert_eq!((wakeup.subject.key.name(), channel), (KEY, &*self.channels[usize::from(token)]));
+        let notice = match wakeup.notice {
+            Notice::Granted => model::Notice::Granted,
+            Notice::Contended { by } => model::Notice::Contended { by: self.number(by) },
+        };
+        (token, notice)
+    }
+}
+
+/// The time that is left, and numbers, are not among the words of the model.
+fn in_the_model(reply: Reply) -> model::Reply {
+    match reply {
+        Reply::Granted { smaller, number: None } => model::Reply::Granted { smaller },
+        Reply::Taken => model::Reply::Taken,
+        Reply::Queued { rank, .. } => model::Reply::Queued { rank },
+        Reply::Extended { waiters, number: None } => model::Reply::Extended { waiters },
+        Reply::Kept => model::Reply::Kept,
+        Reply::Yielded { .. } => model::Reply::Yielded,
+        Reply::Released => model::Reply::Released,
+        Reply::NotOwner => model::Reply::NotOwner,
+        Reply::Granted { .. } | Reply::Extended { .. } => panic!("nobody has asked for a number"),
+    }
+}
+
+#[test]
+fn the_model_does_the_same_in_every_small_state() {
+    let code = Code::new();
+    for case in cases() {
+        assert_eq!(code.run(case, None), by_the_model(case, None), "code left, model right: {case:?}");
+    }
+}
+
+#[test]
+fn the_model_does_the_same_without_a_rule() {
+    let code = Code::new();
+    for rule in RULES {
+        let mut differing = 0;
+        for case in cases() {
+            let by_the_model = by_the_model(case, Some(rule));
+            let by_the_code = code.run(case, Some(in_the_code(rule)));
+            assert_eq!(by_the_code, by_the_model, "without {rule:?}, code left, model right: {case:?}");
+            differing += u32::from(by_the_code != code.run(case, None));
+        }
+        println!("without {rule:?}, {differing} of {} steps are others", cases().count());
+        assert!(differing > 0, "{rule:?} is not a rule of the node");
+    }
+}
+
+/// The token of the command, and another one.
+const DRAWERS: [u8; 2] = [0, 1];
+/// Numbers, hints and what to raise to, up to here.
+const MOST: u8 = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Counting {
+    counter: fencing::Counter,
+    /// The counter is there, and has expired.
+    is_over: bool,
+    fence: fencing::Fence,
+}
+
+fn countings() -> impl Iterator<Item = Counting> {
+    let numbered = DRAWERS.into_iter().flat_map(|by| (0..=MOST).map(move |number| (number, Some(by))));
+    let counters = numbered
+        .chain([(0, None)])
+        .flat_map(|(number, by)| (0..=MOST).map(move |largest| fencing::Counter { number, by, largest }));
+    counters.flat_map(|counter| {
+        let counting = move |fence| [false, true].map(|is_over| Counting { counter, is_over, fence });
+        fences().flat_map(counting)
+    })
+}
+
+fn fences() -> impl Iterator<Item = fencing::Fence> {
+    (0..=MOST + 1).flat_map(|number| [fencing::Fence::Draw { above: number }, fencing::Fence::Raise { to: number }])
+}
+
+fn counted_by_the_model(counting: Counting) -> (Option<u8>, fencing::Counter) {
+    let mut counter = counting.counter;
+    if counting.is_over {
+        counter.forget();
+    }
+    let number = counter.apply(counting.fence, DRAWERS[0], fencing::Variant::Protocol);
+    (number, counter)
+}
+
+fn counted_by_the_code(code: &Code, counting: Counting) -> (Option<u8>, fencing::Counter) {
+    let fencing::Counter { number, by, largest } = counting.counter;
+    let counter = by.map(|by| (number.into(), code.token(by)));
+    let expires = if counting.is_over { code.now } else { code.now.after(TTL) };
+    let mut counters = Counters::at(KEY, counter, expires, largest.into());
+    let fence = match counting.fence {
+        fencing::Fence::Draw { above } => Fence::Draw { above: above.into() },
+        fencing::Fence::Raise { to } => Fence::Raise { to: to.into() },
+    };
+    let small = |number| u8::try_from(number).unwrap();
+    let given = counters.apply(fence, KEY, code.token(DRAWERS[0]), code.now).map(small);
+    let (counter, largest) = counters.look(KEY, code.now);
+    let (number, by) = counter.map_or((0, None), |(number, by)| (small(number), Some(code.number(by))));
+    (given, fencing::Counter { number, by, largest: small(largest) })
+}
+
+#[test]
+fn the_model_counts_alike_from_every_small_counter() {
+    let code = Code::new();
+    for counting in countings() {
+        let by_the_code = counted_by_the_code(&code, counting);
+        assert_eq!(by_the_code, counted_by_the_model(counting), "code left, model right: {counting:?}");
+    }
+}
+
+/// What the comparison goes through, so that nothing drops out of it unseen.
+#[test]
+fn every_small_state_is_compared() {
+    let kinds = cases().map(|case| std::mem::discriminant(&by_the_model(case, None).reply));
+    let (states, replies): (BTreeSet<_>, HashSet<_>) = (nodes().collect(), kinds.collect());
+    assert_eq!((states.len(), cases().count(), replies.len()), (272, 272 * 16 * 36, 8));
+    assert_eq!(countings().count(), 55 * 12 * 2);
+}

@@ -1,0 +1,43 @@
+//! The rules of the protocol that look as if one could do without them.
+
+/// A rule of the protocol that can be switched off, to see that a model notices. Each has the name that it has in the
+/// runtime's `protocol/rules.rs`, where more rules stand that no model can notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// A released token is never used again: its release may be executed late.
+    ReleasedTokensAreDead,
+    /// Whoever hands the lock to itself gets the ttl it asked for, not that of a claim.
+    OwnTurnIsALease,
+    /// Queues expire: nobody else removes the entries of dead processes.
+    QueuesExpire,
+    /// The holder hears of a waiter at every call: the first notice may be lost.
+    HolderHearsOfEveryCall,
+    /// An extension never creates the lock. No property here breaks without it: see the crate's documentation.
+    ExtensionNeverCreates,
+    /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
+    AdopterReplaces,
+    /// Whoever comes to wait marks the value of the holder: a release without the mark looks for nobody.
+    WaitersMarkTheHolder,
+    /// A hand-over marks the next holder while others remain in the queue.
+    HandOverKeepsTheMark,
+    /// Whoever adopts a lock takes its mark over.
+    AdoptionKeepsTheMark,
+    /// Only the owner gives a lock back.
+    ReleaseChecksTheOwner,
+    /// A claim is a vote and not a lease: nobody knows when its expiry was set.
+    ClaimIsNoLease,
+    /// What was granted before a yield does not count after it.
+    YieldVoids,
+    /// A yield waits for no other node.
+    YieldAtOnce,
+    /// A node whose yield was cut off never counts again for that token.
+    CutYieldTaints,
+    /// Releases are kept until they are answered, and sent again.
+    ReleasesAreSeenThrough,
+    /// Wake-ups about tokens that nobody has any more are answered by a release.
+    UnknownTokensAreReleased,
+    /// A lease is counted from when it was asked for, and ends before the key does.
+    ValidityFromTheSend,
+    /// A majority gives the same fencing number: the largest one may have been given to somebody else as well.
+    NumbersAreAgreedOn,
+}
