@@ -1,26 +1,18 @@
 //! The `#[distributed_lock]` attribute. Depend on `redlock-runtime`, which re-exports it.
 
-mod args;
-mod arguments;
-mod async_trait;
-mod bindings;
+mod analyze;
 mod check;
-mod duration;
 mod errors;
 mod expand;
-mod future;
-mod item;
-mod key;
 mod keywords;
-mod mentions;
-mod output;
+mod options;
 #[cfg(test)]
 mod snapshots;
 mod template;
 
-use crate::args::Args;
+use crate::analyze::item::Function;
 use crate::errors::Errors;
-use crate::item::Function;
+use crate::options::Args;
 use proc_macro2::TokenStream;
 
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]

@@ -1,19 +1,19 @@
 //! What must be true of an annotated function: one function per rule.
 
-mod options;
+mod contradictions;
 mod warnings;
 
 pub(crate) use self::warnings::Warning;
 
-use crate::args::{Args, KeyTemplate};
-use crate::async_trait::{self, Desugared};
-use crate::bindings::{self, Binding};
+use crate::analyze::async_trait::{self, Desugared};
+use crate::analyze::bindings::{self, Binding};
+use crate::analyze::future::{self, Place, Returned};
+use crate::analyze::item::Function;
+use crate::analyze::key::{self, Key};
+use crate::analyze::mentions::Mentions;
+use crate::analyze::output;
 use crate::errors::Errors;
-use crate::future::{self, Place, Returned};
-use crate::item::Function;
-use crate::key::{self, Key};
-use crate::mentions::Mentions;
-use crate::output;
+use crate::options::{Args, KeyTemplate};
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::{Meta, ReturnType, Type};
@@ -65,7 +65,7 @@ pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Opti
     }
     is_called_by_rust_at_run_time(&function, errors);
     has_room_for_an_error(&args, &function, &output, errors);
-    options::check(&args, &function, form.as_ref(), &bindings, &output, errors);
+    contradictions::check(&args, &function, form.as_ref(), &bindings, &output, errors);
     no_second_attribute_with_this_key(&args, &function, errors);
     let template = has_key(&args, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;

@@ -1,11 +1,11 @@
 //! What compiles and is probably not meant. One function per rule.
 
 use super::Form;
-use crate::args::Args;
-use crate::bindings::{self, Binding};
-use crate::item::Function;
-use crate::key::{Key, Root};
-use crate::mentions::Mentions;
+use crate::analyze::bindings::{self, Binding};
+use crate::analyze::item::Function;
+use crate::analyze::key::{Key, Root};
+use crate::analyze::mentions::Mentions;
+use crate::options::Args;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::HashSet;

@@ -2,9 +2,9 @@
 
 use super::Writer;
 use super::tokens::{at, here};
-use crate::args::Waiting;
-use crate::duration::Time;
-use crate::key::{Named, Operand, Part, Root, Way};
+use crate::analyze::key::{Named, Operand, Part, Root, Way};
+use crate::options::Waiting;
+use crate::options::duration::Time;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;

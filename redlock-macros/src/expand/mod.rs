@@ -8,10 +8,10 @@ mod run;
 mod tokens;
 
 use self::tokens::{Private, async_block, at, here, renamed};
-use crate::arguments::{self, Arguments, Entry, Names};
+use crate::analyze::captures::{self, Arguments, Entry, Names};
+use crate::analyze::future::{self, Place, Returned};
+use crate::analyze::item::{Function, with_contents};
 use crate::check::{Form, Lock, Warning};
-use crate::future::{self, Place, Returned};
-use crate::item::{Function, with_contents};
 use proc_macro2::{Group, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -63,12 +63,12 @@ impl Writer<'_> {
             Form::Async => {
                 let body = &self.lock.function.body;
                 let Arguments { changed, entries } =
-                    arguments::of_function(&self.lock.function.signature, &self.names());
+                    captures::of_function(&self.lock.function.signature, &self.names());
                 let run = self.run(&self.body_with_arguments(body, &entries));
                 return (changed, quote!(#acquire #run));
             }
             Form::Desugared(place) => {
-                let entries = arguments::of_variables(&self.lock.bindings, &self.names());
+                let entries = captures::of_variables(&self.lock.bindings, &self.names());
                 let run = self.run(&self.body_with_arguments(&place.group, &entries));
                 place.fill(quote!(#acquire #run))
             }

@@ -2,8 +2,8 @@
 
 use super::Writer;
 use super::tokens::{at, here, starts_with_an_item};
-use crate::args::{Contended, Lost, Release};
 use crate::check::{Form, Lock};
+use crate::options::{Contended, Lost, Release};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;

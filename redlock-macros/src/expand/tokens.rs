@@ -1,6 +1,6 @@
 //! Spans and small pieces of code.
 
-use crate::item::with_contents;
+use crate::analyze::item::with_contents;
 use proc_macro2::{Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt, quote_spanned};
 use syn::Path;

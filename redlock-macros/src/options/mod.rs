@@ -1,14 +1,15 @@
 //! The tokens of the attribute, read into options by a table.
 
+pub(crate) mod duration;
 mod table;
 #[cfg(test)]
 mod tests;
 mod values;
 
+use self::duration::Time;
 use self::table::{ALIASES, FAIR, Form, OPTIONS, Opt};
-use crate::duration::Time;
+use crate::analyze::mentions::Mentions;
 use crate::errors::{self, Errors};
-use crate::mentions::Mentions;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;

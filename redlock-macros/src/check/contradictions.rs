@@ -1,12 +1,12 @@
 //! Options that contradict each other or the function: one function per rule.
 
 use super::Form;
-use crate::args::{Args, Contended, Lost, Waiting};
-use crate::bindings::Binding;
-use crate::duration::Time;
+use crate::analyze::bindings::Binding;
+use crate::analyze::item::Function;
+use crate::analyze::output;
 use crate::errors::Errors;
-use crate::item::Function;
-use crate::output;
+use crate::options::duration::Time;
+use crate::options::{Args, Contended, Lost, Waiting};
 use proc_macro2::Ident;
 use syn::Type;
 use syn::ext::IdentExt;

@@ -1,7 +1,7 @@
 //! What can be read, and what is said of what cannot.
 
+use super::duration::Time;
 use super::{Args, Contended, Lost, Release, Waiting};
-use crate::duration::Time;
 use crate::errors::Errors;
 
 fn read(tokens: &str) -> (Args, Vec<String>) {

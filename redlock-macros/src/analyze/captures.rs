@@ -6,8 +6,8 @@
 //! inside, by the user's own tokens, as the compiler does it in a plain `async fn`: so that the compiler still warns of
 //! it. Those after it must be bound again as well then, because a local goes before what is captured.
 
-use crate::bindings::{self, Binding};
-use crate::mentions::Mentions;
+use super::bindings::{self, Binding};
+use super::mentions::Mentions;
 use proc_macro2::{Ident, Span};
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
@@ -165,7 +165,7 @@ fn leaves_parts(pattern: &Pat) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Names, of_function};
-    use crate::mentions::Mentions;
+    use crate::analyze::mentions::Mentions;
     use quote::ToTokens;
 
     fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {

@@ -1,6 +1,6 @@
 //! Functions that return a future: where their async block stands.
 
-use crate::item::with_contents;
+use super::item::with_contents;
 use crate::keywords::is_keyword;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound};

@@ -1,10 +1,10 @@
 //! The key of one function: each placeholder of the template, matched with the value it names.
 
-use crate::args::KeyTemplate;
-use crate::bindings::Binding;
+use super::bindings::Binding;
+use super::mentions::Mentions;
 use crate::errors::{self, Errors};
 use crate::keywords::is_keyword;
-use crate::mentions::Mentions;
+use crate::options::KeyTemplate;
 use crate::template::{self, Hole, Input, Step};
 use proc_macro2::{Ident, Literal, Span};
 use quote::ToTokens;

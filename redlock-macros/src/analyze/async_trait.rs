@@ -9,8 +9,8 @@
 //! })
 //! ```
 
-use crate::bindings::{self, Binding};
-use crate::future::{self, Place};
+use super::bindings::{self, Binding};
+use super::future::{self, Place};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::parse::Parser;
 use syn::{Block, Expr, GenericParam, Local, Signature, Stmt};

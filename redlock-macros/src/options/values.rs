@@ -1,7 +1,7 @@
 //! Reads the value of each option.
 
+use super::duration::{self, Time};
 use super::{Args, Contended, KeyTemplate, Lost, Release, Waiting};
-use crate::duration::{self, Time};
 use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
