@@ -12,13 +12,13 @@ mod template;
 
 use crate::analyze::item::Function;
 use crate::errors::Errors;
-use crate::options::Args;
+use crate::options::Options;
 use proc_macro2::TokenStream;
 
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
 #[proc_macro_attribute]
-pub fn distributed_lock(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    distributed_lock_tokens(args.into(), item.into(), is_editor()).into()
+pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    distributed_lock_tokens(options.into(), item.into(), is_editor()).into()
 }
 
 /// Whether the code is expanded to be looked at. A `cfg` in the generated code would tell the same, but the compiler
@@ -30,15 +30,15 @@ fn is_editor() -> bool {
 }
 
 /// On any mistake the item stands as it was written, so that nothing else is reported.
-fn distributed_lock_tokens(args: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
+fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
     let mut errors = Errors::default();
-    let args = Args::read(args, &mut errors);
-    let key = args.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
+    let options = Options::read(options, &mut errors);
+    let key = options.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
     let function = errors.ok(Function::read(item.clone()));
     let lock = if let Some(function) = function {
-        check::check(args, function, &mut errors)
+        check::check(options, function, &mut errors)
     } else {
-        args.refuse_unavailable(&[], &mut errors);
+        options.refuse_unavailable(&[], &mut errors);
         None
     };
     match (errors.into_compile_errors(), lock) {

@@ -6,55 +6,60 @@ use crate::analyze::item::Function;
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::duration::Time;
-use crate::options::{Args, Contended, Lost, Waiting};
+use crate::options::{Contended, Lost, Options, Waiting};
 use proc_macro2::Ident;
 use syn::Type;
 use syn::ext::IdentExt;
 
 /// Applies every rule.
 pub(super) fn check(
-    args: &Args,
+    options: &Options,
     function: &Function,
     form: Option<&Form>,
     bindings: &[Binding],
     output: &Type,
     errors: &mut Errors,
 ) {
-    let contradictions =
-        [permits_have_no_mode(args), path_is_the_key(args), max_hold_fits_into_the_lease(args), no_stale_token(args)];
+    let contradictions = [
+        permits_have_no_mode(options),
+        path_is_the_key(options),
+        max_hold_fits_into_the_lease(options),
+        no_stale_token(options),
+    ];
     let mut told = Vec::new();
-    for (options, message) in contradictions.into_iter().flatten() {
-        for option in options {
-            errors.at(option.span(), args.complete_message(option, &message));
-            told.push(option);
+    for (names, message) in contradictions.into_iter().flatten() {
+        for name in names {
+            errors.at(name.span(), options.complete_message(name, &message));
+            told.push(name);
         }
     }
-    args.refuse_unavailable(&told, errors);
-    who_does_not_wait_has_no_place(args, errors);
-    who_waits_for_ever_is_never_contended(args, errors);
-    guard_is_a_new_name(args, function, bindings, errors);
-    guard_is_seen_by_the_body(args, form, errors);
-    fencing_token_is_read(args, errors);
-    errors_are_not_handled_twice(args, output, errors);
+    options.refuse_unavailable(&told, errors);
+    who_does_not_wait_has_no_place(options, errors);
+    who_waits_for_ever_is_never_contended(options, errors);
+    guard_is_a_new_name(options, function, bindings, errors);
+    guard_is_seen_by_the_body(options, form, errors);
+    fencing_token_is_read(options, errors);
+    errors_are_not_handled_twice(options, output, errors);
 }
 
 /// Options that cannot be meant together, and why.
 type Contradiction<'a> = (Vec<&'a Ident>, String);
 
-fn both<'a>(args: &'a Args, one: &str, other: &str) -> Option<Vec<&'a Ident>> {
-    Some(vec![args.name(one)?, args.name(other)?])
+fn both<'a>(options: &'a Options, one: &str, other: &str) -> Option<Vec<&'a Ident>> {
+    Some(vec![options.name(one)?, options.name(other)?])
 }
 
-fn permits_have_no_mode(args: &Args) -> Option<Contradiction<'_>> {
-    Some((both(args, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
+fn permits_have_no_mode(options: &Options) -> Option<Contradiction<'_>> {
+    Some((both(options, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
 }
 
-fn path_is_the_key(args: &Args) -> Option<Contradiction<'_>> {
-    Some((both(args, "path", "key")?, "`path` stands in the place of `key`: keep one".into()))
+fn path_is_the_key(options: &Options) -> Option<Contradiction<'_>> {
+    Some((both(options, "path", "key")?, "`path` stands in the place of `key`: keep one".into()))
 }
 
-fn max_hold_fits_into_the_lease(args: &Args) -> Option<Contradiction<'_>> {
-    let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl))) = (args.renew, &args.max_hold, &args.ttl)
+fn max_hold_fits_into_the_lease(options: &Options) -> Option<Contradiction<'_>> {
+    let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl))) =
+        (options.renew, &options.max_hold, &options.ttl)
     else {
         return None;
     };
@@ -62,32 +67,34 @@ fn max_hold_fits_into_the_lease(args: &Args) -> Option<Contradiction<'_>> {
         "without renewal the lock ends after its `ttl` of {ttl:?}, so a `max_hold` of {most:?} has no effect: leave it \
          out, or raise the `ttl`"
     );
-    (most > ttl).then_some((vec![args.name("max_hold")?], message))
+    (most > ttl).then_some((vec![options.name("max_hold")?], message))
 }
 
-fn no_stale_token(args: &Args) -> Option<Contradiction<'_>> {
+fn no_stale_token(options: &Options) -> Option<Contradiction<'_>> {
     let message = "a body that goes on without the lock would write with a fencing token that is out of date: leave out \
                    `on_lost` or `fencing`";
-    (args.on_lost == Lost::Continue).then_some((vec![args.name("fencing")?], message.into()))
+    (options.on_lost == Lost::Continue).then_some((vec![options.name("fencing")?], message.into()))
 }
 
-fn who_does_not_wait_has_no_place(args: &Args, errors: &mut Errors) {
-    if let (Some(Waiting::None), Some(fair), Some(wait)) = (&args.wait, &args.fair, args.name("wait")) {
+fn who_does_not_wait_has_no_place(options: &Options, errors: &mut Errors) {
+    if let (Some(Waiting::None), Some(fair), Some(wait)) = (&options.wait, &options.fair, options.name("wait")) {
         let message = format!("with `wait = none` a call never stands in a queue, so `{fair}` could have no effect");
         errors.at(wait.span(), message);
     }
 }
 
-fn who_waits_for_ever_is_never_contended(args: &Args, errors: &mut Errors) {
-    if let (Some(Waiting::Forever), Some(_), Some(name)) = (&args.wait, &args.on_contended, args.name("on_contended")) {
+fn who_waits_for_ever_is_never_contended(options: &Options, errors: &mut Errors) {
+    if let (Some(Waiting::Forever), Some(_), Some(name)) =
+        (&options.wait, &options.on_contended, options.name("on_contended"))
+    {
         let message = "with `wait = forever` a call is never given up as contended: leave out `on_contended`, or limit \
                        the `wait`";
         errors.at(name.span(), message);
     }
 }
 
-fn guard_is_a_new_name(args: &Args, function: &Function, bindings: &[Binding], errors: &mut Errors) {
-    let Some(guard) = &args.guard else { return };
+fn guard_is_a_new_name(options: &Options, function: &Function, bindings: &[Binding], errors: &mut Errors) {
+    let Some(guard) = &options.guard else { return };
     if bindings.iter().any(|binding| guard.unraw() == binding.name) {
         let function = &function.signature.ident;
         let message = format!("`{guard}` is an argument of `{function}` already: give the guard another name");
@@ -95,20 +102,20 @@ fn guard_is_a_new_name(args: &Args, function: &Function, bindings: &[Binding], e
     }
 }
 
-fn guard_is_seen_by_the_body(args: &Args, form: Option<&Form>, errors: &mut Errors) {
-    if let (Some(guard), Some(Form::Future(_))) = (&args.guard, form) {
+fn guard_is_seen_by_the_body(options: &Options, form: Option<&Form>, errors: &mut Errors) {
+    if let (Some(guard), Some(Form::Future(_))) = (&options.guard, form) {
         let message = "this function makes its future before it has the lock, so nothing could use the guard: end it \
                        with `async move { .. }`";
         errors.at(guard.span(), message);
     }
 }
 
-fn fencing_token_is_read(args: &Args, errors: &mut Errors) {
-    if args.on_lost == Lost::Continue {
+fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
+    if options.on_lost == Lost::Continue {
         // Another rule has refused it.
         return;
     }
-    if let (true, None, Some(name)) = (args.is_fenced, &args.guard, args.name("fencing")) {
+    if let (true, None, Some(name)) = (options.is_fenced, &options.guard, options.name("fencing")) {
         let message = "nothing could read the fencing token: write `guard = lock` as well, and hand \
                        `lock.fencing_token()` to what is written in the body";
         errors.at(name.span(), message);
@@ -116,12 +123,13 @@ fn fencing_token_is_read(args: &Args, errors: &mut Errors) {
 }
 
 /// Only a type that says so can be known here.
-fn errors_are_not_handled_twice(args: &Args, output: &Type, errors: &mut Errors) {
-    let Some(name) = args.name("on_error").filter(|_| args.on_error.is_some() && output::carries_lock_error(output))
+fn errors_are_not_handled_twice(options: &Options, output: &Type, errors: &mut Errors) {
+    let Some(name) =
+        options.name("on_error").filter(|_| options.on_error.is_some() && output::carries_lock_error(output))
     else {
         return;
     };
-    let mend = match args.on_contended {
+    let mend = match options.on_contended {
         None | Some(Contended::Skip) => "leave it out, or write `on_contended = |error| ..` for a lock that is taken",
         Some(Contended::Handler(_)) => "leave it out",
     };

@@ -13,14 +13,14 @@ use crate::analyze::key::{self, Key};
 use crate::analyze::mentions::Mentions;
 use crate::analyze::output;
 use crate::errors::Errors;
-use crate::options::{Args, KeyTemplate};
+use crate::options::{KeyTemplate, Options};
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::{Meta, ReturnType, Type};
 
 /// A function that can be locked.
 pub(crate) struct Lock {
-    pub(crate) args: Args,
+    pub(crate) options: Options,
     pub(crate) function: Function,
     pub(crate) key: Key,
     pub(crate) form: Form,
@@ -57,24 +57,24 @@ impl Form {
 }
 
 /// Applies every rule.
-pub(crate) fn check(args: Args, function: Function, errors: &mut Errors) -> Option<Lock> {
+pub(crate) fn check(options: Options, function: Function, errors: &mut Errors) -> Option<Lock> {
     let (form, bindings) = read_form(&function);
     let output = read_output(&function, form.as_ref());
     if form.is_none() && function.signature.constness.is_none() && function.signature.abi.is_none() {
         is_not_async(&function, errors);
     }
     is_called_by_rust_at_run_time(&function, errors);
-    has_room_for_an_error(&args, &function, &output, errors);
-    contradictions::check(&args, &function, form.as_ref(), &bindings, &output, errors);
-    no_second_attribute_with_this_key(&args, &function, errors);
-    let template = has_key(&args, &function, &bindings, errors)?;
+    has_room_for_an_error(&options, &function, &output, errors);
+    contradictions::check(&options, &function, form.as_ref(), &bindings, &output, errors);
+    no_second_attribute_with_this_key(&options, &function, errors);
+    let template = has_key(&options, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
     let form = form?;
-    let mut in_options = args.mentions();
+    let mut in_options = options.mentions();
     let in_body = Mentions::of(form.body(&function).stream());
-    let warnings = warnings::check(&args, &function, &form, &key, &in_options, &in_body);
+    let warnings = warnings::check(&options, &function, &form, &key, &in_options, &in_body);
     key.add_mentions(&mut in_options);
-    Some(Lock { args, function, key, form, bindings, output, warnings, in_options, in_body })
+    Some(Lock { options, function, key, form, bindings, output, warnings, in_options, in_body })
 }
 
 /// Which function this is, if one at all that can be locked, and the names that its body sees.
@@ -147,12 +147,12 @@ fn read_output(function: &Function, form: Option<&Form>) -> Type {
 }
 
 /// Only a type that says so can be known here; the compiler judges all others by `FromLockError`.
-fn has_room_for_an_error(args: &Args, function: &Function, output: &Type, errors: &mut Errors) {
-    if args.name("on_error").is_some() || !output::is_unit(output) {
+fn has_room_for_an_error(options: &Options, function: &Function, output: &Type, errors: &mut Errors) {
+    if options.name("on_error").is_some() || !output::is_unit(output) {
         return;
     }
     let name = &function.signature.ident;
-    let reason = match &args.on_contended {
+    let reason = match &options.on_contended {
         None => "the lock was not obtained",
         Some(_) => "no node answered or that the lock was lost",
     };
@@ -166,12 +166,13 @@ fn has_room_for_an_error(args: &Args, function: &Function, output: &Type, errors
 }
 
 /// An attribute below this one takes its lock first, and this one would wait for it.
-fn no_second_attribute_with_this_key(args: &Args, function: &Function, errors: &mut Errors) {
-    let Some(key) = &args.key else { return };
+fn no_second_attribute_with_this_key(options: &Options, function: &Function, errors: &mut Errors) {
+    let Some(key) = &options.key else { return };
     for attribute in &function.attributes {
         let is_ours = attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock");
         let Meta::List(list) = &attribute.meta else { continue };
-        let other = is_ours.then(|| Args::read(list.tokens.clone(), &mut Errors::default())).and_then(|args| args.key);
+        let other =
+            is_ours.then(|| Options::read(list.tokens.clone(), &mut Errors::default())).and_then(|options| options.key);
         if let Some(other) = other.filter(|other| other.literal.value() == key.literal.value()) {
             let message = "two attributes take the same key, so every call would wait for itself: keep one";
             errors.at(key.literal.span(), message);
@@ -181,15 +182,15 @@ fn no_second_attribute_with_this_key(args: &Args, function: &Function, errors: &
 }
 
 fn has_key<'a>(
-    args: &'a Args,
+    options: &'a Options,
     function: &Function,
     bindings: &[Binding],
     errors: &mut Errors,
 ) -> Option<&'a KeyTemplate> {
-    if let Some(value) = &args.key {
+    if let Some(value) = &options.key {
         return Some(value);
     }
-    if !args.has_key {
+    if !options.has_key {
         let name = &function.signature.ident;
         let example = match bindings.iter().find(|binding| binding.name != "self" && !binding.name.starts_with('_')) {
             Some(binding) => format!("{name}:{{{}}}", binding.name),

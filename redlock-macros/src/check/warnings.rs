@@ -5,7 +5,7 @@ use crate::analyze::bindings::{self, Binding};
 use crate::analyze::item::Function;
 use crate::analyze::key::{Key, Root};
 use crate::analyze::mentions::Mentions;
-use crate::options::Args;
+use crate::options::Options;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(crate) struct Warning {
 
 /// Applies every rule.
 pub(super) fn check(
-    args: &Args,
+    options: &Options,
     function: &Function,
     form: &Form,
     key: &Key,
@@ -29,7 +29,7 @@ pub(super) fn check(
     in_body: &Mentions,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    warnings.extend(key_is_the_same_for_all_calls(args, function, key, in_options));
+    warnings.extend(key_is_the_same_for_all_calls(options, function, key, in_options));
     warnings.extend(transaction_outlives_the_lock(function));
     let may_call_itself = in_body.have_called(&function.signature.ident.unraw().to_string());
     if matches!(form, Form::Async) && may_call_itself {
@@ -40,12 +40,12 @@ pub(super) fn check(
 
 /// A function that is told what to work on, and locks all of it at once.
 fn key_is_the_same_for_all_calls(
-    args: &Args,
+    options: &Options,
     function: &Function,
     key: &Key,
     in_options: &Mentions,
 ) -> Option<Warning> {
-    let literal = &args.key.as_ref()?.literal;
+    let literal = &options.key.as_ref()?.literal;
     if key.depends_on_the_call() {
         return None;
     }

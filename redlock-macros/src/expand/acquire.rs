@@ -25,8 +25,8 @@ impl Writer<'_> {
         let captured = self.captured();
         let given = self.given();
         let format = if self.is_seen_by_an_editor() { &Literal::string("") } else { &key.format };
-        let acquire = Ident::new(if self.lock.args.is_fenced { "acquire_fenced" } else { "acquire" }, here());
-        let chosen = self.option(self.lock.args.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
+        let acquire = Ident::new(if self.lock.options.is_fenced { "acquire_fenced" } else { "acquire" }, here());
+        let chosen = self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
             let __acquire = {
                 #manager
@@ -42,7 +42,7 @@ impl Writer<'_> {
     /// A reference with a type, so that whatever derefs to a manager is one.
     fn manager(&self) -> Option<TokenStream> {
         let private = &self.private;
-        let manager = self.user_tokens(&self.lock.args.manager.as_ref()?);
+        let manager = self.user_tokens(&self.lock.options.manager.as_ref()?);
         let reference = quote_spanned!(at(manager.span())=> &(#manager));
         Some(quote_spanned!(here()=> let __manager: &#private::LockManager = #reference;))
     }
@@ -51,17 +51,17 @@ impl Writer<'_> {
     /// compiler more than the rest of the settings.
     fn settings(&self) -> TokenStream {
         let private = &self.private;
-        let ttl = self.lock.args.ttl.as_ref().map(|ttl| self.ttl(ttl));
-        let wait = self.lock.args.wait.as_ref().map(|wait| self.wait(wait));
+        let ttl = self.lock.options.ttl.as_ref().map(|ttl| self.ttl(ttl));
+        let wait = self.lock.options.wait.as_ref().map(|wait| self.wait(wait));
         let hold = self.hold_terms();
         quote_spanned!(here()=> #private::DEFAULTS #ttl #wait #hold)
     }
 
     /// For how long the lock is held, whatever the body does.
     fn hold_terms(&self) -> TokenStream {
-        let args = &self.lock.args;
-        let renew = args.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
-        let limits = [("max_hold", &args.max_hold), ("min_hold", &args.min_hold)];
+        let options = &self.lock.options;
+        let renew = options.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
+        let limits = [("max_hold", &options.max_hold), ("min_hold", &options.min_hold)];
         let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
         renew.into_iter().chain(limits).collect()
     }

@@ -20,7 +20,7 @@ use syn::{LitStr, Pat, ReturnType, Signature, Type};
 
 /// The function with its lock. An editor gets code that it can navigate, which nobody runs.
 pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
-    let writer = Writer { lock, for_editor, private: Private::new(lock.args.krate.as_ref()) };
+    let writer = Writer { lock, for_editor, private: Private::new(lock.options.krate.as_ref()) };
     let (changed, body) = writer.function();
     let Function { head, attributes, inner, visibility, defaultness, signature, body: braces } = &lock.function;
     let body = with_contents(braces, body);

@@ -11,7 +11,7 @@ use syn::spanned::Spanned;
 impl Writer<'_> {
     /// Waits for the lock, runs `body` while it is held, and turns an error into the function's output.
     pub(super) fn run(&self, body: &TokenStream) -> TokenStream {
-        if self.lock.args.is_ordinary() { self.run_ordinary(body) } else { self.run_with_options(body) }
+        if self.lock.options.is_ordinary() { self.run_ordinary(body) } else { self.run_with_options(body) }
     }
 
     /// One call and one await: what every function pays for at compile time.
@@ -81,13 +81,13 @@ impl Writer<'_> {
 
     /// `let lock = &__guard;`
     fn guard(&self) -> Option<TokenStream> {
-        let name = self.lock.args.guard.as_ref()?;
+        let name = self.lock.options.guard.as_ref()?;
         Some(quote_spanned!(here()=> let #name = &__guard;))
     }
 
     fn hold(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
-        match self.lock.args.on_lost {
+        match self.lock.options.on_lost {
             Lost::Cancel => quote_spanned!(here()=> #private::hold(&__guard, #body)),
             Lost::Continue => quote_spanned!(here()=> #private::hold_through(&__guard, #body)),
         }
@@ -96,19 +96,19 @@ impl Writer<'_> {
     /// Nothing for a release in the background: that is what the drop of the guard does.
     fn give_back(&self) -> Option<TokenStream> {
         let private = &self.private;
-        let guard = if self.lock.args.is_fenced {
+        let guard = if self.lock.options.is_fenced {
             quote_spanned!(here()=> __guard.into_guard())
         } else {
             quote_spanned!(here()=> __guard)
         };
-        (self.lock.args.release == Release::Confirmed)
+        (self.lock.options.release == Release::Confirmed)
             .then(|| quote_spanned!(here()=> #private::give_back(#guard).await;))
     }
 
     /// The arm for a lock that another held.
     fn contended(&self) -> Option<TokenStream> {
         let output = &self.lock.output;
-        let given = match self.lock.args.on_contended.as_ref()? {
+        let given = match self.lock.options.on_contended.as_ref()? {
             Contended::Skip => {
                 let span = at(output.span());
                 let private = self.private_at(span);
@@ -123,7 +123,7 @@ impl Writer<'_> {
     /// The output for `__error`.
     fn failed(&self) -> TokenStream {
         let output = &self.lock.output;
-        if let Some(handler) = &self.lock.args.on_error {
+        if let Some(handler) = &self.lock.options.on_error {
             return self.handled(handler);
         }
         let span = at(output.span());

@@ -7,7 +7,7 @@ mod tests;
 mod values;
 
 use self::duration::Time;
-use self::table::{ALIASES, FAIR, Form, OPTIONS, Opt};
+use self::table::{ALIASES, FAIR, Form, OPTIONS, Row};
 use crate::analyze::mentions::Mentions;
 use crate::errors::{self, Errors};
 use proc_macro2::{TokenStream, TokenTree};
@@ -18,7 +18,7 @@ use syn::{Expr, Ident, Lit, LitStr, Path, Token, token};
 
 /// What the attribute says.
 #[derive(Default)]
-pub(crate) struct Args {
+pub(crate) struct Options {
     pub(crate) key: Option<KeyTemplate>,
     pub(crate) ttl: Option<Time>,
     pub(crate) wait: Option<Waiting>,
@@ -89,13 +89,13 @@ pub(crate) enum Release {
     Confirmed,
 }
 
-impl Args {
+impl Options {
     /// Reads all options, as far as they can be read.
     pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Self {
-        let mut args = Self::default();
+        let mut options = Self::default();
         let parser = |input: ParseStream<'_>| {
             while !input.is_empty() {
-                if let Err(error) = args.read_option(input, errors) {
+                if let Err(error) = options.read_option(input, errors) {
                     errors.add(error);
                     skip_to_next_option(input)?;
                 }
@@ -104,7 +104,7 @@ impl Args {
         };
         let end = parser.parse2(tokens);
         errors.ok(end);
-        args
+        options
     }
 
     /// Whether nothing is asked for but a lock that is held while the body runs.
@@ -204,7 +204,7 @@ fn read_name(input: ParseStream<'_>) -> syn::Result<Ident> {
 }
 
 /// Reads the `=`, and sees that something follows where something must.
-fn before_value(input: ParseStream<'_>, name: &Ident, option: &Opt) -> syn::Result<()> {
+fn before_value(input: ParseStream<'_>, name: &Ident, option: &Row) -> syn::Result<()> {
     let ends = |input: ParseStream<'_>| input.is_empty() || input.peek(Token![,]);
     match option.form {
         Form::Flag if ends(input) => return Ok(()),

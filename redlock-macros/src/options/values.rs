@@ -1,7 +1,7 @@
 //! Reads the value of each option.
 
 use super::duration::{self, Time};
-use super::{Args, Contended, KeyTemplate, Lost, Release, Waiting};
+use super::{Contended, KeyTemplate, Lost, Options, Release, Waiting};
 use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -42,22 +42,22 @@ fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> s
     }
 }
 
-pub(super) fn read_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     if input.peek(token::Paren) {
-        return read_named_key(args, input);
+        return read_named_key(options, input);
     }
-    args.key = Some(KeyTemplate { literal: template("key", input.parse()?)?, named: Vec::new() });
+    options.key = Some(KeyTemplate { literal: template("key", input.parse()?)?, named: Vec::new() });
     Ok(())
 }
 
 /// `key("order:{id}", id = order.id)`
-fn read_named_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+fn read_named_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let content;
     parenthesized!(content in input);
     let key = key_with_parts(&content);
     // What is left after a mistake is not another one.
     content.parse::<TokenStream>()?;
-    args.key = Some(key?);
+    options.key = Some(key?);
     Ok(())
 }
 
@@ -90,13 +90,13 @@ fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
     }
 }
 
-pub(super) fn read_ttl(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_ttl(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value: Expr = input.parse()?;
     let time = duration::read("ttl", value.clone())?;
     if let Time::Literal(ttl) = time {
         usable_ttl(&value, ttl)?;
     }
-    args.ttl = Some(time);
+    options.ttl = Some(time);
     Ok(())
 }
 
@@ -120,7 +120,7 @@ fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
     Ok(())
 }
 
-pub(super) fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = match ungrouped(input.parse()?) {
         Expr::Path(path) if path.path.is_ident("none") => Waiting::None,
         Expr::Path(path) if path.path.is_ident("forever") => Waiting::Forever,
@@ -129,25 +129,25 @@ pub(super) fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<
         }
         other => Waiting::For(duration::read("wait", other)?),
     };
-    args.wait = Some(value);
+    options.wait = Some(value);
     Ok(())
 }
 
-pub(super) fn read_renew(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_renew(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(value) = input.parse::<LitBool>() else {
         return Err(input.error("`renew` is `true` or `false`"));
     };
-    args.renew = Some(value.value);
+    options.renew = Some(value.value);
     Ok(())
 }
 
-pub(super) fn read_max_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.max_hold = Some(some_time("max_hold", input)?);
+pub(super) fn read_max_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.max_hold = Some(some_time("max_hold", input)?);
     Ok(())
 }
 
-pub(super) fn read_min_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.min_hold = Some(some_time("min_hold", input)?);
+pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.min_hold = Some(some_time("min_hold", input)?);
     Ok(())
 }
 
@@ -161,15 +161,15 @@ fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     }
 }
 
-pub(super) fn read_mode(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_mode(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     word(input, "mode", &[("exclusive", ()), ("shared", ())])
 }
 
-pub(super) fn read_path(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_path(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     template("path", input.parse()?).map(drop)
 }
 
-pub(super) fn read_permits(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_permits(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = ungrouped(input.parse()?);
     match &value {
         Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) => match count.base10_parse::<u32>() {
@@ -182,30 +182,30 @@ pub(super) fn read_permits(_: &mut Args, input: ParseStream<'_>) -> syn::Result<
     }
 }
 
-pub(super) fn read_guard(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(name) = input.parse::<Ident>() else {
         return Err(input.error("`guard` is the name by which the body sees its lock: write `guard = lock`"));
     };
-    args.guard = Some(name);
+    options.guard = Some(name);
     Ok(())
 }
 
-pub(super) fn read_on_contended(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let ahead = input.fork();
     if let Ok(word) = ahead.parse::<Ident>()
         && (ahead.is_empty() || ahead.peek(Token![,]))
         && (word == "skip" || word == "error")
     {
         input.parse::<Ident>()?;
-        args.on_contended = (word == "skip").then_some(Contended::Skip);
+        options.on_contended = (word == "skip").then_some(Contended::Skip);
         return Ok(());
     }
-    args.on_contended = Some(Contended::Handler(handler("on_contended", input)?));
+    options.on_contended = Some(Contended::Handler(handler("on_contended", input)?));
     Ok(())
 }
 
-pub(super) fn read_on_error(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.on_error = Some(handler("on_error", input)?);
+pub(super) fn read_on_error(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.on_error = Some(handler("on_error", input)?);
     Ok(())
 }
 
@@ -219,35 +219,35 @@ fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
     }
 }
 
-pub(super) fn read_on_lost(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.on_lost = word(input, "on_lost", &[("cancel", Lost::Cancel), ("continue", Lost::Continue)])?;
+pub(super) fn read_on_lost(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.on_lost = word(input, "on_lost", &[("cancel", Lost::Cancel), ("continue", Lost::Continue)])?;
     Ok(())
 }
 
-pub(super) fn read_release(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_release(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let words = [("background", Release::Background), ("confirmed", Release::Confirmed)];
-    args.release = word(input, "release", &words)?;
+    options.release = word(input, "release", &words)?;
     Ok(())
 }
 
-pub(super) fn read_manager(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.manager = Some(input.parse()?);
+pub(super) fn read_manager(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.manager = Some(input.parse()?);
     Ok(())
 }
 
-pub(super) fn read_crate(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.krate = Some(input.call(Path::parse_mod_style)?);
+pub(super) fn read_crate(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.krate = Some(input.call(Path::parse_mod_style)?);
     Ok(())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
-pub(super) fn read_fencing(args: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {
-    args.is_fenced = true;
+pub(super) fn read_fencing(options: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
+    options.is_fenced = true;
     Ok(())
 }
 
 /// A flag has no value.
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
-pub(super) fn flag(_: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn flag(_: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
