@@ -12,7 +12,6 @@ mod template;
 
 use crate::analyze::item::Function;
 use crate::errors::Errors;
-use crate::options::Options;
 use proc_macro2::TokenStream;
 
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
@@ -32,7 +31,7 @@ fn is_editor() -> bool {
 /// On any mistake the item stands as it was written, so that nothing else is reported.
 fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
     let mut errors = Errors::default();
-    let options = Options::read(options, &mut errors);
+    let options = options::read(options, &mut errors);
     let key = options.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
     let function = errors.ok(Function::read(item.clone()));
     let lock = if let Some(function) = function {

@@ -1,6 +1,8 @@
 //! The names that occur in tokens, found in one pass: reading tokens is most of what the attribute costs.
 
+use crate::options::{Contended, Options, Time, Waiting};
 use proc_macro2::{Delimiter, Ident, Literal, TokenStream, TokenTree};
+use quote::ToTokens;
 
 /// Names without `r#`.
 #[derive(Default)]
@@ -18,6 +20,26 @@ impl Mentions {
         mentions
     }
 
+    /// The names that all options but the key use.
+    pub(crate) fn of_options(options: &Options) -> Self {
+        let mut mentions = Self::default();
+        let waiting = options.wait.as_ref().and_then(Waiting::time);
+        let times = [options.ttl.as_ref(), waiting, options.max_hold.as_ref(), options.min_hold.as_ref()];
+        for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
+            mentions.add(time.to_token_stream());
+        }
+        let handler = match &options.on_contended {
+            Some(Contended::Handler(handler)) => Some(handler),
+            _ => None,
+        };
+        let expressions = [options.manager.as_ref(), options.on_error.as_ref(), handler];
+        for expression in expressions.into_iter().flatten() {
+            mentions.add(expression.to_token_stream());
+        }
+        mentions
+    }
+
+    /// All names in `tokens` as well.
     pub(crate) fn add(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {

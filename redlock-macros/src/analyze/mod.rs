@@ -7,6 +7,7 @@
 pub(crate) mod async_trait;
 pub(crate) mod bindings;
 pub(crate) mod captures;
+pub(crate) mod form;
 pub(crate) mod future;
 pub(crate) mod item;
 pub(crate) mod key;

@@ -1,11 +1,11 @@
 //! Options that contradict each other or the function: one function per rule.
 
-use super::Form;
 use crate::analyze::bindings::Binding;
+use crate::analyze::form::Form;
 use crate::analyze::item::Function;
 use crate::analyze::output;
 use crate::errors::Errors;
-use crate::options::duration::Time;
+use crate::options::Time;
 use crate::options::{Contended, Lost, Options, Waiting};
 use proc_macro2::Ident;
 use syn::Type;

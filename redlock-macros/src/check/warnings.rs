@@ -1,7 +1,7 @@
 //! What compiles and is probably not meant. One function per rule.
 
-use super::Form;
 use crate::analyze::bindings::{self, Binding};
+use crate::analyze::form::Form;
 use crate::analyze::item::Function;
 use crate::analyze::key::{Key, Root};
 use crate::analyze::mentions::Mentions;

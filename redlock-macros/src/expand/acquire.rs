@@ -1,10 +1,10 @@
 //! The statement that asks for the lock: manager, times, key.
 
-use super::Writer;
 use super::tokens::{at, here};
+use super::writer::Writer;
 use crate::analyze::key::{Named, Operand, Part, Root, Way};
+use crate::options::Time;
 use crate::options::Waiting;
-use crate::options::duration::Time;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;

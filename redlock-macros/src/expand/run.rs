@@ -1,8 +1,9 @@
 //! Runs the body while the lock is held, and turns an error into the function's output.
 
-use super::Writer;
 use super::tokens::{at, here, starts_with_an_item};
-use crate::check::{Form, Lock};
+use super::writer::Writer;
+use crate::analyze::form::Form;
+use crate::check::Lock;
 use crate::options::{Contended, Lost, Release};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};

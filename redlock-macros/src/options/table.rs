@@ -1,6 +1,6 @@
 //! The options: how each is written, what reads it, and what others call it.
 
-use super::Options;
+use super::types::Options;
 use super::values::{
     flag, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode,
     read_on_contended, read_on_error, read_on_lost, read_path, read_permits, read_release, read_renew, read_ttl,
@@ -8,28 +8,30 @@ use super::values::{
 };
 use syn::parse::ParseStream;
 
-/// One row of the table.
+/// One option.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) example: &'static str,
     pub(super) form: Form,
-    /// One that is not is read, so that its own mistakes are found, and refused: nothing is accepted and ignored.
+    /// An option that is not available is read all the same, so that mistakes in its value are found, and then refused:
+    /// no option is accepted and ignored.
     pub(super) is_available: bool,
     pub(super) read: fn(&mut Options, ParseStream<'_>) -> syn::Result<()>,
 }
 
-/// What stands after the name.
+/// What stands after the name of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `= value`
     Value,
     /// `= value` or `(value, ..)`
     ValueOrList,
-    /// Nothing.
+    /// Nothing: the name alone says it.
     Flag,
 }
 
+/// A row of the usual form, `name = value`.
 const fn value(
     name: &'static str,
     example: &'static str,
@@ -38,10 +40,12 @@ const fn value(
     Row { name, example, form: Form::Value, is_available: true, read }
 }
 
-const fn later(option: Row) -> Row {
-    Row { is_available: false, ..option }
+/// The row of an option that is not available yet.
+const fn later(row: Row) -> Row {
+    Row { is_available: false, ..row }
 }
 
+/// Every option, in the order in which messages list them.
 pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
     value("ttl", "ttl = 30", read_ttl),

@@ -1,12 +1,11 @@
 //! What can be read, and what is said of what cannot.
 
-use super::duration::Time;
-use super::{Contended, Lost, Options, Release, Waiting};
+use super::{Contended, Lost, Options, Release, Time, Waiting};
 use crate::errors::Errors;
 
 fn read(tokens: &str) -> (Options, Vec<String>) {
     let mut errors = Errors::default();
-    let options = Options::read(tokens.parse().unwrap(), &mut errors);
+    let options = super::read(tokens.parse().unwrap(), &mut errors);
     options.refuse_unavailable(&[], &mut errors);
     (options, errors.messages())
 }

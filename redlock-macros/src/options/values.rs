@@ -1,7 +1,7 @@
 //! Reads the value of each option.
 
 use super::duration::{self, Time};
-use super::{Contended, KeyTemplate, Lost, Options, Release, Waiting};
+use super::types::{Contended, KeyTemplate, Lost, Options, Release, Waiting};
 use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -10,10 +10,15 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized, token};
 
-/// With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth.
+/// 13 ms. With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth of the
+/// `ttl`. A smaller limit would let attributes compile whose every call fails; a larger one would refuse a `ttl` that
+/// works. The runtime checks the same limit again, for a manager with other settings.
 const SHORTEST_TTL: Duration = Duration::from_millis(13);
+
+/// 30 days, the longest that the runtime accepts. A larger limit would let attributes compile whose every call fails.
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// A mistake at all tokens of `value`.
 fn refuse<T>(value: impl ToTokens, message: impl std::fmt::Display) -> syn::Result<T> {
     Err(syn::Error::new_spanned(value, message))
 }
@@ -26,7 +31,7 @@ fn ungrouped(value: Expr) -> Expr {
     }
 }
 
-/// One of some words.
+/// Reads the value of an option that is one of a few words, and gives what the word stands for.
 fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> syn::Result<T> {
     let names = || words.iter().map(|(word, _)| *word);
     let Ok(found) = input.call(Ident::parse_any) else {
@@ -55,12 +60,13 @@ fn read_named_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<
     let content;
     parenthesized!(content in input);
     let key = key_with_parts(&content);
-    // What is left after a mistake is not another one.
+    // What is left after a mistake must be read as well, or the parser reports it as a second mistake.
     content.parse::<TokenStream>()?;
     options.key = Some(key?);
     Ok(())
 }
 
+/// What stands between the parentheses of a key: the template, then the named parts.
 fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
     let literal = template("key", content.parse()?)?;
     let mut named: Vec<(Ident, Expr)> = Vec::new();
@@ -80,6 +86,7 @@ fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
     Err(content.error("expected `,` between two parts of the key"))
 }
 
+/// The string literal that is the value of `key` or `path`.
 fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
     let example = if option == "key" { "key = \"order:{order_id}\"" } else { "path = \"/tenants/{tenant}\"" };
     match ungrouped(value) {
@@ -100,6 +107,7 @@ pub(super) fn read_ttl(options: &mut Options, input: ParseStream<'_>) -> syn::Re
     Ok(())
 }
 
+/// Refuses a `ttl` under which no lock could be held, or which no node would accept.
 fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
     if ttl.is_zero() {
         return refuse(value, "a lock with a `ttl` of zero is never held: write `ttl = 30`");
@@ -151,6 +159,7 @@ pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> sy
     Ok(())
 }
 
+/// A duration that would have no effect if it were zero.
 fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     let value: Expr = input.parse()?;
     match duration::read(option, value.clone())? {
@@ -209,7 +218,8 @@ pub(super) fn read_on_error(options: &mut Options, input: ParseStream<'_>) -> sy
     Ok(())
 }
 
-/// A function or a closure, which a literal never is.
+/// A handler is a function or a closure. Of those the compiler judges; only a literal is refused here, because it never
+/// is one.
 fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
     match input.parse()? {
         Expr::Lit(value) => {
@@ -246,7 +256,7 @@ pub(super) fn read_fencing(options: &mut Options, _: ParseStream<'_>) -> syn::Re
     Ok(())
 }
 
-/// A flag has no value.
+/// Reads a flag that nothing acts on yet.
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
 pub(super) fn flag(_: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
