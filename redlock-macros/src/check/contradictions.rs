@@ -45,6 +45,7 @@ pub(super) fn check(
 /// Options that cannot be meant together, and why.
 type Contradiction<'a> = (Vec<&'a Ident>, String);
 
+/// The names of two options, if both are given.
 fn both<'a>(options: &'a Options, one: &str, other: &str) -> Option<Vec<&'a Ident>> {
     Some(vec![options.name(one)?, options.name(other)?])
 }
@@ -57,6 +58,7 @@ fn path_is_the_key(options: &Options) -> Option<Contradiction<'_>> {
     Some((both(options, "path", "key")?, "`path` stands in the place of `key`: keep one".into()))
 }
 
+/// Without renewal the lease ends the lock before a longer `max_hold` could.
 fn max_hold_fits_into_the_lease(options: &Options) -> Option<Contradiction<'_>> {
     let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl))) =
         (options.renew, &options.max_hold, &options.ttl)
@@ -70,12 +72,14 @@ fn max_hold_fits_into_the_lease(options: &Options) -> Option<Contradiction<'_>> 
     (most > ttl).then_some((vec![options.name("max_hold")?], message))
 }
 
+/// A fencing token protects only as long as its owner may have the lock.
 fn no_stale_token(options: &Options) -> Option<Contradiction<'_>> {
     let message = "a body that goes on without the lock would write with a fencing token that is out of date: leave out \
                    `on_lost` or `fencing`";
     (options.on_lost == Lost::Continue).then_some((vec![options.name("fencing")?], message.into()))
 }
 
+/// `wait = none` beside a word for an order among calls that wait.
 fn who_does_not_wait_has_no_place(options: &Options, errors: &mut Errors) {
     if let (Some(Waiting::None), Some(fair), Some(wait)) = (&options.wait, &options.fair, options.name("wait")) {
         let message = format!("with `wait = none` a call never stands in a queue, so `{fair}` could have no effect");
@@ -83,6 +87,7 @@ fn who_does_not_wait_has_no_place(options: &Options, errors: &mut Errors) {
     }
 }
 
+/// `on_contended` beside `wait = forever`, with which a call is never given up.
 fn who_waits_for_ever_is_never_contended(options: &Options, errors: &mut Errors) {
     if let (Some(Waiting::Forever), Some(_), Some(name)) =
         (&options.wait, &options.on_contended, options.name("on_contended"))
@@ -93,6 +98,7 @@ fn who_waits_for_ever_is_never_contended(options: &Options, errors: &mut Errors)
     }
 }
 
+/// The name of the guard would hide an argument from the body.
 fn guard_is_a_new_name(options: &Options, function: &Function, bindings: &[Binding], errors: &mut Errors) {
     let Some(guard) = &options.guard else { return };
     if bindings.iter().any(|binding| guard.unraw() == binding.name) {
@@ -102,6 +108,7 @@ fn guard_is_a_new_name(options: &Options, function: &Function, bindings: &[Bindi
     }
 }
 
+/// `guard` on a function whose body runs before the lock is there.
 fn guard_is_seen_by_the_body(options: &Options, form: Option<&Form>, errors: &mut Errors) {
     if let (Some(guard), Some(Form::Future(_))) = (&options.guard, form) {
         let message = "this function makes its future before it has the lock, so nothing could use the guard: end it \
@@ -110,6 +117,7 @@ fn guard_is_seen_by_the_body(options: &Options, form: Option<&Form>, errors: &mu
     }
 }
 
+/// `fencing` without `guard`, which alone has the token.
 fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
     if options.on_lost == Lost::Continue {
         // Another rule has refused it.
@@ -122,7 +130,8 @@ fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
     }
 }
 
-/// Only a type that says so can be known here.
+/// `on_error` on a function whose return type already takes every `LockError` as it is. Of types that do not say so by
+/// their names nothing can be known here.
 fn errors_are_not_handled_twice(options: &Options, output: &Type, errors: &mut Errors) {
     let Some(name) =
         options.name("on_error").filter(|_| options.on_error.is_some() && output::carries_lock_error(output))

@@ -36,7 +36,8 @@ pub(crate) struct Lock {
     pub(crate) in_body: Mentions,
 }
 
-/// Applies every rule. `None` when a rule was broken that leaves nothing to expand; a broken rule is always in `errors`.
+/// Applies every rule. `None` when a rule was broken that leaves nothing to expand; a broken rule is always in
+/// `errors`.
 pub(crate) fn check(options: Options, function: Function, errors: &mut Errors) -> Option<Lock> {
     let (form, bindings) = form::read(&function);
     let output = form::read_output(&function, form.as_ref());

@@ -31,6 +31,7 @@ fn is_not_async(function: &Function, errors: &mut Errors) {
     errors.at(function.signature.fn_token.span, message);
 }
 
+/// `const` and `extern` functions run where nothing can wait.
 fn is_called_by_rust_at_run_time(function: &Function, errors: &mut Errors) {
     let Function { signature, .. } = function;
     let name = &signature.ident;
@@ -55,8 +56,8 @@ fn has_word(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
-/// A function that returns `()` could not tell its caller that the body did not run. Of other types the compiler judges,
-/// by `FromLockError`.
+/// A function that returns `()` could not tell its caller that the body did not run. Of other types the compiler
+/// judges, by `FromLockError`.
 pub(super) fn has_room_for_an_error(options: &Options, function: &Function, output: &Type, errors: &mut Errors) {
     if options.name("on_error").is_some() || !output::is_unit(output) {
         return;
@@ -75,8 +76,8 @@ pub(super) fn has_room_for_an_error(options: &Options, function: &Function, outp
     );
 }
 
-/// An attribute below this one expands later, around the code of this one, and so takes its lock first. If both have the
-/// same key, this one would wait for the lock that its own call holds.
+/// An attribute below this one expands later, around the code of this one, and so takes its lock first. If both have
+/// the same key, this one would wait for the lock that its own call holds.
 pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Function, errors: &mut Errors) {
     let Some(key) = &options.key else { return };
     for attribute in &function.attributes {

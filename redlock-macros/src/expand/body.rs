@@ -55,7 +55,7 @@ impl Writer<'_> {
         async_block(true, body, quote!(#entries #edge #user))
     }
 
-    /// The async block of a function that returns a future.
+    /// The async block of a function that returns a future. It has captured its variables by itself.
     fn block(&self, place: &Place) -> TokenStream {
         let edge = self.typed_dead_edge();
         let user = place.group.stream();
@@ -75,7 +75,8 @@ impl Writer<'_> {
             _ => (None, quote_spanned!(here()=> async move { #run })),
         };
         let (annotated, returning) = (ty.map(|ty| quote!(: #ty)), ty.map(|ty| quote!(-> #ty)));
-        // A closure, so that a future that comes by an early `return` waits for the lock as well.
+        // An early `return` would leave the function with a future that never waits for the lock. In a closure, it only
+        // gives the future to the code below.
         let made = if future::may_leave(made.clone()) {
             quote_spanned!(here()=> #private::call_once(move || #returning { #made }))
         } else {
@@ -93,10 +94,11 @@ impl Writer<'_> {
         let captured = (!captured.is_empty()).then(|| quote_spanned!(here()=> let _ = (#captured);));
         let rebound = entries.iter().filter_map(|Entry { cfg, variable, rebound, .. }| {
             let pattern = rebound.as_ref()?;
-            // A pattern would capture only what it binds.
+            // An `async move` block captures only the parts that a pattern binds, and leaves the others behind to be
+            // dropped after the lock is gone: so the whole variable is moved in first.
             let whole = (!matches!(pattern, Pat::Ident(pattern) if pattern.by_ref.is_none()))
                 .then(|| quote_spanned!(here()=> #(#cfg)* let #variable = #variable;));
-            // What only the key needs is used all the same.
+            // An argument that only the key needs is not unused, so the compiler must not warn of it.
             let is_used = self.lock.in_options.have_variable(&variable.unraw().to_string());
             let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
             let is_silent = variable.unraw().to_string().starts_with('_');
@@ -106,8 +108,9 @@ impl Writer<'_> {
         captured.into_iter().chain(rebound).collect()
     }
 
-    /// Tells the compiler what the body must give before it reads the body: otherwise `Ok(Box::new(x))` would not become
-    /// a `Box<dyn Trait>`, and a wrong type would be reported at the attribute.
+    /// A branch that is never taken and returns a value of the declared type. From it the compiler knows what the body
+    /// must give before it reads the body: otherwise `Ok(Box::new(x))` would not become a `Box<dyn Trait>`, and a wrong
+    /// type would be reported at the attribute.
     fn typed_dead_edge(&self) -> Option<TokenStream> {
         let output = &self.lock.output;
         (!matches!(output, Type::Infer(_))).then(|| {

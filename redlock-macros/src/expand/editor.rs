@@ -16,10 +16,11 @@ pub(crate) fn unlocked(item: TokenStream, key: Option<LitStr>) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// The key as it was written, which an editor then finds the arguments in.
+/// The key as it was written, so that an editor finds the arguments in it.
 ///
-/// To complete a name an editor expands the attribute once more with some unknown name in its place, and looks where it
-/// was before: so this comes first in the function, whatever else is in it.
+/// To complete a name, an editor expands the attribute once more with an unknown name in the place of the one that is
+/// being typed, and looks for it where the name stood before. So the key comes first in the function: then its place
+/// does not depend on what else is written.
 pub(super) fn seen_by_an_editor(key: &Literal) -> TokenStream {
     quote_spanned!(here()=> ::core::format_args!(#key);)
 }

@@ -1,7 +1,7 @@
 //! The code that takes the place of the function. The only folder that writes tokens.
 //!
-//! Here belongs how something is written, and nothing that could fail: whatever a user can do wrong is found in `options`
-//! and in `check`. What is called at run time is in the crate `redlock-runtime`, in its module `__private`.
+//! Here belongs how something is written, and nothing that could fail: whatever a user can do wrong is found in
+//! `options` and in `check`. What is called at run time is in the crate `redlock-runtime`, in its module `__private`.
 //!
 //! Local names are `mixed_site`: the user's code cannot see them. Everything else is named through `__private`, so that
 //! it means the same in a crate that has its own `Result`.

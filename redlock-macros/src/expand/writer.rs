@@ -41,8 +41,8 @@ impl<'a> Writer<'a> {
         some.unwrap_or_else(|| quote_spanned!(here()=> #private::None))
     }
 
-    /// The tokens of an expression of the attribute. When `#[async_trait]` has renamed `self` in the body, the expression
-    /// still says `self`, so it is renamed here.
+    /// The tokens of an expression of the attribute. When `#[async_trait]` has renamed `self` in the body, the
+    /// expression still says `self`, so it is renamed here.
     pub(super) fn user_tokens(&self, expression: &impl ToTokens) -> TokenStream {
         let tokens = expression.to_token_stream();
         let receiver = self.lock.bindings.iter().find(|binding| binding.name == "self" && binding.ident != "self");

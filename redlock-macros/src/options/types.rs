@@ -92,8 +92,8 @@ impl Options {
         self.names.iter().find(|name| name.unraw() == option)
     }
 
-    /// The message about `option`. If the option is refused in any case, the message says that too, because the compiler
-    /// shows two errors at one token badly.
+    /// The message about `option`. If the option is refused in any case, the message says that too, because the
+    /// compiler shows two errors at one token badly.
     pub(crate) fn complete_message(&self, option: &Ident, message: &str) -> String {
         let refused = self.unavailable.iter().any(|name| name == option);
         if refused { format!("{message} (`{option}` is not available yet)") } else { message.to_owned() }

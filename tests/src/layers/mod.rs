@@ -1,7 +1,8 @@
 //! The layers of a crate: every import of its sources, held against a list of what stands above what.
 //!
-//! It is a reader of text and not of syntax trees, so it knows only what imports need: `use` in all its forms, paths that
-//! begin with `crate`, `self`, `super`, a child module or an imported name, and which of it is compiled only for tests.
+//! It is a reader of text and not of syntax trees, so it knows only what imports need: `use` in all its forms, paths
+//! that begin with `crate`, `self`, `super`, a child module or an imported name, and which of it is compiled only for
+//! tests.
 //!
 //! 1. `text` splits a file into words and signs, without comments and literals, and takes out what only tests compile.
 //! 2. `module` reads from them the modules, definitions, `use` declarations and paths of one file.
@@ -38,8 +39,8 @@ use std::path::Path;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Layers<'a> {
-    /// The layers, lowest first. Each holds the names of files, without `.rs`, and of folders, which may not import from
-    /// each other; `lib.rs` itself is one of them.
+    /// The layers, lowest first. Each holds the names of files, without `.rs`, and of folders, which may not import
+    /// from each other; `lib.rs` itself is one of them.
     pub order: &'a [&'a [&'a str]],
     /// Files and folders that no rule holds for, and that nothing is asked about.
     pub left_out: &'a [&'a str],
@@ -62,8 +63,8 @@ impl Layers<'_> {
 
     /// How the list in a page for readers differs from this one.
     ///
-    /// The list is a fenced block whose first line names the crate, as in `` ```text redlock-macros ``. Each line of it is
-    /// a layer, the highest first: names with commas between them, and after two spaces what the layer is.
+    /// The list is a fenced block whose first line names the crate, as in `` ```text redlock-macros ``. Each line of it
+    /// is a layer, the highest first: names with commas between them, and after two spaces what the layer is.
     #[must_use]
     pub fn differences_from_page(&self, page: &str, name: &str) -> Vec<String> {
         let listed = page::layers(page, name);
