@@ -1,57 +1,52 @@
 //! The `#[distributed_lock]` attribute. Depend on `redlock-runtime`, which re-exports it.
 
-mod args;
-mod arguments;
-mod async_trait;
-mod bindings;
+mod analyze;
 mod check;
-mod duration;
 mod errors;
 mod expand;
-mod future;
-mod item;
-mod key;
 mod keywords;
-mod mentions;
-mod output;
+mod options;
 #[cfg(test)]
 mod snapshots;
 mod template;
 
-use crate::args::Args;
+use crate::analyze::item::Function;
 use crate::errors::Errors;
-use crate::item::Function;
 use proc_macro2::TokenStream;
 
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
 #[proc_macro_attribute]
-pub fn distributed_lock(args: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    distributed_lock_tokens(args.into(), item.into(), is_editor()).into()
+pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    distributed_lock_tokens(options.into(), item.into(), is_editor()).into()
 }
 
-/// Whether the code is expanded to be looked at. A `cfg` in the generated code would tell the same, but the compiler
-/// warns of names that it does not know.
+/// Whether the code is expanded for an editor, to be looked at and not to be run. A `cfg` in the generated code could
+/// tell the same, but the compiler warns of a `cfg` whose name it does not know.
 fn is_editor() -> bool {
     std::env::current_exe().is_ok_and(|program| {
         program.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("rust-analyzer"))
     })
 }
 
-/// On any mistake the item stands as it was written, so that nothing else is reported.
-fn distributed_lock_tokens(args: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
+/// The whole way: `options` are read, `analyze` and `check` find out what they mean for the function, `expand` writes.
+///
+/// On any mistake the item stands as it was written beside the errors, so that the compiler does not report, on top of
+/// them, that the function is missing.
+fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
     let mut errors = Errors::default();
-    let args = Args::read(args, &mut errors);
-    let key = args.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
+    let options = options::read(options, &mut errors);
+    let key = options.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
     let function = errors.ok(Function::read(item.clone()));
     let lock = if let Some(function) = function {
-        check::check(args, function, &mut errors)
+        check::check(options, function, &mut errors)
     } else {
-        args.refuse_unavailable(&[], &mut errors);
+        options.refuse_unavailable(&[], &mut errors);
         None
     };
     match (errors.into_compile_errors(), lock) {
         (None, Some(lock)) => expand::expand(&lock, for_editor),
-        // What stands before the key must not depend on what is wrong with it.
+        // The key comes first in the function, whether something is wrong with it or not: only then an editor finds the
+        // same place while a name is being typed.
         (errors, _) if for_editor => [expand::unlocked(item, key), errors.unwrap_or_default()].into_iter().collect(),
         (errors, _) => [errors.unwrap_or_default(), item].into_iter().collect(),
     }

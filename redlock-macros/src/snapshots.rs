@@ -6,8 +6,8 @@ use expect_test::{ExpectFile, expect_file};
 use proc_macro2::TokenStream;
 
 #[expect(clippy::needless_pass_by_value, reason = "what the macro of the other crate makes")]
-fn check(args: &str, item: &str, expected: ExpectFile) {
-    let tokens = distributed_lock_tokens(args.parse().unwrap(), item.parse().unwrap(), false);
+fn check(options: &str, item: &str, expected: ExpectFile) {
+    let tokens = distributed_lock_tokens(options.parse().unwrap(), item.parse().unwrap(), false);
     expected.assert_eq(&pretty(tokens));
 }
 
@@ -141,8 +141,8 @@ fn an_editor_sees_the_argument_itself() {
 fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
     let before_key = |key: &str| {
         let item = "async fn capture(&self, order_id: u64) -> Result<(), Error> { Ok(()) }";
-        let args = format!("ttl = 30, key = {key}").parse().unwrap();
-        let text = distributed_lock_tokens(args, item.parse().unwrap(), true).to_string();
+        let options = format!("ttl = 30, key = {key}").parse().unwrap();
+        let text = distributed_lock_tokens(options, item.parse().unwrap(), true).to_string();
         text.split_once(key).unwrap().0.to_owned()
     };
     let whole = before_key(r#""order:{order_id}""#);

@@ -1,4 +1,5 @@
-//! Harness: real `redis-server` processes on loopback, and a network that fails on demand.
+//! Harness: real `redis-server` processes on loopback, and a network that fails on demand; and a reader of sources that
+//! holds the imports of a crate against its [`Layers`].
 //!
 //! ```no_run
 //! # async fn example() {
@@ -30,6 +31,7 @@ mod cli;
 mod eventually;
 mod external;
 mod inspector;
+mod layers;
 mod nodes;
 mod port;
 mod private_dir;
@@ -41,6 +43,7 @@ use std::time::Duration;
 pub use cli::redis_cli;
 pub use eventually::{eventually, eventually_eq};
 pub use inspector::Inspector;
+pub use layers::{Layers, Sources};
 pub use nodes::Nodes;
 pub use proxy::{Direction, Flow, Proxy, Traffic};
 pub use server::{Builder, RedisServer};

@@ -1,11 +1,11 @@
 //! What compiles and is probably not meant. One function per rule.
 
-use super::Form;
-use crate::args::Args;
-use crate::bindings::{self, Binding};
-use crate::item::Function;
-use crate::key::{Key, Root};
-use crate::mentions::Mentions;
+use crate::analyze::bindings::{self, Binding};
+use crate::analyze::form::Form;
+use crate::analyze::item::Function;
+use crate::analyze::key::{Key, Root};
+use crate::analyze::mentions::Mentions;
+use crate::options::Options;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(crate) struct Warning {
 
 /// Applies every rule.
 pub(super) fn check(
-    args: &Args,
+    options: &Options,
     function: &Function,
     form: &Form,
     key: &Key,
@@ -29,7 +29,7 @@ pub(super) fn check(
     in_body: &Mentions,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    warnings.extend(key_is_the_same_for_all_calls(args, function, key, in_options));
+    warnings.extend(key_is_the_same_for_all_calls(options, function, key, in_options));
     warnings.extend(transaction_outlives_the_lock(function));
     let may_call_itself = in_body.have_called(&function.signature.ident.unraw().to_string());
     if matches!(form, Form::Async) && may_call_itself {
@@ -38,14 +38,14 @@ pub(super) fn check(
     warnings
 }
 
-/// A function that is told what to work on, and locks all of it at once.
+/// A function whose arguments could tell its calls apart, and whose key does not.
 fn key_is_the_same_for_all_calls(
-    args: &Args,
+    options: &Options,
     function: &Function,
     key: &Key,
     in_options: &Mentions,
 ) -> Option<Warning> {
-    let literal = &args.key.as_ref()?.literal;
+    let literal = &options.key.as_ref()?.literal;
     if key.depends_on_the_call() {
         return None;
     }
@@ -66,7 +66,7 @@ fn key_is_the_same_for_all_calls(
 
 struct Argument {
     name: String,
-    /// By its looks it says which thing is meant.
+    /// Its name or its type says that it tells one thing from another, as `order_id` does.
     is_identifier: bool,
     /// It can stand in a key as it is.
     is_text: bool,
@@ -78,8 +78,9 @@ impl Argument {
     }
 }
 
-/// The names that one argument could give to the key. What is only a way to something else says nothing about what is
-/// locked: a reference, a shared pointer, what an extractor hands in.
+/// The names that one argument could give to the key. A reference, a shared pointer or an extractor is only a way to
+/// something else, and says nothing about what is locked: such arguments are left out unless they look like
+/// identifiers.
 fn arguments(argument: &FnArg) -> Vec<Argument> {
     let FnArg::Typed(argument) = argument else { return Vec::new() };
     let is_simple = matches!(*argument.pat, Pat::Ident(_));
@@ -94,6 +95,7 @@ fn arguments(argument: &FnArg) -> Vec<Argument> {
     arguments.filter(|argument| argument.is_identifier || is_value).collect()
 }
 
+/// Whether the type is a thing itself and not a way to another, as far as its looks tell.
 fn is_value(ty: &Type) -> bool {
     match ty {
         Type::Group(ty) => is_value(&ty.elem),
@@ -104,6 +106,7 @@ fn is_value(ty: &Type) -> bool {
     }
 }
 
+/// Whether a value of the type can stand in a key as it is.
 fn is_text(ty: &Type) -> bool {
     match ty {
         Type::Reference(ty) => is_text(&ty.elem),
@@ -112,10 +115,12 @@ fn is_text(ty: &Type) -> bool {
     }
 }
 
+/// Whether the name is one that identifiers have.
 fn is_called_identifier(name: &str) -> bool {
     matches!(name.rsplit('_').next(), Some("id" | "uuid" | "key" | "slug" | "number" | "name"))
 }
 
+/// Whether the type is named as those of identifiers are.
 fn is_typed_identifier(ty: &Type) -> bool {
     match ty {
         Type::Reference(ty) => is_typed_identifier(&ty.elem),
@@ -127,7 +132,8 @@ fn is_typed_identifier(ty: &Type) -> bool {
     }
 }
 
-/// An attribute below this one expands later, and around it.
+/// An attribute below this one expands later, around the code of this one. If it opens a transaction, the transaction
+/// ends after the lock was released.
 fn transaction_outlives_the_lock(function: &Function) -> Option<Warning> {
     let is_transaction = |name: &str| matches!(name, "transactional" | "transaction" | "in_transaction" | "tx");
     let path = function.attributes.iter().find_map(|attribute| {
@@ -177,17 +183,19 @@ fn call_waits_for_itself(function: &Function, key: &Key) -> Option<Warning> {
     Some(Warning { span, message })
 }
 
+/// The tokens as text, in which a `mut` and spaces make no difference.
 fn squeezed(tokens: impl ToTokens) -> String {
     tokens.to_token_stream().to_string().replace("mut ", "").replace(' ', "")
 }
 
+/// What to look for: a call of the annotated function by itself.
 struct Call {
     name: String,
     is_method: bool,
 }
 
 impl Call {
-    /// The name in the first call whose arguments are as `same` says.
+    /// The place of the name in the first call whose arguments `same` accepts.
     fn find(&self, tokens: TokenStream, same: &impl Fn(&[TokenStream]) -> bool) -> Option<Span> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {

@@ -1,16 +1,16 @@
 //! Spans and small pieces of code.
 
-use crate::item::with_contents;
+use crate::analyze::item::with_contents;
 use proc_macro2::{Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt, quote_spanned};
 use syn::Path;
 
-/// Generated code.
+/// The span of generated code that no message should point at.
 pub(super) fn here() -> Span {
     Span::mixed_site()
 }
 
-/// Generated code, reported at the user's code.
+/// The span of generated code whose mistakes the compiler reports at the user's code.
 pub(super) fn at(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }
@@ -46,6 +46,7 @@ impl ToTokens for Private<'_> {
     }
 }
 
+/// `::`
 fn colons(span: Span, tokens: &mut TokenStream) {
     for spacing in [Spacing::Joint, Spacing::Alone] {
         let mut colon = Punct::new(':', spacing);

@@ -1,4 +1,11 @@
 //! One placeholder: a value, the way to it, and its format.
+//!
+//! 1. The text between the braces is split at its first single colon, into the way to a value and a format.
+//! 2. The way begins with a root: one name, or a path with `::`. Steps follow it: `.field`, `.0`, `.method(..)`,
+//!    `[..]`. What a method or an index takes is a number or a name, and nothing that would have to be evaluated in an
+//!    order.
+//! 3. What cannot be read so is an expression, for which a named part is proposed, or no value at all.
+//! 4. Of formats only those are allowed under which different integers have different texts.
 
 /// `{order.lines[0].sku()}`, `{self.tenant}`, `{Self::NAMESPACE}`, `{order_id:08}`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +100,7 @@ fn split_format(inside: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// What to say of text that is no way to a value.
 fn not_a_value(inside: &str, path: &str) -> String {
     if path.contains(['+', '-', '*', '/', '&', '|', '^', '!', '<', '>', '=', '?', '"', '\'', '{']) {
         return format!(
@@ -139,6 +147,7 @@ fn format(inside: &str, path: &str, spec: &str) -> Result<Option<Format>, String
     Ok(Some(Format { text: spec.to_owned(), kind }))
 }
 
+/// Reads the way to a value, from its start.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -208,6 +217,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether it is a number.
 fn is_index(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,4 +1,8 @@
 //! Key templates: literal text with `{argument}` placeholders.
+//!
+//! Here belongs what a template says by its text alone: its pieces, and which texts could make different values the
+//! same key. What a placeholder means in a certain function is found out in `analyze::key`; nothing here knows a
+//! function, a span or a token.
 
 mod hole;
 
@@ -116,6 +120,7 @@ impl<'a> Reader<'a> {
         self.rest = after;
     }
 
+    /// Makes a piece of the text that was read so far.
     fn flush(&mut self) {
         if !self.text.is_empty() {
             self.pieces.push(Piece::Text(std::mem::take(&mut self.text)));

@@ -1,7 +1,7 @@
 //! Starts an acquisition.
 
 use super::Settings;
-use crate::client::acquire;
+use crate::client::acquire::acquire as obtain;
 use crate::manager::installed;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
@@ -20,7 +20,7 @@ pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings:
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
-        acquire::acquire(&manager.local, request).await.map(|obtained| LockGuard::new(obtained.turn))
+        obtain(&manager.local, request).await.map(|obtained| LockGuard::new(obtained.turn))
     })
 }
 
@@ -33,7 +33,7 @@ pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, se
     let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request(key, settings) });
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
-        acquire::acquire(&manager.local, request).await.and_then(FencedGuard::new)
+        obtain(&manager.local, request).await.and_then(FencedGuard::new)
     })
 }
 
@@ -44,5 +44,23 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         wait: settings.wait,
         hold: settings.hold,
         is_fenced: false,
+        site: Some(settings.site),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::request;
+    use crate::LockRequest;
+    use crate::private::{Settings, Site};
+
+    #[test]
+    fn a_request_knows_the_attribute_that_it_comes_from() {
+        static SITE: Site = Site::new("order:{id}", "shop::orders", "src/orders.rs", 7);
+        let request = request(format_args!("order:{}", 12), Settings::of(&SITE));
+        assert!(request.site.is_some_and(|site| std::ptr::eq(site, &raw const SITE)));
+        let shown = format!("{request:?}");
+        assert!(shown.contains("\"order:{id}\" in shop::orders at src/orders.rs:7"), "{shown}");
+        assert!(!format!("{:?}", LockRequest::new("order:12")).contains("site"));
     }
 }

@@ -1,7 +1,11 @@
 //! What a caller asks for: the key, how long the lease is, how long to wait.
 
+#[cfg(doc)]
+use crate::error::LockError;
 use crate::lock::LockKey;
 use crate::protocol::hold_options::HoldOptions;
+use crate::request::site::Site;
+use std::fmt;
 use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
@@ -60,7 +64,7 @@ impl From<Duration> for Wait {
 /// let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(10))).await?;
 /// # guard.release().await?; manager.acquire("order:7").await?; Ok(()) }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a request does nothing until a manager acquires it"]
 pub struct LockRequest {
     pub(crate) key: LockKey,
@@ -69,12 +73,27 @@ pub struct LockRequest {
     pub(crate) hold: HoldOptions,
     /// Whether a fencing token is wanted with the lock.
     pub(crate) is_fenced: bool,
+    /// The attribute that asks; `None` for a call written by hand.
+    pub(crate) site: Option<&'static Site>,
+}
+
+impl fmt::Debug for LockRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, ttl, wait, hold, is_fenced, site } = self;
+        let mut request = f.debug_struct("LockRequest");
+        request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
+        request.field("is_fenced", is_fenced);
+        if let Some(site) = site {
+            request.field("site", site);
+        }
+        request.finish()
+    }
 }
 
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self { key: key.into(), ttl: None, wait: None, hold: HoldOptions::default(), is_fenced: false }
+        Self { key: key.into(), ttl: None, wait: None, hold: HoldOptions::default(), is_fenced: false, site: None }
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.

@@ -8,6 +8,7 @@ pub(crate) mod detached;
 pub(crate) mod fenced_set;
 pub(crate) mod lock_request;
 pub(crate) mod policy;
+pub(crate) mod site;
 
 pub use self::after_restart::AfterRestart;
 pub use self::detached::DetachedLock;

@@ -1,5 +1,6 @@
 //! The harness does what it says: otherwise every test built on it would be worth nothing.
 
+mod layers;
 mod nodes;
 mod proxy;
 mod server;

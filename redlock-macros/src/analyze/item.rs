@@ -25,7 +25,7 @@ impl Function {
     /// The item is something else.
     pub(crate) fn read(item: TokenStream) -> syn::Result<Self> {
         let mut tokens: Vec<TokenTree> = item.into_iter().collect();
-        // An item that came through a `macro_rules!` variable.
+        // An item that came through a `macro_rules!` variable stands in an invisible group.
         if let [TokenTree::Group(whole)] = tokens.as_slice() {
             return Self::read(whole.stream());
         }
@@ -43,6 +43,7 @@ impl Function {
     }
 }
 
+/// What stands before the body.
 struct Head {
     attributes: Vec<Attribute>,
     visibility: Visibility,
@@ -50,6 +51,7 @@ struct Head {
     signature: Signature,
 }
 
+/// Reads what stands before the body, and says of anything that is no function where the attribute belongs.
 fn read_head(input: ParseStream<'_>) -> syn::Result<Head> {
     let attributes = input.call(Attribute::parse_outer)?;
     let visibility = input.parse()?;
@@ -64,7 +66,8 @@ fn read_head(input: ParseStream<'_>) -> syn::Result<Head> {
         let message = format!("`#[distributed_lock]` locks an async function: put it on {place}");
         return Err(syn::Error::new_spanned(found, message));
     };
-    // The semicolon of a function without a body.
+    // A function without a body ends with a semicolon, which is read here so that it is not the mistake that is
+    // reported.
     input.parse::<TokenStream>()?;
     Ok(Head { attributes, visibility, defaultness, signature })
 }
@@ -83,6 +86,7 @@ fn without_body(signature: &Signature) -> String {
     format!("`{}` has no body to lock: put `#[distributed_lock]` on its implementation", signature.ident)
 }
 
+/// Takes the attributes with `#!` from the start of the body, and makes them ones that stand before the function.
 fn split_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
     let first = body.stream().into_iter().next();
     if !matches!(first, Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {

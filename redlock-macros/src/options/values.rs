@@ -1,7 +1,7 @@
 //! Reads the value of each option.
 
-use super::{Args, Contended, KeyTemplate, Lost, Release, Waiting};
-use crate::duration::{self, Time};
+use super::duration::{self, Time};
+use super::types::{Contended, KeyTemplate, Lost, Options, Release, Waiting};
 use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -10,10 +10,15 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized, token};
 
-/// With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth.
+/// 13 ms. With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth of the
+/// `ttl`. A smaller limit would let attributes compile whose every call fails; a larger one would refuse a `ttl` that
+/// works. The runtime checks the same limit again, for a manager with other settings.
 const SHORTEST_TTL: Duration = Duration::from_millis(13);
+
+/// 30 days, the longest that the runtime accepts. A larger limit would let attributes compile whose every call fails.
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// A mistake at all tokens of `value`.
 fn refuse<T>(value: impl ToTokens, message: impl std::fmt::Display) -> syn::Result<T> {
     Err(syn::Error::new_spanned(value, message))
 }
@@ -26,7 +31,7 @@ fn ungrouped(value: Expr) -> Expr {
     }
 }
 
-/// One of some words.
+/// Reads the value of an option that is one of a few words, and gives what the word stands for.
 fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> syn::Result<T> {
     let names = || words.iter().map(|(word, _)| *word);
     let Ok(found) = input.call(Ident::parse_any) else {
@@ -42,25 +47,26 @@ fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> s
     }
 }
 
-pub(super) fn read_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     if input.peek(token::Paren) {
-        return read_named_key(args, input);
+        return read_named_key(options, input);
     }
-    args.key = Some(KeyTemplate { literal: template("key", input.parse()?)?, named: Vec::new() });
+    options.key = Some(KeyTemplate { literal: template("key", input.parse()?)?, named: Vec::new() });
     Ok(())
 }
 
 /// `key("order:{id}", id = order.id)`
-fn read_named_key(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+fn read_named_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let content;
     parenthesized!(content in input);
     let key = key_with_parts(&content);
-    // What is left after a mistake is not another one.
+    // What is left after a mistake must be read as well, or the parser reports it as a second mistake.
     content.parse::<TokenStream>()?;
-    args.key = Some(key?);
+    options.key = Some(key?);
     Ok(())
 }
 
+/// What stands between the parentheses of a key: the template, then the named parts.
 fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
     let literal = template("key", content.parse()?)?;
     let mut named: Vec<(Ident, Expr)> = Vec::new();
@@ -80,6 +86,7 @@ fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
     Err(content.error("expected `,` between two parts of the key"))
 }
 
+/// The string literal that is the value of `key` or `path`.
 fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
     let example = if option == "key" { "key = \"order:{order_id}\"" } else { "path = \"/tenants/{tenant}\"" };
     match ungrouped(value) {
@@ -90,16 +97,17 @@ fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
     }
 }
 
-pub(super) fn read_ttl(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_ttl(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value: Expr = input.parse()?;
     let time = duration::read("ttl", value.clone())?;
     if let Time::Literal(ttl) = time {
         usable_ttl(&value, ttl)?;
     }
-    args.ttl = Some(time);
+    options.ttl = Some(time);
     Ok(())
 }
 
+/// Refuses a `ttl` under which no lock could be held, or which no node would accept.
 fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
     if ttl.is_zero() {
         return refuse(value, "a lock with a `ttl` of zero is never held: write `ttl = 30`");
@@ -120,7 +128,7 @@ fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
     Ok(())
 }
 
-pub(super) fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = match ungrouped(input.parse()?) {
         Expr::Path(path) if path.path.is_ident("none") => Waiting::None,
         Expr::Path(path) if path.path.is_ident("forever") => Waiting::Forever,
@@ -129,28 +137,29 @@ pub(super) fn read_wait(args: &mut Args, input: ParseStream<'_>) -> syn::Result<
         }
         other => Waiting::For(duration::read("wait", other)?),
     };
-    args.wait = Some(value);
+    options.wait = Some(value);
     Ok(())
 }
 
-pub(super) fn read_renew(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_renew(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(value) = input.parse::<LitBool>() else {
         return Err(input.error("`renew` is `true` or `false`"));
     };
-    args.renew = Some(value.value);
+    options.renew = Some(value.value);
     Ok(())
 }
 
-pub(super) fn read_max_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.max_hold = Some(some_time("max_hold", input)?);
+pub(super) fn read_max_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.max_hold = Some(some_time("max_hold", input)?);
     Ok(())
 }
 
-pub(super) fn read_min_hold(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.min_hold = Some(some_time("min_hold", input)?);
+pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.min_hold = Some(some_time("min_hold", input)?);
     Ok(())
 }
 
+/// A duration that would have no effect if it were zero.
 fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     let value: Expr = input.parse()?;
     match duration::read(option, value.clone())? {
@@ -161,15 +170,15 @@ fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     }
 }
 
-pub(super) fn read_mode(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_mode(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     word(input, "mode", &[("exclusive", ()), ("shared", ())])
 }
 
-pub(super) fn read_path(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_path(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     template("path", input.parse()?).map(drop)
 }
 
-pub(super) fn read_permits(_: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_permits(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = ungrouped(input.parse()?);
     match &value {
         Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) => match count.base10_parse::<u32>() {
@@ -182,34 +191,35 @@ pub(super) fn read_permits(_: &mut Args, input: ParseStream<'_>) -> syn::Result<
     }
 }
 
-pub(super) fn read_guard(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(name) = input.parse::<Ident>() else {
         return Err(input.error("`guard` is the name by which the body sees its lock: write `guard = lock`"));
     };
-    args.guard = Some(name);
+    options.guard = Some(name);
     Ok(())
 }
 
-pub(super) fn read_on_contended(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let ahead = input.fork();
     if let Ok(word) = ahead.parse::<Ident>()
         && (ahead.is_empty() || ahead.peek(Token![,]))
         && (word == "skip" || word == "error")
     {
         input.parse::<Ident>()?;
-        args.on_contended = (word == "skip").then_some(Contended::Skip);
+        options.on_contended = (word == "skip").then_some(Contended::Skip);
         return Ok(());
     }
-    args.on_contended = Some(Contended::Handler(handler("on_contended", input)?));
+    options.on_contended = Some(Contended::Handler(handler("on_contended", input)?));
     Ok(())
 }
 
-pub(super) fn read_on_error(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.on_error = Some(handler("on_error", input)?);
+pub(super) fn read_on_error(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.on_error = Some(handler("on_error", input)?);
     Ok(())
 }
 
-/// A function or a closure, which a literal never is.
+/// A handler is a function or a closure. Of those the compiler judges; only a literal is refused here, because it never
+/// is one.
 fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
     match input.parse()? {
         Expr::Lit(value) => {
@@ -219,35 +229,35 @@ fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
     }
 }
 
-pub(super) fn read_on_lost(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.on_lost = word(input, "on_lost", &[("cancel", Lost::Cancel), ("continue", Lost::Continue)])?;
+pub(super) fn read_on_lost(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.on_lost = word(input, "on_lost", &[("cancel", Lost::Cancel), ("continue", Lost::Continue)])?;
     Ok(())
 }
 
-pub(super) fn read_release(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_release(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let words = [("background", Release::Background), ("confirmed", Release::Confirmed)];
-    args.release = word(input, "release", &words)?;
+    options.release = word(input, "release", &words)?;
     Ok(())
 }
 
-pub(super) fn read_manager(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.manager = Some(input.parse()?);
+pub(super) fn read_manager(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.manager = Some(input.parse()?);
     Ok(())
 }
 
-pub(super) fn read_crate(args: &mut Args, input: ParseStream<'_>) -> syn::Result<()> {
-    args.krate = Some(input.call(Path::parse_mod_style)?);
+pub(super) fn read_crate(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.krate = Some(input.call(Path::parse_mod_style)?);
     Ok(())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
-pub(super) fn read_fencing(args: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {
-    args.is_fenced = true;
+pub(super) fn read_fencing(options: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
+    options.is_fenced = true;
     Ok(())
 }
 
-/// A flag has no value.
+/// Reads a flag that nothing acts on yet.
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
-pub(super) fn flag(_: &mut Args, _: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn flag(_: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }

@@ -1,13 +1,20 @@
 //! How the arguments get into the future of the body, so that they are gone before the lock is.
 //!
-//! The plain function drops its arguments after the locals of its body, the last one first, and whatever a pattern
-//! leaves unbound in its turn. A future drops what it has captured after its locals, in the order of the captures. So
-//! those arguments that the body uses are captured, the last one first. An argument that it does not use is bound again
-//! inside, by the user's own tokens, as the compiler does it in a plain `async fn`: so that the compiler still warns of
-//! it. Those after it must be bound again as well then, because a local goes before what is captured.
+//! A plain function drops its arguments after the locals of its body, the last one first, and what a pattern leaves
+//! unbound in the same turn as the rest of its argument. A future drops what it has captured after its locals, in the
+//! order of the captures. To drop in the order of the plain function, and to let the compiler warn as it does there:
+//!
+//! 1. An argument that the body uses is captured; the captures stand in reverse order, the last argument first.
+//! 2. An argument that the body does not use is not captured but bound again inside, by the user's own tokens, as the
+//!    compiler does it in a plain `async fn`: so the compiler still warns of it.
+//! 3. Every argument after one that is bound again is bound again as well, because a local is dropped before everything
+//!    that was captured, and the later argument must be dropped before the earlier one.
+//! 4. An argument whose pattern leaves parts unbound gets a name of its own in the signature, `__arg0`, and its pattern
+//!    is bound inside: so the unbound parts are dropped in their turn. Unless the attribute itself uses a name of the
+//!    pattern: then the pattern stays in the signature, where the attribute sees it.
 
-use crate::bindings::{self, Binding};
-use crate::mentions::Mentions;
+use super::bindings::{self, Binding};
+use super::mentions::Mentions;
 use proc_macro2::{Ident, Span};
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
@@ -26,13 +33,15 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// Whether the argument counts as used, so that the compiler has nothing to warn of.
     fn use_it(&self, binding: &Binding) -> bool {
         let name = &binding.name;
         let is_mentioned = || self.in_options.have_variable(name) || self.in_body.have_variable(name);
         name.starts_with('_') || name == "self" || is_mentioned()
     }
 
-    /// An error, which the compiler words differently for what is captured.
+    /// Whether the body assigns to an argument without `mut`. The compiler refuses that, and words it differently for a
+    /// variable that was captured: so such an argument is bound again.
     fn assign_wrongly(&self, argument: &PatType, binding: &Binding) -> bool {
         let is_constant = matches!(&*argument.pat, Pat::Ident(pattern) if pattern.mutability.is_none());
         is_constant && self.in_body.have_assigned(&binding.name)
@@ -83,7 +92,7 @@ pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments
     Arguments { changed, entries }
 }
 
-/// The same for variables whose declarations cannot be changed.
+/// Plans the way of variables whose declarations cannot be changed.
 pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry> {
     let entries = bindings.iter().map(|binding| Entry::captured(binding.clone(), names.use_it(binding)));
     let mut entries: Vec<Entry> = entries.collect();
@@ -96,7 +105,8 @@ impl Entry {
         Self { cfg: binding.cfg, variable: binding.ident, rebound: None, is_used }
     }
 
-    /// The `mut` moves from the signature to the body, where it is needed or warned of.
+    /// Moves the `mut` of an argument that is bound again from the signature to the body, where it is needed, or where
+    /// the compiler warns of it.
     fn take_mutability(&mut self, signature: &mut Signature) {
         if let Some(Pat::Ident(rebound)) = &mut self.rebound
             && rebound.ident == self.variable
@@ -109,19 +119,20 @@ impl Entry {
 /// Gives the whole argument a name, and leaves its pattern to the body.
 fn named(argument: &PatType, index: usize) -> Entry {
     let variable = Ident::new(&format!("__arg{index}"), Span::mixed_site().located_at(argument.pat.span()));
-    // `let _ = __arg0;` would leave it where it is.
+    // `let _ = __arg0;` would not move the argument, so an argument called `_` is captured under its new name.
     let rebound = (!matches!(*argument.pat, Pat::Wild(_))).then(|| (*argument.pat).clone());
     let cfg = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
     Entry { cfg, variable, is_used: rebound.is_none(), rebound }
 }
 
+/// Puts `name` in the place of a pattern in the signature.
 fn rename(signature: &mut Signature, index: usize, name: &Ident) {
     if let Some(FnArg::Typed(argument)) = signature.inputs.iter_mut().nth(index) {
         *argument.pat = simple(name.clone());
     }
 }
 
-/// Whether there is one.
+/// Plans to bind again the first argument that is not used, and all after it. Whether there is one.
 fn rebind_from_the_first_unused(entries: &mut [Entry]) -> bool {
     let first = entries.iter().position(|entry| !entry.is_used).unwrap_or(entries.len());
     for entry in entries.iter_mut().skip(first).filter(|entry| entry.rebound.is_none()) {
@@ -130,6 +141,7 @@ fn rebind_from_the_first_unused(entries: &mut [Entry]) -> bool {
     first < entries.len()
 }
 
+/// The pattern of the argument that is called `variable` and nothing else.
 fn simple_pattern<'a>(signature: &'a mut Signature, variable: &Ident) -> Option<&'a mut PatIdent> {
     signature.inputs.iter_mut().find_map(|argument| match argument {
         FnArg::Typed(PatType { pat, .. }) => match &mut **pat {
@@ -140,6 +152,7 @@ fn simple_pattern<'a>(signature: &'a mut Signature, variable: &Ident) -> Option<
     })
 }
 
+/// A pattern that is only a name.
 fn simple(ident: Ident) -> Pat {
     Pat::Ident(PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident, subpat: None })
 }
@@ -165,7 +178,7 @@ fn leaves_parts(pattern: &Pat) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Names, of_function};
-    use crate::mentions::Mentions;
+    use crate::analyze::mentions::Mentions;
     use quote::ToTokens;
 
     fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {

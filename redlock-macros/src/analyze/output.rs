@@ -11,7 +11,7 @@ pub(crate) fn in_expression(ty: &Type) -> Type {
     ty
 }
 
-/// `()`
+/// `()`, for a signature that does not say what it returns.
 pub(crate) fn unit(span: Span) -> Type {
     Type::Tuple(TypeTuple {
         attrs: Vec::new(),
@@ -20,7 +20,7 @@ pub(crate) fn unit(span: Span) -> Type {
     })
 }
 
-/// `_`
+/// `_`, where the compiler has to find out.
 pub(crate) fn inferred(span: Span) -> Type {
     Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token: Token![_](span) })
 }
@@ -45,6 +45,7 @@ pub(crate) fn carries_lock_error(ty: &Type) -> bool {
         if error.path.segments.last().is_some_and(|segment| segment.ident == "LockError"))
 }
 
+/// Puts `_` in the place of each part that only a signature may say.
 fn replace(ty: &mut Type) {
     match ty {
         Type::ImplTrait(_) | Type::Never(_) => *ty = inferred(ty.span()),

@@ -1,15 +1,14 @@
 //! Durations: `30`, `"30s"`, `30s`, `"1m30s"`, `500ms`, a constant, any expression.
 
+use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use std::time::Duration;
 use syn::{Expr, ExprPath, Lit, UnOp};
 
-use crate::errors;
-
 /// A duration as the user wrote it.
 pub(crate) enum Time {
-    /// Known now.
+    /// Known while the attribute is expanded.
     Literal(Duration),
     /// A path, which is a constant unless it names an argument.
     Path(ExprPath),
@@ -27,9 +26,12 @@ impl ToTokens for Time {
     }
 }
 
+/// The units and their lengths in milliseconds.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// The most seconds that are believed without a unit, because a bare number may have been meant as milliseconds.
+/// In seconds: the largest number that is believed without a unit, because a larger one was probably meant as
+/// milliseconds. If this were smaller, plausible times in seconds would be refused; if it were larger, `5000` that was
+/// meant as five seconds would last more than an hour.
 const MOST_SECONDS: u64 = 3600;
 
 /// Reads the value of `option`.
@@ -66,6 +68,7 @@ fn int_text(option: &str, text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `"1m30s"`: text always names its unit.
 fn quoted_text(option: &str, text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`\"{text}\"` has no unit: write `{option} = \"{text}s\"` or `{option} = \"{text}ms\"`"));
@@ -106,7 +109,7 @@ fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(ends).unwrap_or(text.len()))
 }
 
-/// "8 h 20 min"
+/// How long a number of seconds is, as in "8 h 20 min", for the message that doubts it.
 fn in_words(seconds: u64) -> String {
     match (seconds / 3600, seconds % 3600 / 60) {
         (hours, _) if hours >= 48 => format!("{} days", hours / 24),

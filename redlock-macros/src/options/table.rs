@@ -1,6 +1,6 @@
 //! The options: how each is written, what reads it, and what others call it.
 
-use super::Args;
+use super::types::Options;
 use super::values::{
     flag, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode,
     read_on_contended, read_on_error, read_on_lost, read_path, read_permits, read_release, read_renew, read_ttl,
@@ -8,49 +8,53 @@ use super::values::{
 };
 use syn::parse::ParseStream;
 
-/// One row of the table.
+/// One option.
 #[derive(Clone, Copy)]
-pub(super) struct Opt {
+pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) example: &'static str,
     pub(super) form: Form,
-    /// One that is not is read, so that its own mistakes are found, and refused: nothing is accepted and ignored.
+    /// An option that is not available is read all the same, so that mistakes in its value are found, and then refused:
+    /// no option is accepted and ignored.
     pub(super) is_available: bool,
-    pub(super) read: fn(&mut Args, ParseStream<'_>) -> syn::Result<()>,
+    pub(super) read: fn(&mut Options, ParseStream<'_>) -> syn::Result<()>,
 }
 
-/// What stands after the name.
+/// What stands after the name of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `= value`
     Value,
     /// `= value` or `(value, ..)`
     ValueOrList,
-    /// Nothing.
+    /// Nothing: the name alone says it.
     Flag,
 }
 
+/// A row of the usual form, `name = value`.
 const fn value(
     name: &'static str,
     example: &'static str,
-    read: fn(&mut Args, ParseStream<'_>) -> syn::Result<()>,
-) -> Opt {
-    Opt { name, example, form: Form::Value, is_available: true, read }
+    read: fn(&mut Options, ParseStream<'_>) -> syn::Result<()>,
+) -> Row {
+    Row { name, example, form: Form::Value, is_available: true, read }
 }
 
-const fn later(option: Opt) -> Opt {
-    Opt { is_available: false, ..option }
+/// The row of an option that is not available yet.
+const fn later(row: Row) -> Row {
+    Row { is_available: false, ..row }
 }
 
-pub(super) const OPTIONS: &[Opt] = &[
-    Opt { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
+/// Every option, in the order in which messages list them.
+pub(super) const OPTIONS: &[Row] = &[
+    Row { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
     value("ttl", "ttl = 30", read_ttl),
     value("wait", "wait = \"5s\"", read_wait),
     value("renew", "renew = false", read_renew),
     value("max_hold", "max_hold = \"5m\"", read_max_hold),
     value("min_hold", "min_hold = \"5s\"", read_min_hold),
     value("guard", "guard = lock", read_guard),
-    Opt { form: Form::Flag, ..value("fencing", "fencing", read_fencing) },
+    Row { form: Form::Flag, ..value("fencing", "fencing", read_fencing) },
     value("on_contended", "on_contended = skip", read_on_contended),
     value("on_error", "on_error = |error| ..", read_on_error),
     value("on_lost", "on_lost = continue", read_on_lost),
@@ -60,7 +64,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     later(value("mode", "mode = shared", read_mode)),
     later(value("path", "path = \"/tenants/{tenant}\"", read_path)),
     later(value("permits", "permits = 4", read_permits)),
-    later(Opt { form: Form::Flag, ..value("reentrant", "reentrant", flag) }),
+    later(Row { form: Form::Flag, ..value("reentrant", "reentrant", flag) }),
 ];
 
 /// Words that other lock libraries use for one of the options.

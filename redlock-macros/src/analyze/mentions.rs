@@ -1,6 +1,18 @@
 //! The names that occur in tokens, found in one pass: reading tokens is most of what the attribute costs.
+//!
+//! The tokens are not parsed, so a name counts as a variable unless its neighbours show that it is none. To err in that
+//! direction costs a warning that the compiler does not give; to err in the other would capture too little.
+//!
+//! 1. Groups are read in their turn, whatever is around them, macro calls too.
+//! 2. A name after a single dot, or before a single colon, is a field. A name before or after `::` is part of a path.
+//!    Every other name may be a variable.
+//! 3. A name before parentheses is called, and a name before `=`, `+=` and the like is assigned to, whatever else it
+//!    is.
+//! 4. In a literal, each name behind an opening brace may be a variable that a format string captures.
 
+use crate::options::{Contended, Options, Time, Waiting};
 use proc_macro2::{Delimiter, Ident, Literal, TokenStream, TokenTree};
+use quote::ToTokens;
 
 /// Names without `r#`.
 #[derive(Default)]
@@ -18,6 +30,26 @@ impl Mentions {
         mentions
     }
 
+    /// The names that all options but the key use.
+    pub(crate) fn of_options(options: &Options) -> Self {
+        let mut mentions = Self::default();
+        let waiting = options.wait.as_ref().and_then(Waiting::time);
+        let times = [options.ttl.as_ref(), waiting, options.max_hold.as_ref(), options.min_hold.as_ref()];
+        for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
+            mentions.add(time.to_token_stream());
+        }
+        let handler = match &options.on_contended {
+            Some(Contended::Handler(handler)) => Some(handler),
+            _ => None,
+        };
+        let expressions = [options.manager.as_ref(), options.on_error.as_ref(), handler];
+        for expression in expressions.into_iter().flatten() {
+            mentions.add(expression.to_token_stream());
+        }
+        mentions
+    }
+
+    /// All names in `tokens` as well.
     pub(crate) fn add(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
@@ -35,18 +67,17 @@ impl Mentions {
         self.variables.push(unraw(ident));
     }
 
-    /// Whether it may be used as a variable. Names of fields are left out where that is certain: after a dot, and before
-    /// a colon.
+    /// Whether a name may be used as a variable.
     pub(crate) fn have_variable(&self, name: &str) -> bool {
         self.variables.iter().any(|variable| variable == name)
     }
 
-    /// Whether something is assigned to it, by `=` or `+=`.
+    /// Whether something is assigned to a name, by `=` or by `+=` and its like.
     pub(crate) fn have_assigned(&self, name: &str) -> bool {
         self.assigned.iter().any(|variable| variable == name)
     }
 
-    /// Whether it stands before parentheses.
+    /// Whether a name stands before parentheses.
     pub(crate) fn have_called(&self, name: &str) -> bool {
         self.called.iter().any(|function| function == name)
     }
@@ -64,6 +95,7 @@ impl Mentions {
         }
     }
 
+    /// Takes every name behind an opening brace for one that a format string captures, also in text that is none.
     fn read_literal(&mut self, literal: &Literal) {
         let text = literal.to_string();
         let after_braces = text.split('{').skip(1);
@@ -72,6 +104,7 @@ impl Mentions {
     }
 }
 
+/// The name without `r#`.
 fn unraw(ident: &Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
@@ -92,6 +125,7 @@ fn is_before_assignment(tokens: &[TokenTree], at: usize) -> bool {
     }
 }
 
+/// After a dot that is no part of `..`, or before a colon that is no part of `::`.
 fn is_field(tokens: &[TokenTree], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
     let follows_a_dot = is_punct(before(1), '.') && !is_punct(before(2), '.');

@@ -17,13 +17,14 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
+    /// A variable under its own name, of which nothing else is known.
     pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
         Self { name: ident.unraw().to_string(), ident: ident.clone(), cfg, integer: None }
     }
 }
 
-/// In the order of the arguments.
+/// The names that the arguments bind, in their order.
 pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
     let mut bindings = Vec::new();
     for argument in &signature.inputs {
@@ -48,6 +49,7 @@ pub(crate) fn of_argument(PatType { attrs, pat, ty, .. }: &PatType) -> Vec<Bindi
     bindings
 }
 
+/// The name of the type where it is one of the language's integers, as far as its name can tell.
 fn integer(ty: &Type) -> Option<&'static str> {
     const INTEGERS: &[&str] = &["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];
     match ty {
@@ -68,6 +70,7 @@ pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
     bindings
 }
 
+/// Calls `found` with each name that the pattern binds.
 fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
     match pattern {
         Pat::Ident(pattern) => {
@@ -76,7 +79,7 @@ fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
                 visit(inner, found);
             }
         }
-        // Every case binds the same names.
+        // Every case of a pattern binds the same names, so one of them is enough.
         Pat::Or(pattern) => pattern.cases.iter().take(1).for_each(|case| visit(case, found)),
         Pat::Paren(pattern) => visit(&pattern.pat, found),
         Pat::Reference(pattern) => visit(&pattern.pat, found),

@@ -8,9 +8,16 @@
 //!     __ret
 //! })
 //! ```
+//!
+//! 1. A function with a lifetime `'async_trait`, which nobody writes by hand, went through that attribute.
+//! 2. Its async block is found as in any function that returns one. The last `let` in it whose value is a block has the
+//!    body in this block.
+//! 3. The complete `let` statements before it bind the arguments anew, under the names that the body sees, and `self`
+//!    under another name. What they bind replaces the arguments of the same names.
+//! 4. Arguments that were moved into such a pattern, as `__arg1` was, are no names that a template could mean.
 
-use crate::bindings::{self, Binding};
-use crate::future::{self, Place};
+use super::bindings::{self, Binding};
+use super::future::{self, Place};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::parse::Parser;
 use syn::{Block, Expr, GenericParam, Local, Signature, Stmt};

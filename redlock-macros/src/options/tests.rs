@@ -1,14 +1,13 @@
 //! What can be read, and what is said of what cannot.
 
-use super::{Args, Contended, Lost, Release, Waiting};
-use crate::duration::Time;
+use super::{Contended, Lost, Options, Release, Time, Waiting};
 use crate::errors::Errors;
 
-fn read(tokens: &str) -> (Args, Vec<String>) {
+fn read(tokens: &str) -> (Options, Vec<String>) {
     let mut errors = Errors::default();
-    let args = Args::read(tokens.parse().unwrap(), &mut errors);
-    args.refuse_unavailable(&[], &mut errors);
-    (args, errors.messages())
+    let options = super::read(tokens.parse().unwrap(), &mut errors);
+    options.refuse_unavailable(&[], &mut errors);
+    (options, errors.messages())
 }
 
 #[test]
@@ -16,47 +15,47 @@ fn every_form_of_every_option() {
     let tokens = "key = \"order:{id}\", ttl = 30s, wait = forever, manager = pool.get::<A, B>(|a, b| a), \
                   on_error = |error: LockError| f(error, 1), crate = ::locks::runtime, guard = lock, \
                   on_lost = continue, release = confirmed, renew = false, on_contended = skip,";
-    let (args, mistakes) = read(tokens);
+    let (options, mistakes) = read(tokens);
     assert_eq!(mistakes, [""; 0]);
-    assert_eq!(args.key.unwrap().literal.value(), "order:{id}");
-    assert!(matches!(args.ttl, Some(Time::Literal(ttl)) if ttl.as_secs() == 30));
-    assert!(matches!(args.wait, Some(Waiting::Forever)));
-    assert!(args.manager.is_some() && args.on_error.is_some() && args.krate.is_some());
-    assert_eq!((args.on_lost, args.release, args.renew), (Lost::Continue, Release::Confirmed, Some(false)));
-    assert!(matches!(args.on_contended, Some(Contended::Skip)));
-    assert_eq!(args.guard.unwrap(), "lock");
+    assert_eq!(options.key.unwrap().literal.value(), "order:{id}");
+    assert!(matches!(options.ttl, Some(Time::Literal(ttl)) if ttl.as_secs() == 30));
+    assert!(matches!(options.wait, Some(Waiting::Forever)));
+    assert!(options.manager.is_some() && options.on_error.is_some() && options.krate.is_some());
+    assert_eq!((options.on_lost, options.release, options.renew), (Lost::Continue, Release::Confirmed, Some(false)));
+    assert!(matches!(options.on_contended, Some(Contended::Skip)));
+    assert_eq!(options.guard.unwrap(), "lock");
 }
 
 #[test]
 fn the_defaults_can_be_written() {
-    let (args, mistakes) = read("on_contended = error, on_lost = cancel, release = background");
+    let (options, mistakes) = read("on_contended = error, on_lost = cancel, release = background");
     assert_eq!(mistakes, [""; 0]);
-    assert!(args.on_contended.is_none());
-    assert_eq!((args.on_lost, args.release), (Lost::Cancel, Release::Background));
+    assert!(options.on_contended.is_none());
+    assert_eq!((options.on_lost, options.release), (Lost::Cancel, Release::Background));
 }
 
 #[test]
 fn a_handler_may_be_any_expression() {
     for tokens in ["on_contended = error::busy", "on_contended = |error| (a, error)", "on_contended = self.skip(5)"] {
-        let (args, mistakes) = read(tokens);
+        let (options, mistakes) = read(tokens);
         assert_eq!(mistakes, [""; 0]);
-        assert!(matches!(args.on_contended, Some(Contended::Handler(_))), "{tokens}");
+        assert!(matches!(options.on_contended, Some(Contended::Handler(_))), "{tokens}");
     }
 }
 
 #[test]
 fn named_parts() {
-    let (args, mistakes) = read("key(\"order:{id}:{x}\", id = order.id, x = f(1, 2),), ttl = 3");
+    let (options, mistakes) = read("key(\"order:{id}:{x}\", id = order.id, x = f(1, 2),), ttl = 3");
     assert_eq!(mistakes, [""; 0]);
-    let key = args.key.unwrap();
+    let key = options.key.unwrap();
     assert_eq!(key.literal.value(), "order:{id}:{x}");
     assert_eq!(key.named.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["id", "x"]);
 }
 
 #[test]
 fn nothing_is_read_from_nothing() {
-    let (args, mistakes) = read("");
-    assert!(mistakes.is_empty() && !args.has_key && args.key.is_none());
+    let (options, mistakes) = read("");
+    assert!(mistakes.is_empty() && !options.has_key && options.key.is_none());
 }
 
 #[test]

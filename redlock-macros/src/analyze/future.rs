@@ -1,6 +1,15 @@
-//! Functions that return a future: where their async block stands.
+//! Functions that return a future: where their async block stands, and whether the function always reaches it.
+//!
+//! 1. The last tokens of the body are looked at: `async {..}`, `async move {..}`, either of them in `..pin(..)`, or
+//!    before `.boxed()`. That block is the body that must not run without the lock, and what stands before it runs
+//!    without.
+//! 2. The block counts only if the function cannot be left before it. It may be left by a `return` that is not inside
+//!    an async block, or by a macro that is not known to stay, because a `return` could be hidden in it. Closures are
+//!    not told apart: a `return` in one counts as well, which costs nothing but the shorter expansion.
+//! 3. If there is no such block, or the function may be left before it, the return type must look like a future. The
+//!    whole future that the function makes is awaited under the lock then, wherever it comes from.
 
-use crate::item::with_contents;
+use super::item::with_contents;
 use crate::keywords::is_keyword;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound};
@@ -82,11 +91,14 @@ fn is_dot(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.')
 }
 
+/// A method of the crate `futures` that puts a future into a box.
 fn is_boxing(token: &TokenTree) -> bool {
     is_word(token, "boxed") || is_word(token, "boxed_local")
 }
 
-/// Macros that never return from the function they stand in.
+/// Macros of the standard library and of usual crates that never return from the function they stand in. If one is
+/// missing, functions that use it get the longer expansion; if one is listed that does return, a future could come past
+/// the lock.
 const STAYING: &[&str] = &[
     "assert",
     "assert_eq",
@@ -140,7 +152,7 @@ pub(crate) fn may_leave(tokens: TokenStream) -> bool {
     })
 }
 
-/// Not `if !(..)`.
+/// Whether the word before an exclamation mark names a macro; in `if !(..)` it does not.
 fn is_macro(name: &Ident) -> bool {
     !is_keyword(&name.to_string())
 }
@@ -166,6 +178,7 @@ pub(crate) fn returned(output: &ReturnType) -> Option<Returned> {
     }
 }
 
+/// How a type says that it is a future, if it does.
 fn returned_type(ty: &Type) -> Option<Returned> {
     match ty {
         Type::Group(ty) => returned_type(&ty.elem),
@@ -189,6 +202,7 @@ pub(crate) fn awaited(output: &ReturnType) -> Option<&Type> {
     }
 }
 
+/// What a type gives when it is awaited, if it says so.
 fn awaited_type(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Group(ty) => awaited_type(&ty.elem),
@@ -211,6 +225,7 @@ fn awaited_type(ty: &Type) -> Option<&Type> {
 
 type Bounds = syn::punctuated::Punctuated<TypeParamBound, syn::Token![+]>;
 
+/// Whether `Future` is among the bounds.
 fn has_future(bounds: &Bounds) -> bool {
     bounds.iter().any(|bound| match bound {
         TypeParamBound::Trait(bound) => bound.path.segments.last().is_some_and(|segment| segment.ident == "Future"),
@@ -218,6 +233,7 @@ fn has_future(bounds: &Bounds) -> bool {
     })
 }
 
+/// The `Output` that a bound by `Future` names.
 fn output_of(bounds: &Bounds) -> Option<&Type> {
     bounds.iter().find_map(|bound| {
         let TypeParamBound::Trait(bound) = bound else { return None };

@@ -1,0 +1,147 @@
+//! Options that contradict each other or the function: one function per rule.
+
+use crate::analyze::bindings::Binding;
+use crate::analyze::form::Form;
+use crate::analyze::item::Function;
+use crate::analyze::output;
+use crate::errors::Errors;
+use crate::options::Time;
+use crate::options::{Contended, Lost, Options, Waiting};
+use proc_macro2::Ident;
+use syn::Type;
+use syn::ext::IdentExt;
+
+/// Applies every rule.
+pub(super) fn check(
+    options: &Options,
+    function: &Function,
+    form: Option<&Form>,
+    bindings: &[Binding],
+    output: &Type,
+    errors: &mut Errors,
+) {
+    let contradictions = [
+        permits_have_no_mode(options),
+        path_is_the_key(options),
+        max_hold_fits_into_the_lease(options),
+        no_stale_token(options),
+    ];
+    let mut told = Vec::new();
+    for (names, message) in contradictions.into_iter().flatten() {
+        for name in names {
+            errors.at(name.span(), options.complete_message(name, &message));
+            told.push(name);
+        }
+    }
+    options.refuse_unavailable(&told, errors);
+    who_does_not_wait_has_no_place(options, errors);
+    who_waits_for_ever_is_never_contended(options, errors);
+    guard_is_a_new_name(options, function, bindings, errors);
+    guard_is_seen_by_the_body(options, form, errors);
+    fencing_token_is_read(options, errors);
+    errors_are_not_handled_twice(options, output, errors);
+}
+
+/// Options that cannot be meant together, and why.
+type Contradiction<'a> = (Vec<&'a Ident>, String);
+
+/// The names of two options, if both are given.
+fn both<'a>(options: &'a Options, one: &str, other: &str) -> Option<Vec<&'a Ident>> {
+    Some(vec![options.name(one)?, options.name(other)?])
+}
+
+fn permits_have_no_mode(options: &Options) -> Option<Contradiction<'_>> {
+    Some((both(options, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
+}
+
+fn path_is_the_key(options: &Options) -> Option<Contradiction<'_>> {
+    Some((both(options, "path", "key")?, "`path` stands in the place of `key`: keep one".into()))
+}
+
+/// Without renewal the lease ends the lock before a longer `max_hold` could.
+fn max_hold_fits_into_the_lease(options: &Options) -> Option<Contradiction<'_>> {
+    let (Some(false), Some(Time::Literal(most)), Some(Time::Literal(ttl))) =
+        (options.renew, &options.max_hold, &options.ttl)
+    else {
+        return None;
+    };
+    let message = format!(
+        "without renewal the lock ends after its `ttl` of {ttl:?}, so a `max_hold` of {most:?} has no effect: leave it \
+         out, or raise the `ttl`"
+    );
+    (most > ttl).then_some((vec![options.name("max_hold")?], message))
+}
+
+/// A fencing token protects only as long as its owner may have the lock.
+fn no_stale_token(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "a body that goes on without the lock would write with a fencing token that is out of date: leave out \
+                   `on_lost` or `fencing`";
+    (options.on_lost == Lost::Continue).then_some((vec![options.name("fencing")?], message.into()))
+}
+
+/// `wait = none` beside a word for an order among calls that wait.
+fn who_does_not_wait_has_no_place(options: &Options, errors: &mut Errors) {
+    if let (Some(Waiting::None), Some(fair), Some(wait)) = (&options.wait, &options.fair, options.name("wait")) {
+        let message = format!("with `wait = none` a call never stands in a queue, so `{fair}` could have no effect");
+        errors.at(wait.span(), message);
+    }
+}
+
+/// `on_contended` beside `wait = forever`, with which a call is never given up.
+fn who_waits_for_ever_is_never_contended(options: &Options, errors: &mut Errors) {
+    if let (Some(Waiting::Forever), Some(_), Some(name)) =
+        (&options.wait, &options.on_contended, options.name("on_contended"))
+    {
+        let message = "with `wait = forever` a call is never given up as contended: leave out `on_contended`, or limit \
+                       the `wait`";
+        errors.at(name.span(), message);
+    }
+}
+
+/// The name of the guard would hide an argument from the body.
+fn guard_is_a_new_name(options: &Options, function: &Function, bindings: &[Binding], errors: &mut Errors) {
+    let Some(guard) = &options.guard else { return };
+    if bindings.iter().any(|binding| guard.unraw() == binding.name) {
+        let function = &function.signature.ident;
+        let message = format!("`{guard}` is an argument of `{function}` already: give the guard another name");
+        errors.at(guard.span(), message);
+    }
+}
+
+/// `guard` on a function whose body runs before the lock is there.
+fn guard_is_seen_by_the_body(options: &Options, form: Option<&Form>, errors: &mut Errors) {
+    if let (Some(guard), Some(Form::Future(_))) = (&options.guard, form) {
+        let message = "this function makes its future before it has the lock, so nothing could use the guard: end it \
+                       with `async move { .. }`";
+        errors.at(guard.span(), message);
+    }
+}
+
+/// `fencing` without `guard`, which alone has the token.
+fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
+    if options.on_lost == Lost::Continue {
+        // Another rule has refused it.
+        return;
+    }
+    if let (true, None, Some(name)) = (options.is_fenced, &options.guard, options.name("fencing")) {
+        let message = "nothing could read the fencing token: write `guard = lock` as well, and hand \
+                       `lock.fencing_token()` to what is written in the body";
+        errors.at(name.span(), message);
+    }
+}
+
+/// `on_error` on a function whose return type already takes every `LockError` as it is. Of types that do not say so by
+/// their names nothing can be known here.
+fn errors_are_not_handled_twice(options: &Options, output: &Type, errors: &mut Errors) {
+    let Some(name) =
+        options.name("on_error").filter(|_| options.on_error.is_some() && output::carries_lock_error(output))
+    else {
+        return;
+    };
+    let mend = match options.on_contended {
+        None | Some(Contended::Skip) => "leave it out, or write `on_contended = |error| ..` for a lock that is taken",
+        Some(Contended::Handler(_)) => "leave it out",
+    };
+    errors
+        .at(name.span(), format!("the return type carries every `LockError` by itself, so `on_error` is dead: {mend}"));
+}

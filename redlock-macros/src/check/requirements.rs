@@ -1,0 +1,115 @@
+//! What the function and its key must be, whatever the other options say.
+
+use crate::analyze::bindings::Binding;
+use crate::analyze::form::Form;
+use crate::analyze::item::Function;
+use crate::analyze::output;
+use crate::errors::Errors;
+use crate::options::{self, KeyTemplate, Options};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::{Meta, Type};
+
+/// A lock can be waited for by async functions alone, and at run time alone.
+pub(super) fn function_can_wait(function: &Function, form: Option<&Form>, errors: &mut Errors) {
+    // One error for one function: `const` and `extern` say more than that it is not async.
+    if form.is_none() && function.signature.constness.is_none() && function.signature.abi.is_none() {
+        is_not_async(function, errors);
+    }
+    is_called_by_rust_at_run_time(function, errors);
+}
+
+/// Says that nothing here can wait, and guesses why.
+fn is_not_async(function: &Function, errors: &mut Errors) {
+    let name = &function.signature.ident;
+    let mend = if has_word(function.body.stream(), "block_on") {
+        "an attribute above this one has made it block, as `#[tokio::main]` does: put `#[distributed_lock]` first"
+            .into()
+    } else {
+        format!("write `async fn {name}`")
+    };
+    let message = format!("`{name}` is not async, so it cannot wait for a lock: {mend}");
+    errors.at(function.signature.fn_token.span, message);
+}
+
+/// `const` and `extern` functions run where nothing can wait.
+fn is_called_by_rust_at_run_time(function: &Function, errors: &mut Errors) {
+    let Function { signature, .. } = function;
+    let name = &signature.ident;
+    if let Some(token) = &signature.constness {
+        let message = format!("`{name}` is `const`, and a lock can only be waited for at run time: remove `const`");
+        errors.on(token, message);
+    }
+    if let Some(abi) = &signature.abi {
+        let message = format!(
+            "`{name}` is called by another language, which cannot wait for a lock: lock an `async fn` that it starts"
+        );
+        errors.on(abi, message);
+    }
+}
+
+/// Whether `word` stands anywhere in `tokens`.
+fn has_word(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_word(group.stream(), word),
+        TokenTree::Ident(ident) => ident == word,
+        _ => false,
+    })
+}
+
+/// A function that returns `()` could not tell its caller that the body did not run. Of other types the compiler
+/// judges, by `FromLockError`.
+pub(super) fn has_room_for_an_error(options: &Options, function: &Function, output: &Type, errors: &mut Errors) {
+    if options.name("on_error").is_some() || !output::is_unit(output) {
+        return;
+    }
+    let name = &function.signature.ident;
+    let reason = match &options.on_contended {
+        None => "the lock was not obtained",
+        Some(_) => "no node answered or that the lock was lost",
+    };
+    errors.on(
+        output,
+        format!(
+            "`{name}` returns nothing, so it cannot say that {reason}: return `Result<(), LockError>`, or write \
+             `on_error = |error| ..`"
+        ),
+    );
+}
+
+/// An attribute below this one expands later, around the code of this one, and so takes its lock first. If both have
+/// the same key, this one would wait for the lock that its own call holds.
+pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Function, errors: &mut Errors) {
+    let Some(key) = &options.key else { return };
+    for attribute in &function.attributes {
+        let is_ours = attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock");
+        let Meta::List(list) = &attribute.meta else { continue };
+        let other =
+            is_ours.then(|| options::read(list.tokens.clone(), &mut Errors::default())).and_then(|options| options.key);
+        if let Some(other) = other.filter(|other| other.literal.value() == key.literal.value()) {
+            let message = "two attributes take the same key, so every call would wait for itself: keep one";
+            errors.at(key.literal.span(), message);
+            errors.at(other.literal.span(), message);
+        }
+    }
+}
+
+/// The template of the key. Without one, the message shows a key that this function could have.
+pub(super) fn has_key<'a>(
+    options: &'a Options,
+    function: &Function,
+    bindings: &[Binding],
+    errors: &mut Errors,
+) -> Option<&'a KeyTemplate> {
+    if let Some(value) = &options.key {
+        return Some(value);
+    }
+    if !options.has_key {
+        let name = &function.signature.ident;
+        let example = match bindings.iter().find(|binding| binding.name != "self" && !binding.name.starts_with('_')) {
+            Some(binding) => format!("{name}:{{{}}}", binding.name),
+            None => name.to_string(),
+        };
+        errors.at(Span::call_site(), format!("`key` is missing: write `key = \"{example}\"`"));
+    }
+    None
+}

@@ -1,0 +1,138 @@
+//! The new body of the function: the user's own, behind the acquisition and inside of what runs it.
+
+use super::editor::seen_by_an_editor;
+use super::tokens::{async_block, at, here};
+use super::writer::Writer;
+use crate::analyze::captures::{self, Arguments, Entry};
+use crate::analyze::form::Form;
+use crate::analyze::future::{self, Place, Returned};
+use crate::analyze::item::Function;
+use crate::check::Warning;
+use proc_macro2::{Group, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Pat, ReturnType, Signature, Type};
+
+impl Writer<'_> {
+    /// The body, which begins with `acquire`, and the signature where it is not as it was.
+    pub(super) fn body(&self) -> (Option<Signature>, TokenStream) {
+        let acquire = self.warn_and_acquire();
+        let body = match &self.lock.form {
+            Form::Async => {
+                let body = &self.lock.function.body;
+                let Arguments { changed, entries } =
+                    captures::of_function(&self.lock.function.signature, &self.names());
+                let run = self.run(&self.body_with_arguments(body, &entries));
+                return (changed, quote!(#acquire #run));
+            }
+            Form::Desugared(place) => {
+                let entries = captures::of_variables(&self.lock.bindings, &self.names());
+                let run = self.run(&self.body_with_arguments(&place.group, &entries));
+                place.fill(quote!(#acquire #run))
+            }
+            Form::Block(place) => {
+                let rest = place.fill(self.run(&self.block(place)));
+                quote!(#acquire #rest)
+            }
+            Form::Future(returned) => self.any_future(&acquire, *returned),
+        };
+        (None, body)
+    }
+
+    /// What stands before the user's code: what an editor looks at, the warnings, and the acquisition.
+    fn warn_and_acquire(&self) -> TokenStream {
+        let seen = self.is_seen_by_an_editor().then(|| seen_by_an_editor(&self.lock.key.format));
+        let warnings = self.lock.warnings.iter().map(warn);
+        seen.into_iter().chain(warnings).chain([self.acquire()]).collect()
+    }
+
+    /// The body of an `async fn`: its future owns the arguments, so that they are gone before the lock is.
+    fn body_with_arguments(&self, body: &Group, entries: &[Entry]) -> TokenStream {
+        let entries = self.enter(entries);
+        let edge = self.typed_dead_edge();
+        let user = body.stream();
+        async_block(true, body, quote!(#entries #edge #user))
+    }
+
+    /// The async block of a function that returns a future. It has captured its variables by itself.
+    fn block(&self, place: &Place) -> TokenStream {
+        let edge = self.typed_dead_edge();
+        let user = place.group.stream();
+        async_block(place.is_move(), &place.group, quote!(#edge #user))
+    }
+
+    /// A future that is made by other means, awaited under the lock.
+    fn any_future(&self, acquire: &TokenStream, returned: Returned) -> TokenStream {
+        let private = &self.private;
+        let Function { signature, body, .. } = &self.lock.function;
+        let made = body.stream();
+        let run = self.run(&quote_spanned!(here()=> __future));
+        let (ty, future) = match (returned, &signature.output) {
+            (Returned::Boxed, ReturnType::Type(_, ty)) => {
+                (Some(ty), quote_spanned!(here()=> #private::Box::pin(async move { #run })))
+            }
+            _ => (None, quote_spanned!(here()=> async move { #run })),
+        };
+        let (annotated, returning) = (ty.map(|ty| quote!(: #ty)), ty.map(|ty| quote!(-> #ty)));
+        // An early `return` would leave the function with a future that never waits for the lock. In a closure, it only
+        // gives the future to the code below.
+        let made = if future::may_leave(made.clone()) {
+            quote_spanned!(here()=> #private::call_once(move || #returning { #made }))
+        } else {
+            quote_spanned!(here()=> { #made })
+        };
+        quote_spanned!(here()=> #acquire let __future #annotated = #made; #future)
+    }
+
+    /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them, and
+    /// `let (id, _) = __arg0;` binds the others.
+    fn enter(&self, entries: &[Entry]) -> TokenStream {
+        let captured = entries.iter().rev().filter(|entry| entry.rebound.is_none());
+        let captured = captured.map(|Entry { cfg, variable, .. }| quote_spanned!(here()=> #(#cfg)* &#variable,));
+        let captured: TokenStream = captured.collect();
+        let captured = (!captured.is_empty()).then(|| quote_spanned!(here()=> let _ = (#captured);));
+        let rebound = entries.iter().filter_map(|Entry { cfg, variable, rebound, .. }| {
+            let pattern = rebound.as_ref()?;
+            // An `async move` block captures only the parts that a pattern binds, and leaves the others behind to be
+            // dropped after the lock is gone: so the whole variable is moved in first.
+            let whole = (!matches!(pattern, Pat::Ident(pattern) if pattern.by_ref.is_none()))
+                .then(|| quote_spanned!(here()=> #(#cfg)* let #variable = #variable;));
+            // An argument that only the key needs is not unused, so the compiler must not warn of it.
+            let is_used = self.lock.in_options.have_variable(&variable.unraw().to_string());
+            let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
+            let is_silent = variable.unraw().to_string().starts_with('_');
+            let allowed = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
+            Some(quote_spanned!(here()=> #whole #(#cfg)* #allowed let #pattern = #variable; #used))
+        });
+        captured.into_iter().chain(rebound).collect()
+    }
+
+    /// A branch that is never taken and returns a value of the declared type. From it the compiler knows what the body
+    /// must give before it reads the body: otherwise `Ok(Box::new(x))` would not become a `Box<dyn Trait>`, and a wrong
+    /// type would be reported at the attribute.
+    fn typed_dead_edge(&self) -> Option<TokenStream> {
+        let output = &self.lock.output;
+        (!matches!(output, Type::Infer(_))).then(|| {
+            let private = self.private_at(at(output.span()));
+            quote_spanned! {at(output.span())=>
+                if let #private::Some(__output) = #private::None::<#output> {
+                    return __output;
+                };
+            }
+        })
+    }
+}
+
+/// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.
+fn warn(warning: &Warning) -> TokenStream {
+    let Warning { span, message } = warning;
+    let used = quote_spanned!(at(*span)=> distributed_lock);
+    quote_spanned! {here()=>
+        const _: () = {
+            #[deprecated(note = #message)]
+            const fn distributed_lock() {}
+            #used()
+        };
+    }
+}

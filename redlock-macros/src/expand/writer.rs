@@ -1,0 +1,54 @@
+//! What all parts of the generated code are written with.
+
+use super::tokens::{Private, here, renamed};
+use crate::analyze::captures::Names;
+use crate::check::Lock;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+
+/// Writes the code of one function. `body`, `acquire` and `run` are its parts, one file each.
+pub(super) struct Writer<'a> {
+    pub(super) lock: &'a Lock,
+    for_editor: bool,
+    /// `__private`, for generated code that no error points at.
+    pub(super) private: Private<'a>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(lock: &'a Lock, for_editor: bool) -> Self {
+        Self { lock, for_editor, private: Private::new(lock.options.krate.as_ref()) }
+    }
+
+    /// Which names occur where.
+    pub(super) fn names(&self) -> Names<'_> {
+        Names { in_options: &self.lock.in_options, in_body: &self.lock.in_body }
+    }
+
+    /// Whether the user's own template stands in the generated code for an editor, which finds the arguments in it.
+    pub(super) fn is_seen_by_an_editor(&self) -> bool {
+        self.for_editor && self.lock.key.captures_arguments()
+    }
+
+    /// `__private`, reported at `span`: the compiler reports a call from its first token to its last.
+    pub(super) fn private_at(&self, span: Span) -> Private<'_> {
+        self.private.at(span)
+    }
+
+    /// `Some(value)` or `None`.
+    pub(super) fn option(&self, value: Option<TokenStream>) -> TokenStream {
+        let private = &self.private;
+        let some = value.map(|value| quote_spanned!(here()=> #private::Some(#value)));
+        some.unwrap_or_else(|| quote_spanned!(here()=> #private::None))
+    }
+
+    /// The tokens of an expression of the attribute. When `#[async_trait]` has renamed `self` in the body, the
+    /// expression still says `self`, so it is renamed here.
+    pub(super) fn user_tokens(&self, expression: &impl ToTokens) -> TokenStream {
+        let tokens = expression.to_token_stream();
+        let receiver = self.lock.bindings.iter().find(|binding| binding.name == "self" && binding.ident != "self");
+        match receiver {
+            Some(receiver) => renamed(tokens, &receiver.ident),
+            None => tokens,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The tokens of the attribute, read into options by the table.
+//!
+//! 1. A name is read. Without one, or without a row for it in the table, the mistake is noted and its value is skipped.
+//! 2. The form that the row demands is held against what follows the name: `= value`, `(..)`, or nothing for a flag.
+//! 3. The row's own function reads the value into the options.
+//! 4. Whatever fails is noted, and reading goes on behind the next comma that a name follows: so all mistakes of an
+//!    attribute are told in one build.
+
+use super::table::{ALIASES, FAIR, Form, OPTIONS, Row};
+use super::types::Options;
+use crate::errors::{self, Errors};
+use proc_macro2::{TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{Expr, Ident, Lit, LitStr, Token, token};
+
+/// Reads all options, as far as they can be read.
+pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Options {
+    let mut options = Options::default();
+    let parser = |input: ParseStream<'_>| {
+        while !input.is_empty() {
+            if let Err(error) = read_option(&mut options, input, errors) {
+                errors.add(error);
+                skip_to_next_option(input)?;
+            }
+        }
+        Ok(())
+    };
+    let end = parser.parse2(tokens);
+    errors.ok(end);
+    options
+}
+
+fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    options.has_key |= input.peek(LitStr);
+    let name = read_name(input)?;
+    let text = name.unraw().to_string();
+    let Some(row) = OPTIONS.iter().find(|row| row.name == text) else {
+        errors.at(name.span(), unknown(options, &name, &text));
+        return skip_value(input);
+    };
+    if let Some(first) = options.name(&text) {
+        errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other"));
+        errors.at(name.span(), format!("`{text}` is given a second time here"));
+    }
+    options.has_key |= text == "key" || text == "path";
+    options.names.push(name.clone());
+    before_value(input, &name, row)?;
+    (row.read)(options, input)?;
+    if !row.is_available {
+        options.unavailable.push(name);
+    }
+    end_of_option(input)
+}
+
+/// What to say of an option that does not exist. When the key was meant, the key is not reported as missing as well.
+fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
+    if FAIR.contains(&text) {
+        options.fair = Some(name.clone());
+        return format!("unknown option `{text}`: nobody can choose who is served first, so leave it out");
+    }
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == text).map(|(_, option)| *option);
+    let meant = alias.or_else(|| errors::nearest(text, OPTIONS.iter().map(|row| row.name)));
+    options.has_key |= meant == Some("key");
+    if let Some(meant) = meant {
+        return format!("unknown option `{text}`: did you mean `{meant}`?");
+    }
+    let usable = OPTIONS.iter().filter(|row| row.is_available);
+    format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|row| row.name)))
+}
+
+/// The name of an option; something else is a value without a name.
+fn read_name(input: ParseStream<'_>) -> syn::Result<Ident> {
+    if input.peek(Ident::peek_any) {
+        return input.call(Ident::parse_any);
+    }
+    let message = match input.fork().parse::<Lit>() {
+        Ok(Lit::Str(text)) => format!("this value has no name: write `key = {}`", text.token()),
+        Ok(_) => "this value has no name: write `ttl = ..` or `wait = ..`".to_owned(),
+        Err(_) => "expected an option, as in `key = \"order:{order_id}\"`".to_owned(),
+    };
+    Err(input.error(message))
+}
+
+/// Reads the `=`, and sees that something follows where something must.
+fn before_value(input: ParseStream<'_>, name: &Ident, row: &Row) -> syn::Result<()> {
+    let ends = |input: ParseStream<'_>| input.is_empty() || input.peek(Token![,]);
+    match row.form {
+        Form::Flag if ends(input) => return Ok(()),
+        Form::Flag => return Err(input.error(format!("`{name}` is a flag without a value: write `{name}`"))),
+        Form::ValueOrList if input.peek(token::Paren) => return Ok(()),
+        Form::Value | Form::ValueOrList => {}
+    }
+    let equals = input.parse::<Option<Token![=]>>()?;
+    if equals.is_none() && !ends(input) {
+        return Err(input.error(format!("expected `=`: write `{}`", row.example)));
+    }
+    if equals.is_none() || ends(input) {
+        return Err(syn::Error::new(name.span(), format!("`{name}` needs a value: write `{}`", row.example)));
+    }
+    Ok(())
+}
+
+fn end_of_option(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() || input.parse::<Option<Token![,]>>()?.is_some() {
+        return Ok(());
+    }
+    Err(input.error("expected `,` between two options"))
+}
+
+/// Skips the value of an option that is not read.
+fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.parse::<Option<Token![=]>>()?.is_some() {
+        input.parse::<Expr>()?;
+    }
+    end_of_option(input)
+}
+
+/// Skips what could not be read, to the next option after a comma: a comma may also stand inside the value.
+fn skip_to_next_option(input: ParseStream<'_>) -> syn::Result<()> {
+    while !input.is_empty() {
+        if input.parse::<Option<Token![,]>>()?.is_some() {
+            let ahead = input.fork();
+            let is_name = ahead.peek(Lit) || ahead.call(Ident::parse_any).is_ok();
+            if ahead.is_empty() || (is_name && !ahead.peek(Token![|])) {
+                return Ok(());
+            }
+        } else {
+            input.parse::<TokenTree>()?;
+        }
+    }
+    Ok(())
+}

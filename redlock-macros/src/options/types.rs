@@ -1,0 +1,108 @@
+//! What the attribute says, as data.
+
+use super::duration::Time;
+use crate::errors::Errors;
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::{Expr, LitStr, Path};
+
+/// What the attribute says.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) key: Option<KeyTemplate>,
+    pub(crate) ttl: Option<Time>,
+    pub(crate) wait: Option<Waiting>,
+    pub(crate) manager: Option<Expr>,
+    pub(crate) guard: Option<Ident>,
+    /// `fencing`: the lock comes with a fencing token.
+    pub(crate) is_fenced: bool,
+    pub(crate) on_contended: Option<Contended>,
+    pub(crate) on_error: Option<Expr>,
+    pub(crate) on_lost: Lost,
+    pub(crate) release: Release,
+    pub(crate) krate: Option<Path>,
+    pub(crate) renew: Option<bool>,
+    pub(crate) max_hold: Option<Time>,
+    pub(crate) min_hold: Option<Time>,
+    /// What another library calls an order among waiting calls, where the user wrote such a word.
+    pub(crate) fair: Option<Ident>,
+    /// Whether the attribute has a key, or something that was meant as one: then no key is reported as missing.
+    pub(crate) has_key: bool,
+    /// The names of the options that exist, as they were written, also of those whose values could not be read.
+    pub(super) names: Vec<Ident>,
+    /// The names of the options that are read and then refused, because nothing does yet what they ask for.
+    pub(super) unavailable: Vec<Ident>,
+}
+
+/// `"order:{id}"`, and the named parts beside it, such as `id = order.id`.
+pub(crate) struct KeyTemplate {
+    pub(crate) literal: LitStr,
+    pub(crate) named: Vec<(Ident, Expr)>,
+}
+
+/// How long to wait.
+pub(crate) enum Waiting {
+    None,
+    Forever,
+    For(Time),
+}
+
+impl Waiting {
+    pub(crate) const fn time(&self) -> Option<&Time> {
+        match self {
+            Self::For(time) => Some(time),
+            Self::None | Self::Forever => None,
+        }
+    }
+}
+
+/// What a call gives that did not obtain the lock because another holds it.
+pub(crate) enum Contended {
+    /// The value that says that nothing was done.
+    Skip,
+    Handler(Expr),
+}
+
+/// What becomes of the body when the lease has run out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Lost {
+    #[default]
+    Cancel,
+    Continue,
+}
+
+/// Whether the call waits for the answer to its release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Release {
+    #[default]
+    Background,
+    Confirmed,
+}
+
+impl Options {
+    /// Whether nothing is asked for but a lock that is held while the body runs: then one call does all of it.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
+        let has_own_end = self.on_lost != Lost::Cancel || self.release != Release::Background;
+        self.guard.is_none() && !has_own_outcome && !has_own_end
+    }
+
+    /// The name of an option that was given, rightly or wrongly.
+    pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
+        self.names.iter().find(|name| name.unraw() == option)
+    }
+
+    /// The message about `option`. If the option is refused in any case, the message says that too, because the
+    /// compiler shows two errors at one token badly.
+    pub(crate) fn complete_message(&self, option: &Ident, message: &str) -> String {
+        let refused = self.unavailable.iter().any(|name| name == option);
+        if refused { format!("{message} (`{option}` is not available yet)") } else { message.to_owned() }
+    }
+
+    /// Refuses each option that is not available, unless a rule has reported it already: those are in `told`.
+    pub(crate) fn refuse_unavailable(&self, told: &[&Ident], errors: &mut Errors) {
+        for name in self.unavailable.iter().filter(|name| !told.contains(name)) {
+            errors.at(name.span(), format!("`{name}` is not available yet"));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The list of layers as a page shows it to readers.
+
+/// The lines of the fenced block for `name`, without what is said about each layer.
+pub(super) fn layers(page: &str, name: &str) -> Vec<String> {
+    let fence = format!("```text {name}");
+    let block = page.lines().skip_while(|line| line.trim_end() != fence).skip(1).take_while(|line| *line != "```");
+    // A line that begins with a space goes on with what is said about the layer before.
+    let lines = block.filter(|line| !line.is_empty() && !line.starts_with(' '));
+    lines.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).collect()
+}
