@@ -17,9 +17,17 @@ where
         };
         let __ret: Result<u64, Error> = {
             let __acquire = {
+                static __REDLOCK_SITE: ::redlock_runtime::__private::Site = ::redlock_runtime::__private::Site::new(
+                    "{self.tenant}:{id}",
+                    ::redlock_runtime::__private::module_path!(),
+                    ::redlock_runtime::__private::file!(),
+                    ::redlock_runtime::__private::line!(),
+                );
                 let __manager: &::redlock_runtime::__private::LockManager = &(__self
                     .locks);
-                let __settings = ::redlock_runtime::__private::DEFAULTS;
+                let __settings = ::redlock_runtime::__private::Settings::of(
+                    &__REDLOCK_SITE,
+                );
                 let __acquire = ::redlock_runtime::__private::acquire(
                     ::redlock_runtime::__private::Some(__manager),
                     ::redlock_runtime::__private::format_args!(

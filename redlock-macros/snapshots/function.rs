@@ -7,7 +7,13 @@ pub async fn capture(
     unused: u8,
 ) -> Result<Receipt, PayError> {
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::DEFAULTS
+        static __REDLOCK_SITE: ::redlock_runtime::__private::Site = ::redlock_runtime::__private::Site::new(
+            "order:{order_id}",
+            ::redlock_runtime::__private::module_path!(),
+            ::redlock_runtime::__private::file!(),
+            ::redlock_runtime::__private::line!(),
+        );
+        let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE)
             .ttl_millis(30000u64)
             .wait_millis(90000u64);
         let order_id: &::redlock_runtime::__private::u64 = &order_id;

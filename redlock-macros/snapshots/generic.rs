@@ -3,7 +3,13 @@ async fn nightly<T: Job>(
     limit: Duration,
 ) -> Result<impl Iterator<Item = T>, Error> {
     let __acquire = {
-        let __settings = crate::locks::__private::DEFAULTS
+        static __REDLOCK_SITE: crate::locks::__private::Site = crate::locks::__private::Site::new(
+            "nightly",
+            crate::locks::__private::module_path!(),
+            crate::locks::__private::file!(),
+            crate::locks::__private::line!(),
+        );
+        let __settings = crate::locks::__private::Settings::of(&__REDLOCK_SITE)
             .ttl({
                 const __REDLOCK_TTL: crate::locks::__private::Duration = crate::locks::__private::checked_ttl(
                     LEASE,

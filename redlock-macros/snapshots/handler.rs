@@ -7,7 +7,13 @@ async fn nightly(#[cfg(test)] seed: u64) -> bool {
         distributed_lock()
     };
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::DEFAULTS;
+        static __REDLOCK_SITE: ::redlock_runtime::__private::Site = ::redlock_runtime::__private::Site::new(
+            "nightly",
+            ::redlock_runtime::__private::module_path!(),
+            ::redlock_runtime::__private::file!(),
+            ::redlock_runtime::__private::line!(),
+        );
+        let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
             ::redlock_runtime::__private::format_args!("nightly"),

@@ -4,8 +4,14 @@ async fn capture(
     order: Order,
 ) -> Result<&mut Receipt, PayError> {
     let __acquire = {
+        static __REDLOCK_SITE: ::redlock_runtime::__private::Site = ::redlock_runtime::__private::Site::new(
+            "{self.tenant}/{order.lines.0}:{id}/{self.tenant}",
+            ::redlock_runtime::__private::module_path!(),
+            ::redlock_runtime::__private::file!(),
+            ::redlock_runtime::__private::line!(),
+        );
         let __manager: &::redlock_runtime::__private::LockManager = &(self.locks);
-        let __settings = ::redlock_runtime::__private::DEFAULTS
+        let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE)
             .ttl(const { ::redlock_runtime::__private::checked_ttl(Self::LEASE) })
             .wait_millis(0);
         let __acquire = ::redlock_runtime::__private::acquire(

@@ -1,6 +1,12 @@
 fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
     let __acquire = {
-        let __settings = ::redlock_runtime::__private::DEFAULTS;
+        static __REDLOCK_SITE: ::redlock_runtime::__private::Site = ::redlock_runtime::__private::Site::new(
+            "order:{id}",
+            ::redlock_runtime::__private::module_path!(),
+            ::redlock_runtime::__private::file!(),
+            ::redlock_runtime::__private::line!(),
+        );
+        let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE);
         let id: &::redlock_runtime::__private::u64 = &id;
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,

@@ -54,6 +54,7 @@ mod rules;
 mod shared;
 #[cfg(test)]
 mod simulation;
+mod site;
 mod token;
 mod token_clock;
 mod wake_ups;

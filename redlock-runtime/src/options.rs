@@ -5,6 +5,8 @@ use crate::error::LockError;
 use crate::key::LockKey;
 use crate::lease::{self, MAX_TTL};
 use crate::quorum::Quorum;
+use crate::site::Site;
+use std::fmt;
 use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
@@ -63,13 +65,27 @@ impl From<Duration> for Wait {
 /// let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(10))).await?;
 /// # guard.release().await?; manager.acquire("order:7").await?; Ok(()) }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a request does nothing until a manager acquires it"]
 pub struct LockRequest {
     pub(crate) key: LockKey,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldTerms,
+    /// The attribute that asks; `None` for a call written by hand.
+    pub(crate) site: Option<&'static Site>,
+}
+
+impl fmt::Debug for LockRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, ttl, wait, hold, site } = self;
+        let mut request = f.debug_struct("LockRequest");
+        request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
+        if let Some(site) = site {
+            request.field("site", site);
+        }
+        request.finish()
+    }
 }
 
 /// For how long a call has the lock, whatever its body does.
@@ -113,7 +129,7 @@ impl HoldTerms {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self { key: key.into(), ttl: None, wait: None, hold: HoldTerms::default() }
+        Self { key: key.into(), ttl: None, wait: None, hold: HoldTerms::default(), site: None }
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.

@@ -1,4 +1,17 @@
 //! The key of one function: each placeholder of the template, matched with the value it names.
+//!
+//! 1. The template is read, and each placeholder that stands in it several times becomes one hole. What is wrong with
+//!    the text is reported, and all the same the holes that could be read are looked at.
+//! 2. Every named part, such as `id = order.id`, must be the root of a hole, or it is reported as unused.
+//! 3. The root of a hole is looked up: a path with `::` is a constant; one name is first a named part, then an
+//!    argument, the last one of that name, and then, if it is written in capitals, a constant. Any other name is a
+//!    mistake, and the message names the one that was probably meant.
+//! 4. The steps from the root to the value are taken over. A name that a call or an index takes is looked up as in step
+//!    3.
+//! 5. If every hole is one name that is known, and no two holes have the same name, the user's own literal becomes the
+//!    format string, which captures these names: then the compiler points inside the literal. Otherwise a format string
+//!    is made, in which the values are called `__part0`, `__part1` and so on.
+//! 6. A single argument whose type is an integer of the language needs no escaping, unless a digit or `-` follows it.
 
 use super::bindings::Binding;
 use super::mentions::Mentions;
@@ -13,6 +26,8 @@ use syn::{Expr, Index, LitStr, Member};
 
 /// A key, ready to be formatted.
 pub(crate) struct Key {
+    /// The template as it was written.
+    pub(crate) template: String,
     /// The format string, which captures the `parts` by their names or is given them.
     pub(crate) format: Literal,
     pub(crate) parts: Vec<Part>,
@@ -34,17 +49,18 @@ pub(crate) struct Part {
     pub(crate) name: Ident,
     pub(crate) root: Root,
     pub(crate) way: Vec<Way>,
-    /// The characters that may follow the value in the key.
+    /// The characters that may follow the value in the key: inside the value they are escaped, so that they end it.
     pub(crate) escaped: Vec<char>,
-    /// A format stands in the template, which only integers may have.
+    /// The placeholder has a format, so its value must be an integer.
     pub(crate) is_integer: bool,
-    /// It is an argument of this type, an integer that nothing in the template could be mistaken for a part of.
+    /// The name of the type of an argument that stands in the key without escaping: an integer of the language, which
+    /// cannot contain what follows it.
     pub(crate) plain: Option<&'static str>,
-    /// Generated code at the literal.
+    /// The span of the code for this value, which is reported at the literal.
     pub(crate) span: Span,
 }
 
-/// Where a value comes from.
+/// What a placeholder begins with, and so where its value comes from.
 pub(crate) enum Root {
     Argument(Ident),
     /// The variable of a named part.
@@ -71,7 +87,7 @@ impl Key {
         self.is_verbatim && self.named.is_empty()
     }
 
-    /// Whether a value of it belongs to one call rather than to all.
+    /// Whether any value in the key can differ from call to call.
     pub(crate) fn depends_on_the_call(&self) -> bool {
         self.parts.iter().any(|part| !matches!(part.root, Root::Constant(_)))
     }
@@ -149,10 +165,11 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
     let named =
         named.map(|(index, (_, value))| Named { variable: numbered("__named", index, literal), value: value.clone() });
     let named = named.collect();
-    is_whole.then_some(Key { format, parts, named, is_verbatim })
+    is_whole.then(|| Key { template: literal.value(), format, parts, named, is_verbatim })
 }
 
 impl Scope<'_> {
+    /// The value of one hole.
     fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>) -> Result<Part, String> {
         let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
         let root = self.root(&hole.root)?;
@@ -160,12 +177,14 @@ impl Scope<'_> {
         Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), plain, span: generated(self.literal) })
     }
 
+    /// The integer type of a hole that needs no escaping.
     fn plain(&self, hole: &Hole, escaped: &[char]) -> Option<&'static str> {
         let may_contain = |c: &char| c.is_ascii_digit() || *c == '-';
         let name = hole.name().filter(|_| !escaped.iter().any(may_contain))?;
         self.binding(name)?.integer
     }
 
+    /// What the first name of a hole means, or what to say of it.
     fn root(&self, path: &[String]) -> Result<Root, String> {
         let constant = || Root::Constant(path.iter().map(|name| identifier(name, generated(self.literal))).collect());
         let [name] = path else { return Ok(constant()) };
@@ -179,6 +198,7 @@ impl Scope<'_> {
         }
     }
 
+    /// One step of the template, as code can write it.
     fn way(&self, step: &Step) -> Result<Way, String> {
         let span = generated(self.literal);
         Ok(match step {
@@ -194,6 +214,7 @@ impl Scope<'_> {
         })
     }
 
+    /// What a call or an index takes, looked up as the root of a hole is.
     fn operand(&self, input: &Input) -> Result<Operand, String> {
         match input {
             Input::Number(number) => {
@@ -209,6 +230,7 @@ impl Scope<'_> {
         }
     }
 
+    /// Whether a format string can capture the name.
     fn is_variable(&self, name: &str) -> bool {
         self.argument(name).is_some() || self.named.iter().any(|(other, _)| other.unraw() == name)
     }
@@ -224,6 +246,7 @@ impl Scope<'_> {
         self.bindings.iter().rev().find(|binding| binding.name == name)
     }
 
+    /// What to say of a name that means nothing here.
     fn unknown(&self, name: &str) -> String {
         let function = self.function;
         let names = || {
@@ -245,7 +268,7 @@ impl Scope<'_> {
     }
 }
 
-/// A name that by custom is a constant's.
+/// Whether a name is written in capitals, as constants are.
 fn is_constant(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && !name.contains(char::is_lowercase)
 }
@@ -256,6 +279,7 @@ fn generated(literal: &LitStr) -> Span {
     Span::mixed_site().located_at(literal.span())
 }
 
+/// A name for generated code, such as `__part0`.
 fn numbered(name: &str, index: usize, literal: &LitStr) -> Ident {
     Ident::new(&format!("{name}{index}"), generated(literal))
 }

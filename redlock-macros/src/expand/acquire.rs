@@ -12,14 +12,16 @@ use syn::spanned::Spanned;
 use syn::{ExprPath, GenericParam};
 
 impl Writer<'_> {
-    /// `let __acquire = ..;`, a statement of its own: `format_args!` held across an await makes the future `!Send`.
+    /// `let __acquire = ..;`, a statement of its own: if `format_args!` stood in the same statement as the `await`, it
+    /// would be held across it and make the future `!Send`.
     ///
-    /// What the user wrote for the manager, the times and named parts stands before the parts of the key, which take the
-    /// names of arguments.
+    /// What the user wrote for the manager, the times and named parts is evaluated before the parts of the key are
+    /// bound, because those take the names of arguments, and the user means the arguments themselves.
     pub(super) fn acquire(&self) -> TokenStream {
         let private = &self.private;
         let key = &self.lock.key;
         let manager = self.manager();
+        let site = self.site();
         let settings = self.settings();
         let named = key.named.iter().map(|named| self.named(named));
         let captured = self.captured();
@@ -29,6 +31,7 @@ impl Writer<'_> {
         let chosen = self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
             let __acquire = {
+                #site
                 #manager
                 let __settings = #settings;
                 #(#named)*
@@ -39,7 +42,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A reference with a type, so that whatever derefs to a manager is one.
+    /// `let __manager: &LockManager = &(..);`: the type is written, so that the compiler also takes what derefs to a
+    /// manager.
     fn manager(&self) -> Option<TokenStream> {
         let private = &self.private;
         let manager = self.user_tokens(&self.lock.options.manager.as_ref()?);
@@ -47,17 +51,30 @@ impl Writer<'_> {
         Some(quote_spanned!(here()=> let __manager: &#private::LockManager = #reference;))
     }
 
-    /// What was given, on top of the defaults. Calls and not a constant: evaluating one for each function costs the
-    /// compiler more than the rest of the settings.
+    /// The one static of the function: where the attribute stands. It is an item and not a reference to a literal, which
+    /// would cost the compiler a little less, because a literal in a generic function may come to stand in the program
+    /// several times, and then the calls of one function could not be counted in one place. Inside of the block nothing
+    /// but the user's own expressions can see its name, and nobody calls anything `__REDLOCK_SITE`.
+    fn site(&self) -> TokenStream {
+        let private = &self.private;
+        let template = Literal::string(&self.lock.key.template);
+        quote_spanned! {here()=>
+            static __REDLOCK_SITE: #private::Site =
+                #private::Site::new(#template, #private::module_path!(), #private::file!(), #private::line!());
+        }
+    }
+
+    /// What was given, on top of the manager's defaults. Calls and not a second constant beside the static, because
+    /// evaluating a constant for each function costs the compiler more than the calls.
     fn settings(&self) -> TokenStream {
         let private = &self.private;
         let ttl = self.lock.options.ttl.as_ref().map(|ttl| self.ttl(ttl));
         let wait = self.lock.options.wait.as_ref().map(|wait| self.wait(wait));
         let hold = self.hold_terms();
-        quote_spanned!(here()=> #private::DEFAULTS #ttl #wait #hold)
+        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #ttl #wait #hold)
     }
 
-    /// For how long the lock is held, whatever the body does.
+    /// The options that say for how long the lock is held, whatever the body does.
     fn hold_terms(&self) -> TokenStream {
         let options = &self.lock.options;
         let renew = options.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
@@ -66,6 +83,7 @@ impl Writer<'_> {
         renew.into_iter().chain(limits).collect()
     }
 
+    /// `max_hold` or `min_hold`.
     fn limit(&self, option: &str, time: &Time) -> TokenStream {
         match time {
             Time::Literal(time) => {
@@ -77,6 +95,8 @@ impl Writer<'_> {
         }
     }
 
+    /// A `ttl` that is known now was checked already; a constant is checked while the user's crate is compiled, and
+    /// anything else when the function runs.
     fn ttl(&self, ttl: &Time) -> TokenStream {
         let path = match ttl {
             Time::Literal(time) => {
@@ -89,7 +109,8 @@ impl Writer<'_> {
         };
         let span = at(path.span());
         let private = self.private_at(span);
-        // An item is evaluated by `cargo check`, but cannot name what is generic; an inline constant can.
+        // `cargo check` evaluates an item, so that the mistake is found early; but an item cannot name what is generic,
+        // so there an inline constant stands, which only a build evaluates.
         let checked = if self.is_generic(path) {
             quote_spanned!(span=> const { #private::checked_ttl(#path) })
         } else {
@@ -101,6 +122,7 @@ impl Writer<'_> {
         given("ttl", &checked)
     }
 
+    /// `wait` as the user wrote it.
     fn wait(&self, wait: &Waiting) -> TokenStream {
         match wait {
             Waiting::Forever => quote_spanned!(here()=> .wait_forever()),
@@ -122,7 +144,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> let #variable = #reference;)
     }
 
-    /// The values under the names that the user's own literal captures.
+    /// One `let` for each value, under the name by which the user's own literal captures it.
     fn captured(&self) -> Vec<TokenStream> {
         let key = &self.lock.key;
         if !key.is_verbatim || self.is_seen_by_an_editor() {
@@ -131,8 +153,9 @@ impl Writer<'_> {
         key.parts.iter().map(|part| self.capture(part)).collect()
     }
 
-    /// An integer stands in the key as it is, which the compiler need not find out anew for each function. Its type is
-    /// named, because only the language's own has a text that is known here.
+    /// A value under the name that the literal captures. An integer stands in the key as it is: without a call the
+    /// compiler has less to do for each function. The type is named, because the text of a user's own type called `u64`
+    /// could be anything: with such a type this does not compile.
     fn capture(&self, part: &Part) -> TokenStream {
         let Part { name, root, plain, span, .. } = part;
         if let (Root::Argument(argument), Some(integer)) = (root, plain) {
@@ -178,17 +201,20 @@ impl Writer<'_> {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
         match escaped.as_slice() {
-            // It is escaped anyhow.
+            // Nothing follows the value, so nothing needs to be escaped but `%`, and `escaped` escapes that in any
+            // case.
             [] => quote_spanned!(*span=> #private::part(&#value).escaped('%')),
             [only] => quote_spanned!(*span=> #private::part(&#value).escaped(#only)),
             several => quote_spanned!(*span=> #private::part(&#value).escaped_all(&[#(#several),*])),
         }
     }
 
+    /// Whether the path is the name of an argument, and so no constant.
     fn is_argument(&self, path: &ExprPath) -> bool {
         path.path.get_ident().is_some_and(|name| self.lock.bindings.iter().any(|binding| binding.ident == *name))
     }
 
+    /// Whether the path may depend on what the function or its `impl` is generic over.
     fn is_generic(&self, path: &ExprPath) -> bool {
         let Some(first) = path.path.segments.first() else { return false };
         let is_parameter = |parameter: &GenericParam| match parameter {
@@ -202,6 +228,7 @@ impl Writer<'_> {
     }
 }
 
+/// What a call or an index in the template takes.
 fn operand(operand: &Operand) -> TokenStream {
     match operand {
         Operand::Number(number) => number.to_token_stream(),
@@ -216,6 +243,7 @@ fn given(setter: &str, value: &impl ToTokens) -> TokenStream {
     quote_spanned!(span=> .#setter(#value))
 }
 
+/// Whole milliseconds, as the generated code says them.
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -15,7 +15,8 @@ impl Writer<'_> {
         if self.lock.options.is_ordinary() { self.run_ordinary(body) } else { self.run_with_options(body) }
     }
 
-    /// One call and one await: what every function pays for at compile time.
+    /// The code of most functions: one call and one await, because every function pays for each of them at compile
+    /// time.
     fn run_ordinary(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
         let allowed = self.allowed();
@@ -23,7 +24,7 @@ impl Writer<'_> {
         let span = at(declared.span());
         let private_at_output = self.private_at(span);
         let failed = quote_spanned!(span=> #private_at_output::from_lock_error::<#declared>);
-        // A lifetime that the body does not live up to is reported here.
+        // The compiler reports at this name when what the body returns does not live as long as the signature says.
         let output = quote_spanned!(span=> __output);
         quote_spanned! {here()=>
             #allowed
@@ -32,20 +33,23 @@ impl Writer<'_> {
         }
     }
 
+    /// The same in steps, so that each option can change one of them.
     fn run_with_options(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
-        let (guard, held, give_back) = (self.guard(), self.hold(body), self.give_back());
+        let (guard, held, release) = (self.guard(), self.hold(body), self.release());
         let (contended, failed) = (self.contended(), self.failed());
         let allowed = self.allowed();
-        // A lifetime that the body does not live up to is reported here.
+        // The compiler reports at this name when what the body returns does not live as long as the signature says.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
         quote_spanned! {here()=>
-            // Not one `match` around all of this: its temporary would stay in the future while the body runs.
+            // If all of this stood inside of one `match`, the temporary of the `match` would stay in the future while
+            // the body runs, and make it larger.
             let __outcome = '__call: {
                 let __guard = match __acquire.await {
                     #private::Ok(__guard) => __guard,
                     #private::Err(__error) => {
-                        // Not in the `break`: `'__call ::path` is a syntax error for attributes that parse with syn 2.
+                        // The error is not made in the `break` itself, because attributes that parse with syn 2 take
+                        // `'__call ::path` for a syntax error.
                         let __outcome = #private::Err(__error);
                         break '__call __outcome;
                     }
@@ -53,7 +57,7 @@ impl Writer<'_> {
                 #guard
                 #allowed
                 let __outcome = #held.await;
-                #give_back
+                #release
                 __outcome
             };
             match __outcome {
@@ -64,7 +68,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Nothing in most functions: under `#![forbid(warnings)]` an `allow` is itself warned of.
+    /// An `allow` for each lint that the generated code would set off, and that the user's code does not deserve. Only
+    /// where it is needed, because under `#![forbid(warnings)]` an `allow` is itself an error.
     fn allowed(&self) -> TokenStream {
         let Lock { form, function, bindings, .. } = self.lock;
         let body = match form {
@@ -72,7 +77,8 @@ impl Writer<'_> {
             Form::Desugared(place) | Form::Block(place) => &place.group,
             Form::Future(_) => return TokenStream::new(),
         };
-        // Items at the start of the body stand after statements here, and unused arguments are used.
+        // Items that the user wrote first stand behind the statements written here, and arguments whose names say that
+        // they are unused are used here to capture them.
         let items =
             starts_with_an_item(body).then(|| quote_spanned!(here()=> #[allow(clippy::items_after_statements)]));
         let has_unused = bindings.iter().any(|binding| binding.name.starts_with('_'));
@@ -86,6 +92,7 @@ impl Writer<'_> {
         Some(quote_spanned!(here()=> let #name = &__guard;))
     }
 
+    /// The future that runs the body, and stops it or not when the lock is lost.
     fn hold(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
         match self.lock.options.on_lost {
@@ -94,8 +101,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Nothing for a release in the background: that is what the drop of the guard does.
-    fn give_back(&self) -> Option<TokenStream> {
+    /// The release that the call waits for. A release in the background needs no code, because the drop of the guard
+    /// starts it.
+    fn release(&self) -> Option<TokenStream> {
         let private = &self.private;
         let guard = if self.lock.options.is_fenced {
             quote_spanned!(here()=> __guard.into_guard())
@@ -103,10 +111,10 @@ impl Writer<'_> {
             quote_spanned!(here()=> __guard)
         };
         (self.lock.options.release == Release::Confirmed)
-            .then(|| quote_spanned!(here()=> #private::give_back(#guard).await;))
+            .then(|| quote_spanned!(here()=> #private::release_confirmed(#guard).await;))
     }
 
-    /// The arm for a lock that another held.
+    /// The arm for a lock that another call has.
     fn contended(&self) -> Option<TokenStream> {
         let output = &self.lock.output;
         let given = match self.lock.options.on_contended.as_ref()? {

@@ -42,5 +42,24 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,
+        site: Some(settings.site),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::request;
+    use crate::LockRequest;
+    use crate::private::{Settings, Site};
+
+    #[test]
+    fn a_request_knows_the_attribute_that_it_comes_from() {
+        static SITE: Site = Site::new("order:{id}", "shop::orders", "src/orders.rs", 7);
+        let site = &SITE;
+        let request = request(format_args!("order:{}", 12), Settings::of(site));
+        assert!(request.site.is_some_and(|found| std::ptr::eq(found, site)));
+        let shown = format!("{request:?}");
+        assert!(shown.contains("\"order:{id}\" in shop::orders at src/orders.rs:7"), "{shown}");
+        assert!(!format!("{:?}", LockRequest::new("order:12")).contains("site"));
     }
 }

@@ -4,12 +4,12 @@ use crate::LockGuard;
 use std::future::Future;
 use std::pin::Pin;
 
-/// Gives the lock back and waits for the answer.
+/// Releases the lock and waits for the answer.
 ///
 /// The body has done its work, and its result is what the caller must know, so a release that failed is written to the
 /// log and changes nothing else. Boxed, so that it adds one pointer to the caller's future.
 #[must_use]
-pub fn give_back(guard: impl Into<LockGuard>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+pub fn release_confirmed(guard: impl Into<LockGuard>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     confirmed(guard.into())
 }
 

@@ -1,22 +1,26 @@
-//! What an attribute says beside its key.
+//! What an attribute says beside its key, and where it stands.
 
 use crate::Wait;
 use crate::options::HoldTerms;
+use crate::site::Site;
 use std::time::Duration;
 
-/// What an attribute says beside its key.
+/// What an attribute says beside its key, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    pub(super) site: &'static Site,
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
     pub(super) hold: HoldTerms,
 }
 
-/// Nothing: the manager decides.
-pub const DEFAULTS: Settings =
-    Settings { ttl: None, wait: None, hold: HoldTerms { renew: true, max_hold: None, min_hold: None } };
-
 impl Settings {
+    /// The settings of an attribute that says nothing beside its key: the manager decides.
+    #[must_use]
+    pub const fn of(site: &'static Site) -> Self {
+        Self { site, ttl: None, wait: None, hold: HoldTerms { renew: true, max_hold: None, min_hold: None } }
+    }
+
     /// `ttl = expression`
     #[must_use]
     pub const fn ttl(self, ttl: Duration) -> Self {
