@@ -1,4 +1,4 @@
-//! Describing a manager.
+//! Describing a manager, and the ways to make one.
 
 use super::LockManager;
 use crate::client::clock_steps::watch_clocks;
@@ -47,6 +47,32 @@ pub struct LockManagerBuilder {
     urls: Vec<String>,
     namespace: String,
     policy: Policy,
+}
+
+impl LockManager {
+    /// Starts to describe a manager.
+    pub fn builder() -> LockManagerBuilder {
+        LockManagerBuilder::default()
+    }
+
+    /// A manager for the nodes in the environment variable `REDLOCK_NODES`: Redis URLs, separated by commas.
+    ///
+    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when the variable is not set or does not hold Redis URLs. There is no fall-back to
+    /// memory, which would exclude nobody.
+    pub fn from_env() -> Result<Self, LockError> {
+        Self::builder().nodes_from_env()?.build()
+    }
+
+    /// A manager whose only node is in this process: for tests and first steps. It excludes nobody else.
+    ///
+    /// It follows tokio's clock, so leases run out in virtual time under `tokio::time::pause`.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::builder().build_in_memory()
+    }
 }
 
 impl LockManagerBuilder {
@@ -203,7 +229,7 @@ impl LockManagerBuilder {
         Ok(self.build_in_memory())
     }
 
-    pub(super) fn build_in_memory(self) -> LockManager {
+    fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
         let node = Arc::new(MemoryNode::new(clock));
         let environment = self.environment(clock, 1);

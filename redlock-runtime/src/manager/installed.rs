@@ -11,18 +11,47 @@ tokio::task_local! {
     static SCOPED: LockManager;
 }
 
-pub(super) fn install(manager: LockManager) -> Result<(), LockError> {
-    INSTALLED.set(manager).map_err(|_| {
-        LockError::configuration(
-            "a lock manager is installed already: install one at the start of main and nowhere else",
-        )
-    })
-}
+impl LockManager {
+    /// Makes this the manager of every annotated function that names none.
+    ///
+    /// It stays so until the process ends, while the manager lives on the runtime on which it was built: build it on
+    /// the one that lasts.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).
+    pub fn install(&self) -> Result<(), LockError> {
+        INSTALLED.set(self.clone()).map_err(|_| {
+            LockError::configuration(
+                "a lock manager is installed already: install one at the start of main and nowhere else",
+            )
+        })
+    }
 
-pub(super) fn scope<F: Future>(manager: LockManager, future: F) -> impl Future<Output = F::Output> {
-    SCOPED.scope(manager, future)
-}
+    /// Runs `future` with this manager in place of the installed one.
+    ///
+    /// It holds for the task that polls `future`, not for tasks that it spawns.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// LockManager::in_memory()
+    ///     .scope(async {
+    ///         let guard = LockManager::current()?.acquire("order:7").await?;
+    ///         guard.release().await
+    ///     })
+    ///     .await
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        SCOPED.scope(self.clone(), future)
+    }
 
-pub(crate) fn current() -> Result<LockManager, LockError> {
-    SCOPED.try_with(Clone::clone).ok().or_else(|| INSTALLED.get().cloned()).ok_or(LockError::NotInstalled)
+    /// The manager that annotated functions use here: that of the [`scope`](Self::scope), or the installed one.
+    ///
+    /// # Errors
+    /// [`LockError::NotInstalled`] when there is neither.
+    pub fn current() -> Result<Self, LockError> {
+        SCOPED.try_with(Clone::clone).ok().or_else(|| INSTALLED.get().cloned()).ok_or(LockError::NotInstalled)
+    }
 }

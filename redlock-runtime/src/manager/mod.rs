@@ -7,7 +7,7 @@ mod attach;
 mod builder;
 mod check;
 mod fenced;
-pub(crate) mod installed;
+mod installed;
 
 pub use self::builder::LockManagerBuilder;
 use crate::client::acquire::acquire;
@@ -22,7 +22,6 @@ use crate::node::Status;
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
 use crate::request::{LockRequest, Wait};
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -66,30 +65,6 @@ pub struct ReleaseStats {
 }
 
 impl LockManager {
-    /// Starts to describe a manager.
-    pub fn builder() -> LockManagerBuilder {
-        LockManagerBuilder::default()
-    }
-
-    /// A manager for the nodes in the environment variable `REDLOCK_NODES`: Redis URLs, separated by commas.
-    ///
-    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
-    ///
-    /// # Errors
-    /// [`LockError::Configuration`] when the variable is not set or does not hold Redis URLs. There is no fall-back to
-    /// memory, which would exclude nobody.
-    pub fn from_env() -> Result<Self, LockError> {
-        Self::builder().nodes_from_env()?.build()
-    }
-
-    /// A manager whose only node is in this process: for tests and first steps. It excludes nobody else.
-    ///
-    /// It follows tokio's clock, so leases run out in virtual time under `tokio::time::pause`.
-    #[must_use]
-    pub fn in_memory() -> Self {
-        Self::builder().build_in_memory()
-    }
-
     pub(crate) fn shared(&self) -> &Shared {
         self.local.shared()
     }
@@ -184,45 +159,6 @@ impl LockManager {
             Ok(guard) => hold(&guard, body(&guard)).await.unwrap_or_else(R::from_lock_error),
             Err(error) => R::from_lock_error(error),
         }
-    }
-
-    /// Makes this the manager of every annotated function that names none.
-    ///
-    /// It stays so until the process ends, while the manager lives on the runtime on which it was built: build it on
-    /// the one that lasts.
-    ///
-    /// # Errors
-    /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).
-    pub fn install(&self) -> Result<(), LockError> {
-        installed::install(self.clone())
-    }
-
-    /// Runs `future` with this manager in place of the installed one.
-    ///
-    /// It holds for the task that polls `future`, not for tasks that it spawns.
-    ///
-    /// # Examples
-    /// ```
-    /// # use redlock_runtime::{LockError, LockManager};
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// LockManager::in_memory()
-    ///     .scope(async {
-    ///         let guard = LockManager::current()?.acquire("order:7").await?;
-    ///         guard.release().await
-    ///     })
-    ///     .await
-    /// # }
-    /// ```
-    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        installed::scope(self.clone(), future)
-    }
-
-    /// The manager that annotated functions use here: that of the [`scope`](Self::scope), or the installed one.
-    ///
-    /// # Errors
-    /// [`LockError::NotInstalled`] when there is neither.
-    pub fn current() -> Result<Self, LockError> {
-        installed::current()
     }
 
     /// Waits until a majority of the nodes is connected, for two seconds at most: long enough for a server that starts

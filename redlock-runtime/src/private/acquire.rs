@@ -2,7 +2,6 @@
 
 use super::Settings;
 use crate::client::acquire::acquire as obtain;
-use crate::manager::installed;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;
@@ -19,7 +18,7 @@ pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + S
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
-        let manager = manager.map_or_else(installed::current, Ok)?;
+        let manager = manager.map_or_else(LockManager::current, Ok)?;
         obtain(&manager.local, request).await.map(|obtained| LockGuard::new(obtained.turn))
     })
 }
@@ -32,7 +31,7 @@ pub type AcquireFenced = Pin<Box<dyn Future<Output = Result<FencedGuard, LockErr
 pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> AcquireFenced {
     let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request(key, settings) });
     Box::pin(async move {
-        let manager = manager.map_or_else(installed::current, Ok)?;
+        let manager = manager.map_or_else(LockManager::current, Ok)?;
         obtain(&manager.local, request).await.and_then(FencedGuard::new)
     })
 }
@@ -57,8 +56,9 @@ mod tests {
     #[test]
     fn a_request_knows_the_attribute_that_it_comes_from() {
         static SITE: Site = Site::new("order:{id}", "shop::orders", "src/orders.rs", 7);
-        let request = request(format_args!("order:{}", 12), Settings::of(&SITE));
-        assert!(request.site.is_some_and(|site| std::ptr::eq(site, &raw const SITE)));
+        let site = &SITE;
+        let request = request(format_args!("order:{}", 12), Settings::of(site));
+        assert!(request.site.is_some_and(|found| std::ptr::eq(found, site)));
         let shown = format!("{request:?}");
         assert!(shown.contains("\"order:{id}\" in shop::orders at src/orders.rs:7"), "{shown}");
         assert!(!format!("{:?}", LockRequest::new("order:12")).contains("site"));
