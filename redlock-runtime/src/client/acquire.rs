@@ -1,51 +1,48 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
-use crate::client::acquisition::{Ownership, Unnumbered, Waited};
-use crate::client::local_queue::{Ended, Entered, LOOKS_PER_TTL, LocalQueue, Seat, TakenOver, Ticket, Wish};
-use crate::client::shared::Core;
+use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
+use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
+use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
+use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::command::Subject;
 use crate::protocol::fencing_token::FencingToken;
+use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::quorum::Verdict;
-use crate::request::DetachedLock;
-use crate::request::{HoldTerms, LockRequest, Wait};
+use crate::request::policy::check_key;
+use crate::request::{DetachedLock, LockRequest, Wait};
 use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The least time between two looks at a lease that is about to run out.
+/// The least time between two looks at a lease that is about to run out. Smaller, a hot loop: tokio's timers count whole
+/// milliseconds.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
-/// The most: whoever has the lock by then may have taken it for less time than the one before.
+/// The most: whoever has the lock by then may have taken it for less time than the one before. Larger, a guard that was
+/// leaked is succeeded later.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
-/// # Cancel safety
-/// Dropped at any await, it leaves nothing behind: the [`Seat`] and the [`Ticket`] see to that.
-pub(crate) async fn acquire(core: &Arc<Core>, request: LockRequest) -> Result<Seat, LockError> {
-    let call = Call::begin(core, request, false)?;
-    call.may_start().await?;
-    let seat = call.obtain().await?;
-    call.hold(&seat);
-    Ok(seat)
+/// A lock that is held, and its fencing token if one was asked for.
+pub(crate) struct Obtained {
+    pub(crate) turn: LocalTurn,
+    pub(crate) fencing_token: Option<FencingToken>,
 }
 
-/// Acquires a lock together with a fencing token.
+/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues.
 ///
 /// # Cancel safety
-/// As for [`acquire`].
-pub(crate) async fn acquire_fenced(core: &Arc<Core>, request: LockRequest) -> Result<(Seat, FencingToken), LockError> {
-    let call = Call::begin(core, request, true)?;
+/// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
+    let call = Call::begin(local, request)?;
     call.may_start().await?;
-    let mut seat = call.obtain().await?;
+    let mut turn = call.obtain().await?;
     loop {
-        match call.numbered(&seat).await {
-            Ok(token) => {
-                call.hold(&seat);
-                return Ok((seat, token));
-            }
-            Err(Unnumbered::Overtaken { above }) if call.has_time() => seat = call.start_above(seat, above).await?,
-            Err(Unnumbered::Overtaken { .. }) => return Err(seat.ownership().failure()),
+        match call.number(&turn).await {
+            Ok(fencing_token) => return Ok(call.hold(turn, fencing_token)),
+            Err(Unnumbered::Overtaken { above }) if call.has_time() => turn = call.start_above(turn, above).await?,
+            Err(Unnumbered::Overtaken { .. }) => return Err(turn.acquisition().failure()),
             Err(Unnumbered::Failed(error)) => return Err(error),
         }
     }
@@ -54,108 +51,119 @@ pub(crate) async fn acquire_fenced(core: &Arc<Core>, request: LockRequest) -> Re
 /// Takes up a lock that another call has left at the nodes.
 ///
 /// # Cancel safety
-/// Dropped at any await, what was taken up is given back: the [`Seat`] sees to that.
-pub(crate) async fn attach(core: &Arc<Core>, detached: &DetachedLock) -> Result<Seat, LockError> {
-    let call = Call::begin(core, attachment(detached), false)?;
-    let seat = call.adopt(detached).await?;
-    call.hold(&seat);
-    Ok(seat)
-}
-
-/// Takes up a lock that another call has left at the nodes, together with a fencing token.
-///
-/// # Cancel safety
-/// As for [`attach`].
-pub(crate) async fn attach_fenced(
-    core: &Arc<Core>,
+/// When the future is dropped at any await, what was taken up is given back: the [`LocalTurn`] sees to that.
+pub(crate) async fn attach(
+    local: &Arc<LocalQueue>,
     detached: &DetachedLock,
-) -> Result<(Seat, FencingToken), LockError> {
-    let call = Call::begin(core, attachment(detached), true)?;
-    let seat = call.adopt(detached).await?;
-    match call.numbered(&seat).await {
-        Ok(token) => {
-            call.hold(&seat);
-            Ok((seat, token))
-        }
+    is_fenced: bool,
+) -> Result<Obtained, LockError> {
+    let mut request = LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None);
+    request.is_fenced = is_fenced;
+    let call = Call::begin(local, request)?;
+    let turn = call.adopt(detached).await?;
+    match call.number(&turn).await {
+        Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),
         // There is no second try: the lock was left once.
-        Err(Unnumbered::Overtaken { .. }) => Err(seat.ownership().failure()),
+        Err(Unnumbered::Overtaken { .. }) => Err(turn.acquisition().failure()),
         Err(Unnumbered::Failed(error)) => Err(error),
     }
 }
 
-fn attachment(detached: &DetachedLock) -> LockRequest {
-    LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None)
-}
-
 /// A request with everything decided.
 struct Call<'c> {
-    core: &'c Arc<Core>,
+    local: &'c Arc<LocalQueue>,
     key: LockKey,
-    ttl: Duration,
+    wanted: Wanted,
     wait: Wait,
-    hold: HoldTerms,
-    is_fenced: bool,
+    hold: HoldOptions,
     begun: Instant,
 }
 
+/// Why a turn has not become a lock.
+enum Setback {
+    /// Another call of this process has the turn.
+    Superseded,
+    Failed(LockError),
+}
+
+impl From<Superseded> for Setback {
+    fn from(Superseded: Superseded) -> Self {
+        Self::Superseded
+    }
+}
+
 impl<'c> Call<'c> {
-    fn begin(core: &'c Arc<Core>, request: LockRequest, is_fenced: bool) -> Result<Self, LockError> {
-        let key = request.key.below(&core.namespace);
-        key.check()?;
-        let ttl = core.policy.checked_ttl(request.ttl.unwrap_or(core.policy.default_ttl))?;
-        let wait = match request.wait.unwrap_or(core.policy.default_wait) {
+    /// A request with the defaults of the manager.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] for what is out of range.
+    fn begin(local: &'c Arc<LocalQueue>, request: LockRequest) -> Result<Self, LockError> {
+        let (shared, policy) = (local.shared(), &local.shared().policy);
+        let key = request.key.below(&shared.namespace);
+        check_key(&key)?;
+        let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
+        let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
             wait => wait,
         };
         request.hold.check(ttl)?;
-        core.servers.lease_of(request.hold.min_hold.map_or(ttl, |least| least.max(ttl)));
-        Ok(Self { core, key, ttl, wait, hold: request.hold, is_fenced, begun: core.clock.now() })
+        shared.servers.lease_of(request.hold.min_hold.map_or(ttl, |least| least.max(ttl)));
+        let wanted = Wanted { ttl, is_fenced: request.is_fenced };
+        Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        self.local.shared()
+    }
+
+    fn now(&self) -> Instant {
+        self.shared().clock.now()
     }
 
     /// Waits for the first connections.
     async fn may_start(&self) -> Result<(), LockError> {
-        if self.core.is_starting() {
-            self.core.started(self.wait).await;
+        if self.shared().is_starting() {
+            self.shared().started(self.wait).await;
         }
-        if self.core.is_closed() {
+        if self.shared().is_closed() {
             return Err(LockError::Closed);
         }
         Ok(())
     }
 
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
-    fn hold(&self, seat: &Seat) {
-        let (now, within) = (self.core.clock.now(), self.ttl / LOOKS_PER_TTL);
-        seat.ownership().begin(self.hold, now);
-        self.core.local.look_by(&self.key, now.after(within));
-        self.core.watchdog.look_within(self.core, within, now);
+    fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
+        let now = self.now();
+        turn.acquisition().begin(self.hold, now);
+        self.local.watch(&self.key, self.wanted.ttl, now);
+        Obtained { turn, fencing_token }
     }
 
-    /// Takes the seat for the key, waiting for whoever has it.
-    async fn enter(&self) -> Result<Seat, LockError> {
-        let wish = Wish { ttl: self.ttl, is_fenced: self.is_fenced, waits: self.wait != Wait::None };
-        match LocalQueue::enter(self.core, &self.key, wish, self.begun) {
-            Entered::First(seat) => Ok(seat),
-            Entered::Behind(ticket) => {
-                // Who has the lock passes it on here until it hears of others: so it must be able to hear.
-                self.core.listen();
-                self.stand_in_line(ticket).await
+    /// Takes the turn for the key, waiting for whoever has it.
+    async fn enter(&self) -> Result<LocalTurn, LockError> {
+        match self.local.enter(&self.key, self.wanted, self.wait != Wait::None, self.begun) {
+            Entered::First(turn) => Ok(turn),
+            Entered::Behind(place) => {
+                // Whoever has the lock passes it on here until it hears of others: so it must be able to hear.
+                self.shared().listen();
+                self.stand_in_line(place).await
             }
             Entered::Taken => Err(self.contended()),
         }
     }
 
-    async fn stand_in_line(&self, mut ticket: Ticket) -> Result<Seat, LockError> {
+    /// Waits for the turn, and looks now and then whether the lease of whoever has it has run out.
+    async fn stand_in_line(&self, mut place: LocalWait) -> Result<LocalTurn, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
-            let lease = self.core.local.lease_left(&self.key).unwrap_or(self.ttl).clamp(SHORTEST_LOOK, LONGEST_LOOK);
-            if let Ok(seat) = timeout(lease.min(left), &mut ticket).await {
-                return seat.map_err(|Ended| LockError::Closed);
+            let lease = self.local.lease_left(&self.key).unwrap_or(self.wanted.ttl).clamp(SHORTEST_LOOK, LONGEST_LOOK);
+            if let Ok(turn) = timeout(lease.min(left), &mut place).await {
+                return turn.map_err(|LineClosed| LockError::Closed);
             }
-            if let Some(seat) = ticket.take_over() {
-                return Ok(seat);
+            if let Some(turn) = place.supersede() {
+                return Ok(turn);
             }
-            if self.core.is_closed() {
+            if self.shared().is_closed() {
                 return Err(LockError::Closed);
             }
             if left <= lease {
@@ -166,123 +174,127 @@ impl<'c> Call<'c> {
 
     /// Whoever represents the process may have waited for servers that are silent.
     fn gave_up_in_line(&self) -> LockError {
-        let first = self.core.local.ownership(self.key.name());
+        let first = self.local.acquisition(self.key.name());
         let silent = first.filter(|first| first.is_waiting() && !first.is_heard());
         silent.map_or_else(|| self.timed_out(), |first| first.failure())
     }
 
-    /// Takes the seat, and with it a lock that was left under another token.
-    async fn adopt(&self, detached: &DetachedLock) -> Result<Seat, LockError> {
+    /// Takes the turn, and with it a lock that was left under another token.
+    async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
         self.may_start().await?;
-        let mut seat = self.enter().await?;
+        let mut turn = self.enter().await?;
         let from = Some(Box::new(*detached.token()));
-        let subject = Subject { key: self.key.clone(), token: self.core.new_token(), from };
-        let ownership = Ownership::new(self.core, subject, self.ttl, self.core.clock.now());
-        seat.change(ownership).map_err(|TakenOver| self.contended())?;
-        seat.ownership().want_number(self.is_fenced);
-        seat.ownership().adopt().await?;
-        Ok(seat)
+        let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), from };
+        let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
+        turn.change(acquisition).map_err(|Superseded| self.contended())?;
+        turn.acquisition().take_up(self.wanted.is_fenced);
+        turn.acquisition().adopt().await?;
+        Ok(turn)
     }
 
-    /// Makes the lock of this process that of this call. A seat that another call has taken over meanwhile is waited for
-    /// once more.
-    async fn obtain(&self) -> Result<Seat, LockError> {
+    /// Makes the lock of this process that of this call. A turn that another call has by now is waited for once more.
+    async fn obtain(&self) -> Result<LocalTurn, LockError> {
         loop {
-            let seat = self.enter().await?;
-            if let Some(seat) = self.secure(seat).await? {
-                return Ok(seat);
+            let turn = self.enter().await?;
+            match self.secure(turn).await {
+                Ok(turn) => return Ok(turn),
+                Err(Setback::Superseded) => {}
+                Err(Setback::Failed(error)) => return Err(error),
             }
         }
     }
 
-    /// `None` when another call has taken the seat.
-    async fn secure(&self, mut seat: Seat) -> Result<Option<Seat>, LockError> {
-        if seat.ownership().is_forfeited() {
+    /// Makes a lock of a turn, whatever was done for it before.
+    async fn secure(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+        let mut found = turn.acquisition().take_up(self.wanted.is_fenced);
+        if let TakenUp::Held { is_passable } = found {
+            if is_passable || self.is_useful_after_extension(turn.acquisition()).await {
+                return Ok(turn);
+            }
+            turn.change_to_successor(self.wanted.ttl)?;
+            found = turn.acquisition().take_up(self.wanted.is_fenced);
+        }
+        match found {
+            TakenUp::Superseded => Err(Setback::Superseded),
+            TakenUp::Ended => Err(Setback::Failed(LockError::Closed)),
+            TakenUp::Fresh if self.may_try_at_once() => self.try_at_once(turn).await,
+            TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
+        }
+    }
+
+    /// Whether to try at once without standing in the queues first. Where others have waited lately it would fail; but who
+    /// does not wait may not stand in a queue.
+    fn may_try_at_once(&self) -> bool {
+        self.wait == Wait::None || !self.shared().hot_keys.is_hot(&self.key, self.now())
+    }
+
+    /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
+    async fn try_at_once(&self, turn: LocalTurn) -> Result<LocalTurn, Setback> {
+        let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
+        match (verdict, self.wait) {
+            (Verdict::Reached, _) => Ok(turn),
+            (Verdict::Contended, Wait::None) => Err(Setback::Failed(self.contended())),
+            (Verdict::OutOfReach | Verdict::Open, Wait::None) => Err(Setback::Failed(turn.acquisition().failure())),
+            (_, Wait::For(_) | Wait::Forever) => self.wait(turn).await,
+        }
+    }
+
+    /// Asks for a new lease for a lock that was passed on with too little left of it. Whether that is good for a body.
+    async fn is_useful_after_extension(&self, acquisition: &Acquisition) -> bool {
+        let is_extended = timeout(self.patience(), acquisition.extend()).await.is_ok_and(|extended| extended.is_ok());
+        // What was proven before stays so when too few nodes answer.
+        is_extended || acquisition.is_useful()
+    }
+
+    /// The fencing token of a lock that is held, if one was asked for.
+    async fn number(&self, turn: &LocalTurn) -> Result<Option<FencingToken>, Unnumbered> {
+        if !self.wanted.is_fenced {
             return Ok(None);
         }
-        seat.ownership().want_number(self.is_fenced);
-        if seat.ownership().is_held() {
-            if self.is_still_useful(seat.ownership()).await {
-                return Ok(Some(seat));
-            }
-            if seat.change_to_successor(self.ttl).is_err() {
-                return Ok(None);
-            }
-            seat.ownership().want_number(self.is_fenced);
-        }
-        let now = self.core.clock.now();
-        if self.may_claim(&seat, now) {
-            let verdict = seat.ownership().claimed(now, self.patience()).await;
-            match (verdict, self.wait) {
-                (Verdict::Reached, _) => return Ok(Some(seat)),
-                (Verdict::Contended, Wait::None) => return Err(self.contended()),
-                (Verdict::OutOfReach | Verdict::Open, Wait::None) => return Err(seat.ownership().failure()),
-                (_, Wait::For(_) | Wait::Forever) => {}
-            }
-        }
-        self.wait(seat).await
-    }
-
-    /// Whether a lock that was passed on is good for a whole body; asks for a new lease when too little is left of it.
-    async fn is_still_useful(&self, ownership: &Ownership) -> bool {
-        if ownership.is_passable() {
-            return true;
-        }
-        let is_extended = timeout(self.patience(), ownership.extend()).await.is_ok_and(|extended| extended.is_ok());
-        // What was proven before stays so when too few nodes answer.
-        is_extended || ownership.is_useful()
-    }
-
-    /// The fencing token of a lock that is held.
-    async fn numbered(&self, seat: &Seat) -> Result<FencingToken, Unnumbered> {
         let limit = match self.wait {
             Wait::For(_) => self.left(),
             // Who does not wait for holders still waits for answers, and those have limits of their own.
             Wait::None | Wait::Forever => None,
         };
-        let numbered = seat.ownership().numbered();
+        let numbered = turn.acquisition().numbered();
         match limit {
-            None => numbered.await,
+            None => numbered.await.map(Some),
             Some(limit) => match timeout(limit.max(SHORTEST_LOOK), numbered).await {
-                Ok(token) => token,
-                Err(_) => Err(Unnumbered::Failed(seat.ownership().failure())),
+                Ok(token) => token.map(Some),
+                Err(_) => Err(Unnumbered::Failed(turn.acquisition().failure())),
             },
         }
     }
 
     /// Starts anew with another token, whose fencing number is larger than `above`.
-    async fn start_above(&self, mut seat: Seat, above: u64) -> Result<Seat, LockError> {
-        let next = seat.ownership().again_above(above);
-        if seat.change(next).is_ok()
-            && let Some(seat) = self.secure(seat).await?
-        {
-            return Ok(seat);
+    async fn start_above(&self, mut turn: LocalTurn, above: u64) -> Result<LocalTurn, LockError> {
+        let next = turn.acquisition().again_above(above);
+        let secured = match turn.change(next) {
+            Ok(()) => self.secure(turn).await,
+            Err(superseded) => Err(superseded.into()),
+        };
+        match secured {
+            Ok(turn) => Ok(turn),
+            Err(Setback::Superseded) => self.obtain().await,
+            Err(Setback::Failed(error)) => Err(error),
         }
-        self.obtain().await
     }
 
-    /// Whether to try at once without standing in the queues first. Where others have waited lately it would fail, and
-    /// who does not wait may not stand in a queue.
-    fn may_claim(&self, seat: &Seat, now: Instant) -> bool {
-        !seat.ownership().is_waiting() && (self.wait == Wait::None || !self.core.hot_keys.is_hot(&self.key, now))
-    }
-
-    /// `None` when another call has taken the seat.
-    async fn wait(&self, mut seat: Seat) -> Result<Option<Seat>, LockError> {
+    /// Stands in the queues until the lock is ours, with another token where the present one cannot win any more.
+    async fn wait(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let limit = self.limit();
         loop {
-            match seat.ownership().waited(limit).await {
-                Waited::Held => return Ok(Some(seat)),
-                Waited::TakenOver => return Ok(None),
-                Waited::Spoilt => {
-                    if seat.change(seat.ownership().again()).is_err() {
-                        return Ok(None);
-                    }
-                    seat.ownership().want_number(self.is_fenced);
+            let acquisition = turn.acquisition();
+            match acquisition.wait(limit).await {
+                Waited::Held => return Ok(turn),
+                Waited::Superseded => return Err(Setback::Superseded),
+                Waited::LostMajority => {
+                    turn.change(acquisition.again())?;
+                    turn.acquisition().take_up(self.wanted.is_fenced);
                 }
-                Waited::Closed => return Err(LockError::Closed),
-                Waited::TimedOut if seat.ownership().is_heard() => return Err(self.timed_out()),
-                Waited::TimedOut | Waited::Silent => return Err(seat.ownership().failure()),
+                Waited::Closed => return Err(Setback::Failed(LockError::Closed)),
+                Waited::TimedOut if acquisition.is_heard() => return Err(Setback::Failed(self.timed_out())),
+                Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }
         }
     }
@@ -296,8 +308,9 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// How much of the wait is left; `None` for ever.
     fn left(&self) -> Option<Duration> {
-        self.limit().map(|limit| limit.since(self.core.clock.now()))
+        self.limit().map(|limit| limit.since(self.now()))
     }
 
     /// Whether there is time for one more try.
@@ -307,7 +320,7 @@ impl<'c> Call<'c> {
 
     /// How long the first try may take.
     fn patience(&self) -> Duration {
-        let node_timeout = self.core.policy.node_timeout(self.ttl);
+        let node_timeout = self.shared().policy.node_timeout(self.wanted.ttl);
         match (self.wait, self.left()) {
             // A caller who does not wait for holders still waits for answers.
             (Wait::None, _) | (_, None) => node_timeout,
@@ -320,6 +333,6 @@ impl<'c> Call<'c> {
     }
 
     fn timed_out(&self) -> LockError {
-        LockError::TimedOut { key: self.key.clone(), waited: self.core.clock.now().since(self.begun) }
+        LockError::TimedOut { key: self.key.clone(), waited: self.now().since(self.begun) }
     }
 }

@@ -6,7 +6,10 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// For how long a key is hot after others have waited for it. Smaller, a first try fails more often before the call waits;
+/// larger, calls for a key that has become free go through the queues for longer, which costs a script instead of a `SET`.
 const MEMORY: Duration = Duration::from_secs(2);
+/// How many keys are told apart. Fewer, and more keys are taken for hot ones; each costs 8 bytes.
 const SLOTS: usize = 1024;
 
 /// Remembers contention by a hash of the key, in bounded memory: a key that is taken for another one is asked for by a
@@ -27,12 +30,14 @@ impl HotKeys {
         }
     }
 
+    /// Others wait for `key` now.
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {
         if let Some(slot) = self.slot(key) {
             slot.store(now.after(MEMORY).millis(), Ordering::Relaxed);
         }
     }
 
+    /// Whether others have waited for `key` lately.
     pub(crate) fn is_hot(&self, key: &LockKey, now: Instant) -> bool {
         self.slot(key).is_some_and(|slot| now.millis() < slot.load(Ordering::Relaxed))
     }

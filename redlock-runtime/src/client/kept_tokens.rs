@@ -1,18 +1,18 @@
-//! Tokens that hold a lock although no call of this process has it.
+//! Tokens that keep a lock taken although no call of this process has it.
 //!
-//! A lock that must stay taken for a while, or that was left for another worker: a wake-up about its token is no sign of
-//! something that was left behind.
+//! A lock may have to stay taken for a while, or may have been left for another worker. A wake-up about its token then is no
+//! sign of something that was left behind, and must not be answered by a release.
 
 use crate::lock::OwnerToken;
 use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many may lie expired before they are looked for.
+/// How many may lie expired before they are looked for. Smaller, every window is a search; larger, more memory.
 const SWEEP_FROM: usize = 64;
 
 #[derive(Debug, Default)]
-pub(crate) struct Parked(Mutex<Tokens>);
+pub(crate) struct KeptTokens(Mutex<Tokens>);
 
 #[derive(Debug, Default)]
 struct Tokens {
@@ -21,20 +21,21 @@ struct Tokens {
     sweep_at: usize,
 }
 
-impl Parked {
-    /// Nothing is to be done about `token` before `until`.
-    pub(crate) fn park(&self, token: OwnerToken, until: Instant, now: Instant) {
+impl KeptTokens {
+    /// What the nodes say of `token` before `until` is no reason to release it.
+    pub(crate) fn keep(&self, token: OwnerToken, until: Instant, now: Instant) {
         let mut tokens = self.tokens();
         if tokens.until.len() >= tokens.sweep_at.max(SWEEP_FROM) {
             tokens.until.retain(|_, until| now < *until);
             tokens.sweep_at = tokens.until.len() * 2;
         }
-        // Whatever it was parked for before still stands.
+        // A token that is to be kept for longer, for another reason, stays so.
         let known = tokens.until.entry(token).or_insert(until);
         *known = until.max(*known);
     }
 
-    pub(crate) fn is_parked(&self, token: &OwnerToken, now: Instant) -> bool {
+    /// Whether `token` is kept at `now`.
+    pub(crate) fn is_kept(&self, token: &OwnerToken, now: Instant) -> bool {
         self.tokens().until.get(token).is_some_and(|until| now < *until)
     }
 
@@ -52,14 +53,14 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_token_stays_parked_for_the_longest_of_its_reasons() {
+    fn a_token_stays_kept_for_the_longest_of_its_reasons() {
         let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
-        let parked = Parked::default();
-        parked.park(token, at(60), at(0));
-        parked.park(token, at(5), at(0));
-        assert!(parked.is_parked(&token, at(59)) && !parked.is_parked(&token, at(60)));
-        parked.park(token, at(90), at(60));
-        assert!(parked.is_parked(&token, at(89)));
+        let kept = KeptTokens::default();
+        kept.keep(token, at(60), at(0));
+        kept.keep(token, at(5), at(0));
+        assert!(kept.is_kept(&token, at(59)) && !kept.is_kept(&token, at(60)));
+        kept.keep(token, at(90), at(60));
+        assert!(kept.is_kept(&token, at(89)));
     }
 }

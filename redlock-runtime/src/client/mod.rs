@@ -1,12 +1,25 @@
-//! The client.
+//! Drives the protocol for one process: tasks, timers, wakers, and the line of calls for each key.
+//!
+//! What a client knows and decides about one acquisition is in `protocol`, which does no I/O; what a server is and how it is
+//! reached, in `node`. Here they are put together, from the bottom:
+//!
+//! | | |
+//! |---|---|
+//! | [`release`], [`node_handle`] | a node, and the releases that it owes answers to |
+//! | [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
+//! | [`acquisition`] | one token, driven |
+//! | [`watchdog`] | renews what is held |
+//! | [`local_queue`] | owns the acquisitions: one line for each key |
+//! | [`acquire`], [`wakeup_router`], [`clock_steps`] | what comes from above and from below: calls, wake-ups, steps of clocks |
 
 pub(crate) mod acquire;
 pub(crate) mod acquisition;
-mod clock_steps;
-pub(crate) mod hot_keys;
-pub(crate) mod kept_tokens;
+pub(crate) mod clock_steps;
+mod hot_keys;
+mod kept_tokens;
 pub(crate) mod local_queue;
+pub(crate) mod node_handle;
 pub(crate) mod release;
 pub(crate) mod shared;
 pub(crate) mod wakeup_router;
-pub(crate) mod watchdog;
+mod watchdog;

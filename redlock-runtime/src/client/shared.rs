@@ -1,15 +1,19 @@
-//! What all acquisitions of one manager share.
+//! What every acquisition of one manager needs: nodes, clocks, policy, and what is known of them.
+//!
+//! It knows nothing of acquisitions: whoever owns those ([`local_queue`](super::local_queue)) holds this, and never the
+//! other way round.
 
 use crate::client::hot_keys::HotKeys;
-use crate::client::kept_tokens::Parked;
-use crate::client::local_queue::LocalQueue;
-use crate::client::release::{Parting, Reclaim, Unanswered};
-use crate::client::watchdog::Watchdog;
+use crate::client::kept_tokens::KeptTokens;
+use crate::client::node_handle::NodeHandle;
+use crate::client::release::PendingRelease;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, Servers, Status};
+use crate::protocol::command::Subject;
+use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::{Policy, Wait};
@@ -19,15 +23,15 @@ use crate::time::wait_until::wait_until;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// The longest that a call waits for the first connections. They have limits of their own, which count only as long as
-/// the runtime of the manager is driven.
+/// The longest that a call waits for the first connections. Those have limits of their own, which count only as long as
+/// the runtime of the manager is driven. Smaller, the first calls of a service fail while its servers start; larger, a call
+/// hangs on a runtime that has ended.
 const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(crate) struct Core {
+pub(crate) struct Shared {
     pub(crate) id: ManagerId,
     pub(crate) clock: Clock,
     pub(crate) token_clock: Arc<TokenClock>,
@@ -35,16 +39,13 @@ pub(crate) struct Core {
     pub(crate) quorum: Quorum,
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
-    pub(crate) nodes: Box<[Reclaim]>,
+    pub(crate) nodes: Box<[NodeHandle]>,
     pub(crate) servers: Arc<Servers>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
-    /// The lines of the calls for one key in this process.
-    pub(crate) local: LocalQueue,
     pub(crate) hot_keys: HotKeys,
-    pub(crate) watchdog: Arc<Watchdog>,
     /// Tokens that live on although no call here has them.
-    pub(crate) parked: Parked,
+    pub(crate) kept_tokens: KeptTokens,
     pub(crate) rules: Rules,
     /// The largest fencing number that a node has given here, for any lock.
     pub(crate) largest_number: AtomicU64,
@@ -54,20 +55,18 @@ pub(crate) struct Core {
     closed: AtomicBool,
 }
 
-impl Core {
+impl Shared {
     pub(crate) fn new(
         environment: Environment,
         clock: Clock,
         policy: Policy,
         namespace: Box<str>,
-        nodes: Box<[Reclaim]>,
-        runtime: Option<Handle>,
+        nodes: Box<[NodeHandle]>,
         rules: Rules,
     ) -> Self {
         let Environment { manager: id, token_clock, changed, servers, .. } = environment;
-        let (local, hot_keys, parked) = (LocalQueue::new(), HotKeys::new(), Parked::default());
+        let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
         let quorum = policy.quorum(nodes.len());
-        let watchdog = Arc::new(Watchdog::new(clock, runtime));
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
             id,
@@ -79,10 +78,8 @@ impl Core {
             nodes,
             servers,
             changed,
-            local,
             hot_keys,
-            watchdog,
-            parked,
+            kept_tokens,
             rules,
             largest_number: AtomicU64::new(0),
             started,
@@ -98,16 +95,13 @@ impl Core {
     /// Opens the channels for wake-ups, at the first contention: most managers never need them.
     pub(crate) fn listen(&self) {
         if !self.listening.swap(true, Ordering::Relaxed) {
-            self.nodes.iter().for_each(Reclaim::listen);
+            self.nodes.iter().for_each(NodeHandle::listen);
         }
     }
 
+    /// No acquisition begins from now on. Those that wait are to be told by whoever has them.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        if self.rules.apply(Rule::ClosingEndsTheLines) {
-            self.local.close();
-        }
-        self.changed.notify_waiters();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -118,6 +112,7 @@ impl Core {
         self.nodes.iter().filter(|node| wanted(&node.status())).count()
     }
 
+    /// Whether enough nodes are connected.
     pub(crate) fn is_up(&self) -> bool {
         self.count(|status| *status == Status::Up) >= self.quorum.needed
     }
@@ -156,19 +151,19 @@ impl Core {
         wait_until(&self.changed, || self.is_up()).await;
     }
 
-    /// Sees to it that a release sent to `node` is answered.
-    pub(crate) fn see_through(&self, node: usize, release: Unanswered) {
-        if let Some(reclaim) = self.nodes.get(node).filter(|_| self.rules.apply(Rule::ReleasesAreSeenThrough)) {
-            reclaim.see_through(release);
+    /// Sends the last command about a token to node number `index`, and sees to it that it is settled.
+    pub(crate) fn release(&self, index: usize, subject: Arc<Subject>, last: LastCommand) {
+        match self.nodes.get(index) {
+            Some(node) if self.rules.apply(Rule::ReleasesAreSeenThrough) => node.release_in_background(subject, last),
+            Some(node) => drop(node.release(subject, last)),
+            None => {}
         }
     }
 
-    /// Sends the last command about a token to `node`, and sees to it that it is answered.
-    pub(crate) fn give_back(&self, node: usize, parting: Parting) {
-        match self.nodes.get(node) {
-            Some(reclaim) if self.rules.apply(Rule::ReleasesAreSeenThrough) => reclaim.give_back(parting),
-            Some(reclaim) => drop(reclaim.leave(parting)),
-            None => {}
+    /// Sees to it that a release that was sent to node number `index` is settled.
+    pub(crate) fn follow_up(&self, index: usize, release: PendingRelease) {
+        if let Some(node) = self.nodes.get(index).filter(|_| self.rules.apply(Rule::ReleasesAreSeenThrough)) {
+            node.follow_up(release);
         }
     }
 
@@ -176,11 +171,5 @@ impl Core {
     pub(crate) fn no_quorum(&self, key: Option<&LockKey>, causes: Box<[NodeFailure]>) -> LockError {
         let Quorum { nodes, needed } = self.quorum;
         LockError::NoQuorum { key: key.cloned(), needed, nodes, causes }
-    }
-}
-
-impl Drop for Core {
-    fn drop(&mut self) {
-        self.watchdog.end();
     }
 }

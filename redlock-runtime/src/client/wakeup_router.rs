@@ -1,52 +1,54 @@
 //! Brings what the nodes announce to the token that it is about.
+//!
+//! 1. The token of this process for the key, if it is that one, is told.
+//! 2. A token that only keeps its key taken is left alone.
+//! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
+//!    give back what it has.
 
-use crate::client::release::Parting;
-use crate::client::shared::Core;
-use crate::protocol::command::{Command, Deliver, Notice, Verb, Wakeup};
-use crate::protocol::lease;
-use crate::protocol::lease::CLAIM;
+use crate::client::local_queue::LocalQueue;
+use crate::protocol::command::{Deliver, Notice, Wakeup};
+use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The nodes exist before the manager that they wake.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WakeUps(Arc<OnceLock<Weak<Core>>>);
+pub(crate) struct WakeupRouter(Arc<OnceLock<Weak<LocalQueue>>>);
 
-impl WakeUps {
-    /// From now on `core` is woken.
-    pub(crate) fn connect(&self, core: &Arc<Core>) {
+impl WakeupRouter {
+    /// From now on, wake-ups go to the tokens of `local`.
+    pub(crate) fn connect(&self, local: &Arc<LocalQueue>) {
         // Connected once, by the builder.
-        let _ = self.0.set(Arc::downgrade(core));
+        let _ = self.0.set(Arc::downgrade(local));
     }
 
     /// What node number `index` calls.
     pub(crate) fn of_node(&self, index: usize) -> Deliver {
-        let wake_ups = self.clone();
+        let router = self.clone();
         Arc::new(move |wakeup| {
-            if let Some(core) = wake_ups.0.get().and_then(Weak::upgrade) {
-                core.wake(index, wakeup);
+            if let Some(local) = router.0.get().and_then(Weak::upgrade) {
+                route(&local, index, wakeup);
             }
         })
     }
 }
 
-impl Core {
-    fn wake(&self, node: usize, Wakeup { subject, notice }: Wakeup) {
-        if let Notice::Contended { by } = &notice {
-            self.token_clock.observe(by.time());
-            self.hot_keys.heat(&subject.key, self.clock.now());
+/// Takes in what node number `index` has announced.
+fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
+    let shared = local.shared();
+    if let Notice::Contended { by } = &notice {
+        if shared.rules.apply(Rule::TokensFollowTheLatest) {
+            shared.token_clock.observe(by.time());
         }
-        match self.local.ownership(subject.key.name()).filter(|ours| *ours.token() == subject.token) {
-            Some(ownership) => ownership.notice(node, notice),
-            None if self.rules.apply(Rule::ParkedTokensStay)
-                && self.parked.is_parked(&subject.token, self.clock.now()) => {}
-            // Its process or its call is gone, or its release went astray: nobody else would ever give it back.
-            None if self.rules.apply(Rule::UnknownTokensAreReleased) => {
-                let matters_until = self.clock.now().after(lease::QUEUE_EXPIRY);
-                let command = Command { verb: Verb::Release { claim: CLAIM }, fence: None, subject: Arc::new(subject) };
-                self.give_back(node, Parting { command, matters_until, keeps_until: None, expected: false });
-            }
-            None => {}
-        }
+        shared.hot_keys.heat(&subject.key, shared.clock.now());
+    }
+    let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
+    if ours.is_some_and(|ours| ours.notice(index, notice)) {
+        return;
+    }
+    let now = shared.clock.now();
+    let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
+    if !is_kept && shared.rules.apply(Rule::UnknownTokensAreReleased) {
+        shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
     }
 }

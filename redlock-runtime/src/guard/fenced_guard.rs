@@ -1,6 +1,7 @@
 //! A held lock with its fencing token.
 
-use crate::client::local_queue::Seat;
+use crate::client::acquire::Obtained;
+use crate::error::LockError;
 use crate::guard::lock_guard::LockGuard;
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::DetachedLock;
@@ -30,8 +31,13 @@ pub struct FencedGuard {
 }
 
 impl FencedGuard {
-    pub(crate) fn new((seat, token): (Seat, FencingToken)) -> Self {
-        Self { guard: LockGuard::new(seat), token }
+    /// # Errors
+    /// [`LockError::NoQuorum`] when the lock has no number, which a fenced request does not get.
+    pub(crate) fn new(Obtained { turn, fencing_token }: Obtained) -> Result<Self, LockError> {
+        match fencing_token {
+            Some(token) => Ok(Self { guard: LockGuard::new(turn), token }),
+            None => Err(turn.acquisition().failure()),
+        }
     }
 
     /// The number to send along with what is written while the lock is held.

@@ -2,7 +2,7 @@
 
 use crate::error::LockError;
 use crate::guard::lock_guard::LockGuard;
-use crate::guard::loss_timer::{self, Expiry};
+use crate::guard::loss_timer::{self, LossTimer};
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
-        expiry: Expiry,
+        timer: LossTimer,
     }
 }
 
@@ -25,7 +25,7 @@ pin_project! {
 /// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
 /// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
-    Hold { body: Some(body), guard, expiry: Expiry::new() }
+    Hold { body: Some(body), guard, timer: LossTimer::new() }
 }
 
 impl<F: Future> Future for Hold<'_, F> {
@@ -33,7 +33,7 @@ impl<F: Future> Future for Hold<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Err(error) = loss_timer::held(this.guard) {
+        if let Err(error) = loss_timer::check_held(this.guard.held()) {
             this.body.set(None);
             return Poll::Ready(Err(error));
         }
@@ -42,7 +42,7 @@ impl<F: Future> Future for Hold<'_, F> {
         {
             return Poll::Ready(Ok(output));
         }
-        let error = ready!(this.expiry.poll_lost(this.guard, cx));
+        let error = ready!(this.timer.poll_lost(this.guard.held(), cx));
         this.body.set(None);
         Poll::Ready(Err(error))
     }
@@ -73,7 +73,7 @@ impl<F: Future> Future for HoldThrough<'_, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if !*this.has_begun
-            && let Err(error) = loss_timer::held(this.guard)
+            && let Err(error) = loss_timer::check_held(this.guard.held())
         {
             this.body.set(None);
             return Poll::Ready(Err(error));

@@ -1,16 +1,16 @@
 //! A held lock.
 
-use crate::client::acquisition::Ownership;
-use crate::client::local_queue::Seat;
+use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
-use crate::guard::loss_timer::Expiry;
+use crate::guard::held::Held;
+use crate::guard::loss_timer::LossTimer;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::request::DetachedLock;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// A held lock. Dropping it gives the lock back.
@@ -35,34 +35,34 @@ use std::time::Duration;
 /// ```
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct LockGuard {
-    seat: Seat,
+    held: Held,
 }
 
 impl LockGuard {
-    pub(crate) const fn new(seat: Seat) -> Self {
-        Self { seat }
+    pub(crate) const fn new(turn: LocalTurn) -> Self {
+        Self { held: Held::new(turn) }
     }
 
-    fn ownership(&self) -> &Ownership {
-        self.seat.ownership()
+    pub(crate) const fn held(&self) -> &Held {
+        &self.held
     }
 
     /// What is locked.
     #[must_use]
     pub fn key(&self) -> &LockKey {
-        self.ownership().key()
+        self.held.acquisition().key()
     }
 
     /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock.
     #[must_use]
     pub fn token(&self) -> &OwnerToken {
-        self.ownership().token()
+        self.held.acquisition().token()
     }
 
     /// The lifetime of the lock at the nodes, from the acquisition or the last extension.
     #[must_use]
     pub fn ttl(&self) -> Duration {
-        self.ownership().ttl()
+        self.held.acquisition().ttl()
     }
 
     /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
@@ -70,7 +70,7 @@ impl LockGuard {
     /// was given back.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.seat.is_vacated() { Duration::ZERO } else { self.ownership().validity() }
+        self.held.remaining()
     }
 
     /// Whether the lock is provably held now. It sends nothing; what happens to the key at the nodes is known after the
@@ -86,7 +86,7 @@ impl LockGuard {
     /// # Errors
     /// [`LockError::Lost`], with the cause.
     pub fn ensure_held(&self) -> Result<(), LockError> {
-        if self.is_held() { Ok(()) } else { Err(self.loss()) }
+        if self.is_held() { Ok(()) } else { Err(self.held.loss()) }
     }
 
     /// Waits until the lock is not held any more, and says why: for bodies that go on without it.
@@ -99,7 +99,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn lost(&self) -> LockError {
-        Watching { guard: self, expiry: Expiry::new() }.await
+        Watching { held: &self.held, timer: LossTimer::new() }.await
     }
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
@@ -112,7 +112,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn at_risk(&self) {
-        Watching { guard: self, expiry: Expiry::ahead(self.ttl() / 5) }.await;
+        Watching { held: &self.held, timer: LossTimer::ahead(self.ttl() / 5) }.await;
     }
 
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
@@ -130,10 +130,10 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
-        if self.seat.is_vacated() {
-            return Err(self.loss());
+        if self.held.is_released() {
+            return Err(self.held.loss());
         }
-        self.ownership().extend().await
+        self.held.acquisition().extend().await
     }
 
     /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
@@ -156,11 +156,11 @@ impl LockGuard {
     /// # Cancel safety
     /// The lock is given back whether or not the future is polled to its end.
     pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let patience = self.ownership().node_timeout();
-        let leaving = self.seat.leave();
+        let patience = self.held.acquisition().node_timeout();
+        let release = self.held.turn().end();
         async move {
-            match leaving {
-                Some(leaving) => leaving.confirmed(patience).await,
+            match release {
+                Some(release) => release.confirmed(patience).await,
                 // Another call of this process has it now, which is only given what is still held.
                 None => Ok(()),
             }
@@ -174,50 +174,31 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.seat.abandon(), self.ttl())
-    }
-
-    /// Whether a body may go on: the lock is held, or the body itself has given it back.
-    pub(crate) fn goes_on(&self) -> bool {
-        self.seat.is_vacated() || self.is_held()
-    }
-
-    pub(crate) fn is_released(&self) -> bool {
-        self.seat.is_vacated()
-    }
-
-    /// Why the lock is not held.
-    pub(crate) fn loss(&self) -> LockError {
-        if self.seat.is_vacated() { self.ownership().released() } else { self.ownership().lost() }
-    }
-
-    /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
-    pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
-        self.ownership().watch(watcher, waker)
+        DetachedLock::new(self.key().clone(), self.held.turn().detach(), self.ttl())
     }
 }
 
 /// The future of [`LockGuard::lost`].
 struct Watching<'g> {
-    guard: &'g LockGuard,
-    expiry: Expiry,
+    held: &'g Held,
+    timer: LossTimer,
 }
 
 impl Future for Watching<'_> {
     type Output = LockError;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
-        let Self { guard, expiry } = &mut *self;
-        let lost = expiry.poll_lost(guard, cx);
+        let Self { held, timer } = &mut *self;
+        let lost = timer.poll_lost(held, cx);
         // After having registered: a release from now on wakes us.
-        if guard.is_released() { Poll::Ready(guard.loss()) } else { lost }
+        if held.is_released() { Poll::Ready(held.loss()) } else { lost }
     }
 }
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
-        if let Some(watcher) = self.expiry.watcher() {
-            self.guard.ownership().forget_watcher(watcher);
+        if let Some(watcher) = self.timer.watcher() {
+            self.held.forget_watcher(watcher);
         }
     }
 }

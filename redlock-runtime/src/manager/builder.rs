@@ -1,18 +1,21 @@
 //! Describing a manager.
 
 use super::LockManager;
-use crate::client::release::Reclaim;
-use crate::client::shared::Core;
-use crate::client::wakeup_router::WakeUps;
+use crate::client::clock_steps::watch_clocks;
+use crate::client::local_queue::LocalQueue;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::client::wakeup_router::WakeupRouter;
 use crate::error::LockError;
 use crate::lock::owner_token::ManagerId;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node, Servers};
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
-use crate::request::{LocalBudget, Policy, Wait};
+use crate::request::{Policy, Wait};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::collections::HashSet;
@@ -173,15 +176,15 @@ impl LockManagerBuilder {
         })?;
         let clock = Clock::Boot;
         let environment = self.environment(clock, endpoints.len());
-        let wake_ups = WakeUps::default();
+        let router = WakeupRouter::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
-            let environment = Environment { deliver: wake_ups.of_node(index), ..environment.clone() };
+            let environment = Environment { deliver: router.of_node(index), ..environment.clone() };
             let node = RedisNode::start(endpoint, environment, &runtime);
-            Reclaim::in_background(Node::Redis(node), clock, &runtime)
+            NodeHandle::in_background(Node::Redis(node), clock, &runtime)
         });
         let nodes = nodes.collect();
         let manager = self.finish(clock, environment, nodes, Some(runtime));
-        wake_ups.connect(&manager.core);
+        router.connect(&manager.local);
         Ok(manager)
     }
 
@@ -204,7 +207,7 @@ impl LockManagerBuilder {
         let clock = Clock::tokio();
         let node = Node::Memory(Arc::new(MemoryNode::new(clock)));
         let environment = self.environment(clock, 1);
-        self.finish(clock, environment, Box::new([Reclaim::at_once(node, clock)]), None)
+        self.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
@@ -223,14 +226,14 @@ impl LockManagerBuilder {
         self,
         clock: Clock,
         environment: Environment,
-        nodes: Box<[Reclaim]>,
+        nodes: Box<[NodeHandle]>,
         runtime: Option<Handle>,
     ) -> LockManager {
         let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
-        let core = Core::new(environment, clock, self.policy, namespace.into(), nodes, runtime, Rules::default());
-        let core = Arc::new(core);
-        core.watch_clocks();
-        LockManager { core }
+        let shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
+        watch_clocks(&local);
+        LockManager { local }
     }
 
     fn check(&self) -> Result<(), LockError> {

@@ -1,7 +1,7 @@
 //! Taking locks together with a fencing token.
 
 use super::LockManager;
-use crate::client::acquire::acquire_fenced;
+use crate::client::acquire::acquire;
 use crate::error::FromLockError;
 use crate::error::LockError;
 use crate::guard::fenced_guard::FencedGuard;
@@ -54,7 +54,8 @@ impl LockManager {
     /// # }
     /// ```
     pub async fn acquire_fenced(&self, request: impl Into<LockRequest>) -> Result<FencedGuard, LockError> {
-        acquire_fenced(&self.core, request.into()).await.map(FencedGuard::new)
+        let request = LockRequest { is_fenced: true, ..request.into() };
+        acquire(&self.local, request).await.and_then(FencedGuard::new)
     }
 
     /// Takes the lock together with a [`FencingToken`](crate::FencingToken) if it is free now, whatever `wait` the request

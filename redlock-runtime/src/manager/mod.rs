@@ -1,18 +1,23 @@
 //! The lock manager: what users hold.
+//!
+//! Its methods put together what stands below. What a request means is decided in `request` and `client`; what a lock is,
+//! in `protocol`.
 
+mod attach;
 mod builder;
-mod detached;
+mod check;
 mod fenced;
 pub(crate) mod installed;
 
 pub use self::builder::LockManagerBuilder;
 use crate::client::acquire::acquire;
-use crate::client::release::Reclaim;
-use crate::client::shared::Core;
+use crate::client::local_queue::LocalQueue;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
 use crate::error::FromLockError;
 use crate::error::{LockError, NodeError, NodeFailure};
+use crate::guard::LockGuard;
 use crate::guard::hold::hold;
-use crate::guard::lock_guard::LockGuard;
 use crate::node::Status;
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
@@ -44,7 +49,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 pub struct LockManager {
-    pub(crate) core: Arc<Core>,
+    pub(crate) local: Arc<LocalQueue>,
 }
 
 /// What became of the releases of a manager, counted per node and summed since the start.
@@ -85,6 +90,10 @@ impl LockManager {
         Self::builder().build_in_memory()
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        self.local.shared()
+    }
+
     /// Takes the lock, waiting for it if need be.
     ///
     /// A bare key uses the manager's `ttl` and `wait`; a [`LockRequest`] says its own.
@@ -116,7 +125,7 @@ impl LockManager {
     /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
     /// have taken the lock or a place in a queue, and what was granted meanwhile goes to the next.
     pub async fn acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
-        acquire(&self.core, request.into()).await.map(LockGuard::new)
+        acquire(&self.local, request.into()).await.map(|obtained| LockGuard::new(obtained.turn))
     }
 
     /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
@@ -228,8 +237,8 @@ impl LockManager {
     /// Outside of a tokio runtime with time enabled.
     pub async fn ready(&self) -> Result<(), LockError> {
         const LIMIT: Duration = Duration::from_secs(2);
-        tokio::time::timeout(LIMIT, self.core.up()).await.map_err(|_| {
-            let failures = self.core.nodes.iter().filter_map(|node| {
+        tokio::time::timeout(LIMIT, self.shared().up()).await.map_err(|_| {
+            let failures = self.shared().nodes.iter().filter_map(|node| {
                 let error = match node.status() {
                     Status::Up => return None,
                     Status::Starting => NodeError::TimedOut(LIMIT),
@@ -237,7 +246,7 @@ impl LockManager {
                 };
                 Some(NodeFailure { node: node.label().into(), error })
             });
-            self.core.no_quorum(None, failures.collect())
+            self.shared().no_quorum(None, failures.collect())
         })
     }
 
@@ -265,7 +274,7 @@ impl LockManager {
     /// # assert!(report.warnings().is_empty()); Ok(()) }
     /// ```
     pub async fn check(&self) -> CheckReport {
-        self.core.check().await
+        check::check(self.shared()).await
     }
 
     /// Ends new acquisitions with [`LockError::Closed`], then waits until every release that was sent is answered.
@@ -284,9 +293,9 @@ impl LockManager {
     /// # Cancel safety
     /// The manager stays closed; the releases go on in the background.
     pub async fn shutdown(&self) -> bool {
-        self.core.close();
+        self.local.close();
         let mut all = true;
-        for node in self.core.nodes.iter().filter(|_| self.core.rules.apply(Rule::ShutdownWaitsForReleases)) {
+        for node in self.shared().nodes.iter().filter(|_| self.shared().rules.apply(Rule::ShutdownWaitsForReleases)) {
             all &= node.ledger().drained().await;
         }
         all
@@ -296,7 +305,7 @@ impl LockManager {
     #[must_use]
     pub fn release_stats(&self) -> ReleaseStats {
         let mut stats = ReleaseStats::default();
-        for ledger in self.core.nodes.iter().map(Reclaim::ledger) {
+        for ledger in self.shared().nodes.iter().map(NodeHandle::ledger) {
             stats.not_owner += ledger.not_owner.load(Ordering::Relaxed);
             stats.sent_again += ledger.sent_again.load(Ordering::Relaxed);
             stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);

@@ -12,7 +12,7 @@ use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wak
 use crate::protocol::node_state::State;
 use crate::protocol::wakeup::channel;
 use crate::request::AfterRestart;
-use crate::time::clock::Clock;
+use crate::time::clock::{Clock, ClockError};
 use crate::time::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
 use redis::{Commands, PubSub};
@@ -265,7 +265,8 @@ impl Pair {
 
 /// A clock that shows nothing but what it sees.
 fn at_the_beginning() -> TokenClock {
-    TokenClock::skewed(Clock::Boot, i64::MIN)
+    let error = ClockError { skew_ms: i64::MIN, ..ClockError::default() };
+    TokenClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
 }
 
 fn are_alike(memory: Reply, redis: Reply) -> bool {
@@ -285,7 +286,7 @@ fn kind(reply: Reply) -> &'static str {
     match reply {
         Reply::Granted { smaller: false, .. } => "granted",
         Reply::Granted { smaller: true, .. } => "granted before a smaller one",
-        Reply::Held => "held",
+        Reply::Taken => "held",
         Reply::Queued { rank: 0, .. } => "first in the queue",
         Reply::Queued { .. } => "queued",
         Reply::Extended { waiters: 0, .. } => "extended",

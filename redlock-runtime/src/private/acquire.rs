@@ -1,6 +1,7 @@
 //! Starts an acquisition.
 
 use super::Settings;
+use crate::client::acquire;
 use crate::manager::installed;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
@@ -19,7 +20,7 @@ pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings:
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
-        crate::client::acquire::acquire(&manager.core, request).await.map(LockGuard::new)
+        acquire::acquire(&manager.local, request).await.map(|obtained| LockGuard::new(obtained.turn))
     })
 }
 
@@ -29,10 +30,10 @@ pub type AcquireFenced = Pin<Box<dyn Future<Output = Result<FencedGuard, LockErr
 /// As [`acquire`], for `fencing`.
 #[must_use]
 pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> AcquireFenced {
-    let (manager, request) = (manager.cloned(), request(key, settings));
+    let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request(key, settings) });
     Box::pin(async move {
         let manager = manager.map_or_else(installed::current, Ok)?;
-        crate::client::acquire::acquire_fenced(&manager.core, request).await.map(FencedGuard::new)
+        acquire::acquire(&manager.local, request).await.and_then(FencedGuard::new)
     })
 }
 
@@ -42,5 +43,6 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,
+        is_fenced: false,
     }
 }

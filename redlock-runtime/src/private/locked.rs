@@ -1,7 +1,7 @@
 //! The whole of an ordinary call: acquire, then run the body while the lock is held.
 
 use super::Acquire;
-use crate::guard::loss_timer::{self, Expiry};
+use crate::guard::loss_timer::{self, LossTimer};
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -23,7 +23,7 @@ pin_project! {
 
 enum Lease {
     Acquiring(Acquire),
-    Held(LockGuard, Expiry),
+    Held(LockGuard, LossTimer),
 }
 
 /// Acquires the lock, then runs `body` as long as it is provably held. An error becomes the output by way of `failed`.
@@ -56,17 +56,17 @@ impl Lease {
     /// Whether the body may go on.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
-            *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, Expiry::new());
+            *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, LossTimer::new());
         }
         match self {
-            Self::Held(guard, _) => Poll::Ready(loss_timer::held(guard)),
+            Self::Held(guard, _) => Poll::Ready(loss_timer::check_held(guard.held())),
             Self::Acquiring(_) => Poll::Pending,
         }
     }
 
     fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<LockError> {
         match self {
-            Self::Held(guard, expiry) => expiry.poll_lost(guard, cx),
+            Self::Held(guard, timer) => timer.poll_lost(guard.held(), cx),
             Self::Acquiring(_) => Poll::Pending,
         }
     }

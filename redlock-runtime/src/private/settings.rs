@@ -1,7 +1,7 @@
 //! What an attribute says beside its key.
 
 use crate::Wait;
-use crate::request::HoldTerms;
+use crate::protocol::hold_options::HoldOptions;
 use std::time::Duration;
 
 /// What an attribute says beside its key.
@@ -9,12 +9,12 @@ use std::time::Duration;
 pub struct Settings {
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
-    pub(super) hold: HoldTerms,
+    pub(super) hold: HoldOptions,
 }
 
 /// Nothing: the manager decides.
 pub const DEFAULTS: Settings =
-    Settings { ttl: None, wait: None, hold: HoldTerms { renew: true, max_hold: None, min_hold: None } };
+    Settings { ttl: None, wait: None, hold: HoldOptions { renew: true, max_hold: None, min_hold: None } };
 
 impl Settings {
     /// `ttl = expression`

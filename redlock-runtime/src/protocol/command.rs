@@ -94,7 +94,7 @@ pub(crate) enum Reply {
     /// what the token has in the fencing counter, if it was asked for and not refused.
     Granted { smaller: bool, number: Option<u64> },
     /// `SetNx`: somebody has it.
-    Held,
+    Taken,
     /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
     Queued { left: Option<Duration>, rank: u32 },
     /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.

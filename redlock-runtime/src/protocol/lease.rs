@@ -5,21 +5,11 @@
 //! only what that node proves.
 
 use crate::protocol::quorum::Quorum;
+use crate::protocol::timing::{
+    CLAIM, EXPIRY_PRECISION, LEAST_USEFUL_PER_TTL, LONGEST_NODE_TIMEOUT, NODE_TIMEOUTS_PER_TTL, SHORTEST_NODE_TIMEOUT,
+};
 use crate::time::clock::Instant;
 use std::time::Duration;
-
-/// Redis expires keys to the millisecond, on both sides of the measurement.
-const EXPIRY_PRECISION: Duration = Duration::from_millis(2);
-
-/// The lifetime of a claim, for a `ttl` that is not shorter: well above the worst round trip.
-pub(crate) const CLAIM: Duration = Duration::from_secs(1);
-
-/// The longest `ttl`: what is abandoned for longer than this needs a person, not a lease.
-pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// How long a waiting token stands in the queue of a node without being heard of. Nothing else removes those of dead
-/// processes.
-pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
 
 /// `time` in whole milliseconds, in which servers count: never less, because an expiry of nothing deletes the key.
 pub(crate) const fn whole_millis(time: Duration) -> Duration {
@@ -45,15 +35,14 @@ pub(crate) fn provable(ttl: Duration, drift_factor: f64) -> Duration {
     ttl.saturating_sub(drift(ttl, drift_factor))
 }
 
-/// A lock with less validity than this left is not worth entering the body for.
+/// The least of a lease of length `ttl` that is worth entering a body for.
 pub(crate) fn least_useful(ttl: Duration) -> Duration {
-    ttl / 20
+    ttl / LEAST_USEFUL_PER_TTL
 }
 
-/// How long to wait for a node when the user set no `node_timeout`: long enough for a healthy network, short enough
-/// that a dead majority is noticed long before a lease runs out.
+/// How long to wait for a node when the user has set no `node_timeout`.
 pub(crate) fn node_timeout(ttl: Duration) -> Duration {
-    (ttl / 50).clamp(Duration::from_millis(10), Duration::from_millis(50))
+    (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT)
 }
 
 /// The moment until which enough nodes provably hold the lock for us: the q-th largest of the lease `ends` that are

@@ -35,7 +35,7 @@ pub(crate) struct Tally {
     /// Nodes that gave their vote.
     pub(crate) granted: usize,
     /// Nodes on which somebody else holds the key.
-    pub(crate) held: usize,
+    pub(crate) taken: usize,
     /// Nodes that failed to answer at all.
     pub(crate) failed: usize,
 }
@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
     Open,
     /// Enough nodes voted for us.
     Reached,
-    /// So many nodes are held by others that no quorum was possible, whatever failed.
+    /// So many nodes are taken by others that no quorum was possible, whatever failed.
     Contended,
     /// Too few nodes answered.
     OutOfReach,
@@ -55,15 +55,15 @@ pub(crate) enum Verdict {
 
 impl Tally {
     /// Decides as early as the answers allow: the slowest node is never waited for when it cannot
-    /// change the outcome. Whether a lock is held or the nodes are silent is one outcome or the other to the caller,
+    /// change the outcome. Whether a lock is taken or the nodes are silent is one outcome or the other to the caller,
     /// so that a missing answer which decides between these two is waited for.
     pub(crate) const fn verdict(self, quorum: Quorum) -> Verdict {
         let Quorum { needed, .. } = quorum;
         if self.granted >= needed {
             Verdict::Reached
-        } else if self.held > quorum.spare() {
+        } else if self.taken > quorum.spare() {
             Verdict::Contended
-        } else if self.granted + self.open < needed && self.held + self.open <= quorum.spare() {
+        } else if self.granted + self.open < needed && self.taken + self.open <= quorum.spare() {
             Verdict::OutOfReach
         } else {
             Verdict::Open
@@ -103,7 +103,7 @@ mod tests {
         let table = [
             (Tally { granted: 3, open: 2, ..Tally::default() }, Verdict::Open),
             (Tally { granted: 4, open: 1, ..Tally::default() }, Verdict::Reached),
-            (Tally { granted: 3, held: 2, ..Tally::default() }, Verdict::Contended),
+            (Tally { granted: 3, taken: 2, ..Tally::default() }, Verdict::Contended),
             (Tally { granted: 3, failed: 2, ..Tally::default() }, Verdict::OutOfReach),
         ];
         for (tally, expected) in table {
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn verdicts() {
         use Verdict::{Contended, Open, OutOfReach, Reached};
-        // (open, granted, held, failed)
+        // (open, granted, taken, failed)
         let table = [
             ((1, 0, 0, 0), Open),
             ((0, 1, 0, 0), Reached),
@@ -140,9 +140,9 @@ mod tests {
             ((0, 0, 3, 2), Contended),
             ((1, 1, 0, 0), Open),
         ];
-        for ((open, granted, held, failed), expected) in table {
-            let tally = Tally { open, granted, held, failed };
-            assert_eq!(tally.verdict(Quorum::of(open + granted + held + failed, 0)), expected, "{tally:?}");
+        for ((open, granted, taken, failed), expected) in table {
+            let tally = Tally { open, granted, taken, failed };
+            assert_eq!(tally.verdict(Quorum::of(open + granted + taken + failed, 0)), expected, "{tally:?}");
         }
     }
 }

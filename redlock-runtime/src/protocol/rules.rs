@@ -10,7 +10,7 @@ pub(crate) enum Rule {
     ReleasedTokensAreDead,
     /// Whoever hands the lock to itself gets the `ttl` it asked for, not that of a claim.
     OwnTurnIsALease,
-    /// Queues expire: nobody else removes the entries of dead processes.
+    /// Queues expire: where nobody hands the lock over, nobody else removes the entries of dead processes.
     QueuesExpire,
     /// The holder hears of a waiter at every call: the first notice may be lost.
     HolderHearsOfEveryCall,
@@ -52,7 +52,7 @@ pub(crate) enum Rule {
     /// A key that has to stay taken for a while is not given back before.
     WindowsAreKept,
     /// Nothing is known here of a token that only keeps its key taken, and yet it is not given back.
-    ParkedTokensStay,
+    KeptTokensStay,
     /// Leases are renewed in time.
     LeasesAreRenewed,
     /// The answers to a renewal are looked for, and not only at the next one: they may say that the lock is lost.
@@ -73,11 +73,6 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) const ALL: Self = Self {
-        #[cfg(test)]
-        without: None,
-    };
-
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "in a simulation it says which one is off")]
     pub(crate) const fn apply(self, _: Rule) -> bool {

@@ -1,7 +1,7 @@
 //! What a caller asks for: the key, how long the lease is, how long to wait.
 
 use crate::lock::LockKey;
-use crate::request::hold_options::HoldTerms;
+use crate::protocol::hold_options::HoldOptions;
 use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
@@ -66,13 +66,15 @@ pub struct LockRequest {
     pub(crate) key: LockKey,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
-    pub(crate) hold: HoldTerms,
+    pub(crate) hold: HoldOptions,
+    /// Whether a fencing token is wanted with the lock.
+    pub(crate) is_fenced: bool,
 }
 
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self { key: key.into(), ttl: None, wait: None, hold: HoldTerms::default() }
+        Self { key: key.into(), ttl: None, wait: None, hold: HoldOptions::default(), is_fenced: false }
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.

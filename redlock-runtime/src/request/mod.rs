@@ -6,13 +6,11 @@
 pub(crate) mod after_restart;
 pub(crate) mod detached;
 pub(crate) mod fenced_set;
-pub(crate) mod hold_options;
 pub(crate) mod lock_request;
 pub(crate) mod policy;
 
 pub use self::after_restart::AfterRestart;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
-pub(crate) use self::hold_options::HoldTerms;
 pub use self::lock_request::{LockRequest, Wait};
-pub(crate) use self::policy::{LocalBudget, Policy};
+pub(crate) use self::policy::Policy;

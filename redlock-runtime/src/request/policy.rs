@@ -1,8 +1,11 @@
 //! What a manager has decided for all requests.
 
 use crate::error::LockError;
-use crate::protocol::lease::{self, MAX_TTL};
+use crate::lock::LockKey;
+use crate::protocol::lease;
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
+use crate::protocol::timing::MAX_TTL;
 use crate::request::AfterRestart;
 use crate::request::lock_request::Wait;
 use std::time::Duration;
@@ -19,19 +22,6 @@ pub(crate) struct Policy {
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
     pub(crate) after_restart: Option<AfterRestart>,
-}
-
-/// How much the calls of one process may go on among themselves while others wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LocalBudget {
-    pub(crate) passes: u32,
-    pub(crate) time: Duration,
-}
-
-impl Default for LocalBudget {
-    fn default() -> Self {
-        Self { passes: 16, time: Duration::from_millis(20) }
-    }
 }
 
 impl Default for Policy {
@@ -99,9 +89,32 @@ impl Policy {
     }
 }
 
+/// Whether `key` can be locked.
+///
+/// # Errors
+/// [`LockError::Configuration`] for an empty key and for one that is too long.
+pub(crate) fn check_key(key: &LockKey) -> Result<(), LockError> {
+    match key.as_str().len() {
+        0 => Err(LockError::configuration("the key is empty: a lock needs a name, as in \"order:7\"")),
+        length if length > LockKey::MAX_LEN => Err(LockError::configuration(format!(
+            "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
+            LockKey::MAX_LEN
+        ))),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_bounded() {
+        assert!(check_key(&LockKey::from("")).is_err());
+        assert!(check_key(&LockKey::from("k".repeat(LockKey::MAX_LEN)).below("ns:")).is_ok());
+        let error = check_key(&LockKey::from("k".repeat(10 * 1024))).unwrap_err();
+        assert!(error.to_string().contains("10240 bytes"), "{error}");
+    }
 
     #[test]
     fn a_ttl_that_proves_nothing_is_refused() {

@@ -9,7 +9,7 @@ use crate::guard::hold::hold;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::request::HoldTerms;
+use crate::protocol::hold_options::HoldOptions;
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
 use crate::{DetachedLock, FencedGuard, FencingToken, LockError, LockGuard, LockManager, LockRequest, Wait};
@@ -68,7 +68,7 @@ impl Actor {
         let (network, client) = (Arc::clone(&self.network), self.client);
         let all = async move {
             sleep(at).await;
-            let is_quiet = self.observer.closes(self.client, self.manager.core.is_starting());
+            let is_quiet = self.observer.closes(self.client, self.manager.shared().is_starting());
             let is_drained = self.manager.shutdown().await;
             if is_quiet && is_drained {
                 self.observer.drained(self.client);
@@ -112,7 +112,7 @@ impl Actor {
             End::Panic => resume_unwind(Box::new(Planned)),
             End::Detach { copies } => {
                 let (call, detached) = (
-                    Call { wait: Wait::None, hold: HoldTerms::default(), end: End::Release, ..call.clone() },
+                    Call { wait: Wait::None, hold: HoldOptions::default(), end: End::Release, ..call.clone() },
                     guard.detach(),
                 );
                 self.observer.detached(*detached.token());

@@ -4,6 +4,7 @@ use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
 use super::network::{Step, World};
 use super::wire::Wire;
+use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ impl World {
                 link.environment.changed.notify_waiters();
             }
             Replied::Command { reply, seen, time } => {
-                if let Some(seen) = *seen {
+                if let Some(seen) = seen.filter(|_| self.rules.apply(Rule::TokensFollowTheLatest)) {
                     link.environment.token_clock.observe(seen);
                 }
                 let Some(Asked { recipient, sent }) = link.unanswered.pop_front() else { return };

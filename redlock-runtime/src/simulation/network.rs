@@ -13,6 +13,7 @@ use crate::lock::OwnerToken;
 use crate::node::{self, Abstention, Environment, Recipient};
 use crate::protocol::command::{Command, Deliver, Verb, Wakeup};
 use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rules;
 use crate::time::clock::{Clock, Instant};
 use fastrand::Rng;
 use std::collections::{HashMap, VecDeque};
@@ -51,6 +52,7 @@ pub(super) struct World {
     pub(super) delays: Delays,
     pub(super) targets: Option<fn(Verb) -> bool>,
     pub(super) quorum: Quorum,
+    pub(super) rules: Rules,
     pub(super) servers: Vec<Server>,
     pub(super) clients: Vec<Client>,
     pub(super) links: Vec<Link>,
@@ -84,6 +86,7 @@ impl Network {
             delays: profile.delays,
             targets: profile.faults.targets,
             quorum: Quorum::of(servers.len(), profile.amnesia),
+            rules: profile.rules,
             servers,
             clients: Vec::new(),
             links: Vec::new(),

@@ -114,7 +114,7 @@ impl Profile {
             skew: 0,
             bound: 300,
             fair_within: None,
-            rules: Rules::ALL,
+            rules: Rules::default(),
         }
     }
 

@@ -10,14 +10,16 @@ use super::server::Server;
 use super::simulated_node::SimulatedNode;
 use super::trace::Trace;
 use super::workload::{Foreign, Work};
-use crate::client::release::Reclaim;
-use crate::client::shared::Core;
-use crate::client::wakeup_router::WakeUps;
+use crate::client::clock_steps::watch_clocks;
+use crate::client::local_queue::LocalQueue;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::client::wakeup_router::WakeupRouter;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, Node, Servers};
-use crate::protocol::lease;
+use crate::protocol::timing;
 use crate::request::Policy;
-use crate::time::clock::{Clock, Instant};
+use crate::time::clock::{Clock, ClockError, Instant};
 use crate::time::token_clock::TokenClock;
 use crate::{LockManager, LockRequest};
 use fastrand::Rng;
@@ -151,7 +153,7 @@ impl Run {
             self.exorcise(key).await;
         }
         self.managers.clear();
-        sleep(lease::QUEUE_EXPIRY + LATE).await;
+        sleep(timing::QUEUE_EXPIRY + LATE).await;
         self.observer.remains();
         let alive = Handle::current().metrics().num_alive_tasks();
         if alive > 0 && !self.has_crashes {
@@ -161,8 +163,9 @@ impl Run {
 
     /// What nobody has heard of must not keep the next one from the lock.
     async fn exorcise(&self, index: usize) {
-        let is_alive =
-            |(client, manager): &(usize, &LockManager)| !self.network.is_crashed(*client) && !manager.core.is_closed();
+        let is_alive = |(client, manager): &(usize, &LockManager)| {
+            !self.network.is_crashed(*client) && !manager.shared().is_closed()
+        };
         let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
         let request = LockRequest::new(key(index)).wait(EXORCISM);
         if let Err(error) = manager.acquire(request).await {
@@ -211,27 +214,29 @@ fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> S
 
 /// A manager as the builder makes it, but for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
-    let clock = Clock::Drifting { origin: tokio::time::Instant::now(), ppm: drift(random, profile) };
-    let token_clock = TokenClock::skewed(clock, random.i64(-profile.skew..=profile.skew)).following(profile.rules);
+    let drift_ppm = drift(random, profile);
+    let error = ClockError { drift_ppm, skew_ms: random.i64(-profile.skew..=profile.skew) };
+    let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error };
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: ManagerId::numbered(random.u128(..)),
-        token_clock: Arc::new(token_clock),
+        token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
         servers: Arc::new(Servers::new(clock, profile.after_restart, policy.drift_factor)),
     };
     environment.servers.lease_of(policy.default_ttl);
-    let wake_ups = WakeUps::default();
+    let router = WakeupRouter::default();
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
-        let environment = Environment { deliver: wake_ups.of_node(server), ..environment.clone() };
+        let environment = Environment { deliver: router.of_node(server), ..environment.clone() };
         let node = Node::Simulated(SimulatedNode::connect(network, client, server, environment));
-        Reclaim::in_background(node, clock, &Handle::current())
+        NodeHandle::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();
-    let core = Arc::new(Core::new(environment, clock, policy, "".into(), nodes, None, profile.rules));
-    core.watch_clocks();
-    wake_ups.connect(&core);
-    LockManager { core }
+    let shared = Shared::new(environment, clock, policy, "".into(), nodes, profile.rules);
+    let local = Arc::new(LocalQueue::new(Arc::new(shared), None));
+    watch_clocks(&local);
+    router.connect(&local);
+    LockManager { local }
 }

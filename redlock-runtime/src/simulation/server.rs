@@ -2,7 +2,7 @@
 
 use crate::lock::OwnerToken;
 use crate::node::Identity;
-use crate::protocol::command::{Command, Reply, Verb, Wakeup};
+use crate::protocol::command::{Command, Reply, Wakeup};
 use crate::protocol::node_state::State;
 use crate::protocol::rules::Rules;
 use crate::time::clock::Instant;
@@ -110,7 +110,7 @@ impl Server {
         if let Reply::Queued { .. } = reply {
             self.queued_since.entry(command.subject.token).or_insert(now);
         }
-        let time = matches!(command.verb, Verb::Extend { .. }).then(|| wall.since_origin());
+        let time = command.verb.is_extension().then(|| wall.since_origin());
         Executed { reply, seen, time, published }
     }
 

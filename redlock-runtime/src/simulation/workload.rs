@@ -1,7 +1,8 @@
 //! What the programs do that use the locks.
 
 use super::profile::Profile;
-use crate::request::{HoldTerms, Wait};
+use crate::protocol::hold_options::HoldOptions;
+use crate::request::Wait;
 use fastrand::Rng;
 use std::ops::Range;
 use std::time::Duration;
@@ -22,7 +23,7 @@ pub(super) struct Call {
     /// The body extends the lease halfway.
     pub(super) extends: bool,
     pub(super) is_fenced: bool,
-    pub(super) hold: HoldTerms,
+    pub(super) hold: HoldOptions,
     pub(super) end: End,
 }
 
@@ -80,7 +81,7 @@ impl Call {
     }
 }
 
-fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldTerms {
+fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldOptions {
     let mut sometimes = |percent: u8, range: Range<u64>| {
         let is_so = random.u8(0..100) < percent;
         is_so.then(|| Duration::from_millis(random.u64(range)))
@@ -90,7 +91,7 @@ fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldTe
     let max_hold = longest.map(|longest| if renew { longest } else { longest.min(ttl) });
     // Whoever goes on with a detached lock knows nothing of a window.
     let min_hold = sometimes(profile.min_holds, 1..800).filter(|_| !matches!(end, End::Detach { .. }));
-    HoldTerms { renew, max_hold, min_hold }
+    HoldOptions { renew, max_hold, min_hold }
 }
 
 struct Sometimes {

@@ -1,7 +1,8 @@
 //! Time as leases see it: monotonic, and running on while the machine is suspended.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A point in time, measured from an origin that only its [`Clock`] knows.
 ///
@@ -35,7 +36,6 @@ impl Instant {
     }
 
     /// What a clock shows that has run too fast by `ppm` parts in a million since the origin.
-    #[cfg(test)]
     pub(crate) fn drifted(self, ppm: i32) -> Self {
         let error = self.since_origin() / 1_000_000 * ppm.unsigned_abs();
         Self::from_origin(if ppm < 0 { self.since_origin().saturating_sub(error) } else { self.since_origin() + error })
@@ -59,28 +59,52 @@ pub(crate) enum Clock {
     Boot,
     /// The tokio clock, which stands still under `tokio::time::pause` and jumps with `advance`:
     /// the clock of the embedded memory node, so that tests run in virtual time.
-    Tokio { origin: tokio::time::Instant },
-    /// The tokio clock with an error: too fast by `ppm` parts in a million.
-    #[cfg(test)]
-    Drifting { origin: tokio::time::Instant, ppm: i32 },
+    Tokio { origin: tokio::time::Instant, error: ClockError },
+}
+
+/// By how much a clock is wrong, for whoever wants to know what wrong clocks do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClockError {
+    /// It runs too fast by so many parts in a million.
+    pub(crate) drift_ppm: i32,
+    /// Its wall clock is ahead by so many milliseconds.
+    pub(crate) skew_ms: i64,
 }
 
 impl Clock {
     /// The tokio clock, from now on: a paused runtime has a time of its own.
     pub(crate) fn tokio() -> Self {
-        Self::Tokio { origin: tokio::time::Instant::now() }
+        Self::Tokio { origin: tokio::time::Instant::now(), error: ClockError::default() }
     }
 
     pub(crate) fn now(self) -> Instant {
         match self {
             Self::Boot => Instant::from_origin(boot::now()),
-            Self::Tokio { origin } => {
-                Instant::from_origin(tokio::time::Instant::now().saturating_duration_since(origin))
+            Self::Tokio { origin, error } => {
+                let elapsed = tokio::time::Instant::now().saturating_duration_since(origin);
+                Instant::from_origin(elapsed).drifted(error.drift_ppm)
             }
-            #[cfg(test)]
-            Self::Drifting { origin, ppm } => Self::Tokio { origin }.now().drifted(ppm),
         }
     }
+
+    /// The wall clock in milliseconds since 1970. That of the tokio clock is a virtual one, which moves with the virtual
+    /// time.
+    pub(crate) fn wall_ms(self) -> u64 {
+        // One origin for the whole process and in whole milliseconds, so that virtual clocks differ by virtual time alone.
+        static VIRTUAL_ORIGIN: OnceLock<u64> = OnceLock::new();
+        match self {
+            Self::Boot => since_1970_ms(),
+            Self::Tokio { error, .. } => {
+                let wall = VIRTUAL_ORIGIN.get_or_init(since_1970_ms) + self.now().millis();
+                wall.saturating_add_signed(error.skew_ms)
+            }
+        }
+    }
+}
+
+fn since_1970_ms() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(unix)]

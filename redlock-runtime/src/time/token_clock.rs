@@ -5,11 +5,8 @@
 //!
 //! Source: Kulkarni et al., "Logical Physical Clocks", 2014. Here the logical part counts on into the physical one.
 
-use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Clock;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The time inside of a token: 48 bits of milliseconds since 1970, then a counter of 12 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,37 +36,17 @@ impl TokenTime {
 pub(crate) struct TokenClock {
     clock: Clock,
     latest: AtomicU64,
-    rules: Rules,
-    #[cfg(test)]
-    skew_ms: i64,
 }
 
 impl TokenClock {
-    /// Follows the wall clock. For [`Clock::Tokio`] that is a virtual one, which moves with the virtual time.
+    /// Follows the wall clock of `clock`.
     pub(crate) const fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            latest: AtomicU64::new(0),
-            rules: Rules::ALL,
-            #[cfg(test)]
-            skew_ms: 0,
-        }
-    }
-
-    /// A clock whose wall clock is wrong by `skew_ms`.
-    #[cfg(test)]
-    pub(crate) const fn skewed(clock: Clock, skew_ms: i64) -> Self {
-        Self { skew_ms, ..Self::new(clock) }
-    }
-
-    #[cfg(test)]
-    pub(crate) const fn following(self, rules: Rules) -> Self {
-        Self { rules, ..self }
+        Self { clock, latest: AtomicU64::new(0) }
     }
 
     /// The next time: that of the wall clock, or just after the latest time known when that is not behind it.
     pub(crate) fn next(&self) -> TokenTime {
-        let wall = TokenTime::new(self.wall_ms(), 0).0;
+        let wall = TokenTime::new(self.clock.wall_ms(), 0).0;
         let after = |latest: u64| wall.max(latest + 1).min(TokenTime::MAX.0);
         // Never fails: the closure always has a next value.
         let update = self.latest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |latest| Some(after(latest)));
@@ -78,52 +55,29 @@ impl TokenClock {
 
     /// No time that is given out from now on is before `seen`.
     pub(crate) fn observe(&self, seen: TokenTime) {
-        if self.rules.apply(Rule::TokensFollowTheLatest) {
-            self.latest.fetch_max(seen.0, Ordering::Relaxed);
-        }
+        self.latest.fetch_max(seen.0, Ordering::Relaxed);
     }
-
-    #[cfg(not(test))]
-    fn wall_ms(&self) -> u64 {
-        wall_ms(self.clock)
-    }
-
-    #[cfg(test)]
-    fn wall_ms(&self) -> u64 {
-        wall_ms(self.clock).saturating_add_signed(self.skew_ms)
-    }
-}
-
-fn wall_ms(clock: Clock) -> u64 {
-    // One origin for the whole process and in whole milliseconds, so that virtual clocks differ by virtual time alone.
-    static VIRTUAL_ORIGIN: OnceLock<u64> = OnceLock::new();
-    match clock {
-        Clock::Boot => since_1970_ms(),
-        #[cfg(test)]
-        Clock::Drifting { .. } => VIRTUAL_ORIGIN.get_or_init(since_1970_ms) + millis(clock.now().since_origin()),
-        Clock::Tokio { .. } => VIRTUAL_ORIGIN.get_or_init(since_1970_ms) + millis(clock.now().since_origin()),
-    }
-}
-
-fn since_1970_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::clock::ClockError;
+    use std::time::Duration;
+
+    /// A clock whose wall clock is wrong by `skew_ms`.
+    fn skewed(skew_ms: i64) -> TokenClock {
+        let error = ClockError { skew_ms, ..ClockError::default() };
+        TokenClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
+    }
 
     #[test]
     fn times_increase_strictly_and_follow_the_wall_clock() {
         let clock = TokenClock::new(Clock::Boot);
-        let before = since_1970_ms();
+        let before = Clock::Boot.wall_ms();
         let times: Vec<_> = (0..10_000).map(|_| clock.next()).collect();
         assert!(times.is_sorted_by(|a, b| a < b));
-        assert!((before..=since_1970_ms() + 1).contains(&times[0].millis()));
+        assert!((before..=Clock::Boot.wall_ms() + 1).contains(&times[0].millis()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -136,8 +90,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_is_behind_catches_up_with_what_it_sees() {
-        let shared = Clock::tokio();
-        let (ahead, behind) = (TokenClock::skewed(shared, 10_000), TokenClock::skewed(shared, -10_000));
+        let (ahead, behind) = (skewed(10_000), skewed(-10_000));
         let seen = ahead.next();
         assert!(behind.next() < seen);
         behind.observe(seen);
@@ -148,7 +101,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_counter_carries_into_the_milliseconds() {
-        let clock = TokenClock::skewed(Clock::tokio(), -10_000);
+        let clock = skewed(-10_000);
         let seen = TokenTime::new(clock.next().millis() + 5, 0xFFF);
         clock.observe(seen);
         assert_eq!(clock.next(), TokenTime::new(seen.millis() + 1, 0));

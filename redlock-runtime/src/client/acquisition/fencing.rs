@@ -1,13 +1,9 @@
-//! Drawing the fencing number of a lock that is held.
-//!
-//! It comes with the votes, at no cost, where the counters of the nodes are alike. Where they differ, one more round trip
-//! raises the lower ones, and another one if a node that was not heard of before is further ahead.
+//! The fencing number of a lock that is held; the steps are in `protocol/candidate/fencing`.
 
-use super::Ownership;
-use crate::error::{LockError, NodeError, NodeFailure};
-use crate::protocol::candidate::fencing_rounds::{Decision, Drawn};
-use crate::protocol::candidate::voter::NodeStanding;
-use crate::protocol::candidate::{Phase, Standing};
+use super::Acquisition;
+use super::state::State;
+use crate::error::LockError;
+use crate::protocol::candidate::{FencingDecision, NotIssued};
 use crate::protocol::fencing_token::FencingToken;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
@@ -22,23 +18,7 @@ pub(crate) enum Unnumbered {
     Failed(LockError),
 }
 
-impl Ownership {
-    /// A call acts for the token from now on, fenced or not.
-    ///
-    /// Its number will be above all that this process knows of, those of other locks included: nodes whose counters are
-    /// lower, because they are new, have expired or were lost, give the same one then.
-    pub(crate) fn want_number(&self, is_fenced: bool) {
-        let known = self.core.largest_number.load(Ordering::Relaxed);
-        self.standing().numbers.want(is_fenced, known);
-    }
-
-    /// Another token with the same place in the queues, whose number is above `above`.
-    pub(crate) fn again_above(&self, above: u64) -> Self {
-        let again = self.again();
-        again.standing().numbers.want(true, above);
-        again
-    }
-
+impl Acquisition {
     /// The fencing token of the call that has the lock now: the next one of the number that the token has already, or the
     /// first one of a new number.
     ///
@@ -48,99 +28,79 @@ impl Ownership {
     /// # Cancel safety
     /// Numbers that are drawn and not used leave gaps.
     pub(crate) async fn numbered(&self) -> Result<FencingToken, Unnumbered> {
-        if let Some(token) = self.standing().numbers.next_token() {
+        if let Some(token) = self.state().candidate.next_token() {
             return Ok(token);
         }
         let _turn = self.extending.lock().await;
-        let mut decision = decision(&self.standing());
-        if decision == Decision::Missing {
-            decision = self.round().await;
+        let mut decision = self.state().candidate.fencing_decision();
+        if decision == FencingDecision::Missing {
+            decision = self.fencing_round().await;
         }
         let mut raised_to = 0;
         // Each time to more: a node that was not heard of before may be further ahead.
-        while let Decision::Differ { highest } = decision
+        while let FencingDecision::Differ { highest } = decision
             && highest > raised_to
         {
             raised_to = highest;
             decision = self.raised(highest).await;
         }
-        self.first_token(decision)
+        self.issue(decision)
     }
 
-    async fn raised(&self, to: u64) -> Decision {
-        self.standing().numbers.raise(to);
-        match self.round().await {
+    /// A round that raises the counters to `to`.
+    async fn raised(&self, to: u64) -> FencingDecision {
+        self.state().candidate.raise(to);
+        match self.fencing_round().await {
             // Nodes that answer and refuse have given this number, or a larger one, to somebody else.
-            Decision::Missing if self.is_heard() => Decision::Differ { highest: to },
+            FencingDecision::Missing if self.is_heard() => FencingDecision::Differ { highest: to },
             decision => decision,
         }
     }
 
     /// Asks every node at once, and waits until a quorum has given a number or cannot any more.
-    async fn round(&self) -> Decision {
-        let now = self.core.clock.now();
+    async fn fencing_round(&self) -> FencingDecision {
+        let now = self.now();
         {
-            let mut standing = self.standing();
-            standing.numbers.start_anew();
-            let (verb, fence) = (standing.extension(), standing.numbers.fence());
-            self.ask_all_of(&mut standing, verb, fence, now);
+            let mut state = self.state();
+            state.take_in(self.shared.clock);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+            candidate.begin_fencing_round(now, |out| sender.send(out));
         }
         let answers = poll_fn(|cx| {
-            let mut standing = self.standing();
-            standing.poll(cx, self.core.clock);
-            match decision(&standing) {
-                Decision::Missing if standing.is_awaited() => Poll::Pending,
+            let mut state = self.state();
+            state.poll(cx, self.shared.clock);
+            match state.candidate.fencing_decision() {
+                FencingDecision::Missing if state.candidate.is_awaited() => Poll::Pending,
                 decision => Poll::Ready(decision),
             }
         });
-        let decided = tokio::time::timeout(self.node_timeout(), answers).await;
-        decided.unwrap_or_else(|_| decision(&self.standing()))
+        let decided = tokio::time::timeout(self.node_timeout, answers).await;
+        decided.unwrap_or_else(|_| self.state().candidate.fencing_decision())
     }
 
-    fn first_token(&self, decision: Decision) -> Result<FencingToken, Unnumbered> {
-        let mut standing = self.standing();
-        let above = match decision {
-            Decision::Missing => return Err(Unnumbered::Failed(self.no_number(&standing))),
-            Decision::Differ { highest } => highest,
-            Decision::Agreed(number) => number,
-        };
-        let is_held = standing.phase == Phase::Holding && standing.is_won(self.core.clock.now());
-        if !is_held {
-            standing.too_late();
+    /// The first token of what was decided.
+    fn issue(&self, decision: FencingDecision) -> Result<FencingToken, Unnumbered> {
+        let mut state = self.state();
+        match state.candidate.issue(decision, self.now()) {
+            Ok(token) => {
+                self.learn_numbers(&state);
+                Ok(token)
+            }
+            Err(NotIssued::Overtaken { above }) => Err(Unnumbered::Overtaken { above }),
+            Err(NotIssued::Missing) => Err(Unnumbered::Failed(self.no_number(&state))),
         }
-        if matches!(decision, Decision::Differ { .. }) || !is_held {
-            return Err(Unnumbered::Overtaken { above });
-        }
-        self.learn_numbers(&standing);
-        standing.numbers.agreed(above);
-        standing.numbers.next_token().ok_or(Unnumbered::Overtaken { above })
     }
 
-    /// Takes note of what the nodes have given, also of what came too late to count: a node that is ahead of the others
-    /// would cost a round trip again and again. The next number is above its own, and all nodes are alike then.
-    pub(super) fn learn_numbers(&self, standing: &Standing) {
-        if let Some(Drawn { number, .. }) =
-            standing.nodes.iter().filter_map(NodeStanding::number).max_by_key(|drawn| drawn.number)
-        {
-            self.core.largest_number.fetch_max(number, Ordering::Relaxed);
+    /// Takes note of what the nodes have given, for the next number of this process.
+    pub(super) fn learn_numbers(&self, state: &State) {
+        if let Some(number) = state.candidate.largest_number() {
+            self.shared.largest_number.fetch_max(number, Ordering::Relaxed);
         }
     }
 
     /// The error when too few nodes gave a number.
-    fn no_number(&self, standing: &Standing) -> LockError {
-        let now = self.core.clock.now();
-        let failures = self.core.nodes.iter().zip(&standing.nodes).filter_map(|(reclaim, node)| {
-            if node.number().is_some_and(|drawn| standing.numbers.counts(drawn)) {
-                return None;
-            }
-            let unnumbered = || NodeError::Refused("with the lock and without a fencing number".into());
-            let error = node.reason(now, self.node_timeout()).unwrap_or_else(unnumbered);
-            Some(NodeFailure { node: reclaim.label().into(), error })
-        });
-        self.core.no_quorum(Some(self.key()), failures.collect())
+    fn no_number(&self, state: &State) -> LockError {
+        let reasons = state.candidate.unnumbered_reasons(self.now());
+        self.shared.no_quorum(Some(self.key()), self.failures(reasons))
     }
-}
-
-fn decision(standing: &Standing) -> Decision {
-    standing.numbers.decide(standing.nodes.iter().filter_map(NodeStanding::number), standing.needed())
 }

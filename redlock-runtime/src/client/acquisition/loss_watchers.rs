@@ -4,15 +4,15 @@ use std::task::Waker;
 
 /// One waker for each watcher, which keeps its number.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers {
+pub(super) struct LossWatchers {
     wakers: Vec<(u64, Waker)>,
     next: u64,
     is_called: bool,
 }
 
-impl Watchers {
+impl LossWatchers {
     /// Wakes `waker` from now on, in place of the one that this watcher had before.
-    pub(crate) fn watch(&mut self, number: &mut Option<u64>, waker: &Waker) {
+    pub(super) fn watch(&mut self, number: &mut Option<u64>, waker: &Waker) {
         let number = *number.get_or_insert_with(|| {
             self.next += 1;
             self.next
@@ -23,21 +23,43 @@ impl Watchers {
         }
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.wakers.is_empty()
     }
 
-    pub(crate) fn forget(&mut self, number: u64) {
+    /// The watcher with this number does not want to know any more.
+    pub(super) fn forget(&mut self, number: u64) {
         self.wakers.retain(|(other, _)| *other != number);
     }
 
     /// All of them are to be woken, each once.
-    pub(crate) const fn call(&mut self) {
+    pub(super) const fn call(&mut self) {
         self.is_called = true;
     }
 
     /// Those who are to be woken now.
-    pub(crate) fn called(&mut self) -> Vec<(u64, Waker)> {
-        if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() }
+    pub(super) fn called(&mut self) -> Calls {
+        Calls(if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() })
+    }
+}
+
+/// Wakes those who were called when it is dropped: outside of every mutex, because whoever is woken may run at once, in the
+/// same thread, and look at the lock.
+#[derive(Debug, Default)]
+#[must_use = "those who were called are woken when this is dropped"]
+pub(crate) struct Calls(Vec<(u64, Waker)>);
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        for (_, waker) in self.0.drain(..) {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+impl Calls {
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
     }
 }

@@ -1,50 +1,39 @@
-//! The standing of a token, under its mutex.
+//! The state of an acquisition, under its mutex.
 
-use crate::protocol::candidate::Standing;
+use super::loss_watchers::Calls;
+use super::state::State;
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
-use std::task::Waker;
 
-/// Wakes those who watch the lock when the mutex is free again: whoever is woken may run at once, in the same thread, and
-/// look at the lock.
-pub(super) struct Access<'a> {
-    // Fields are dropped in this order.
-    standing: MutexGuard<'a, Standing>,
-    called: Called,
+/// Wakes those who watch the lock when the mutex is free again.
+pub(super) struct StateGuard<'a> {
+    // Fields are dropped in this order: first the mutex is free, then those who were called are woken.
+    state: MutexGuard<'a, State>,
+    calls: Calls,
 }
 
-struct Called(Vec<(u64, Waker)>);
-
-impl<'a> Access<'a> {
-    pub(super) const fn new(standing: MutexGuard<'a, Standing>) -> Self {
-        Self { standing, called: Called(Vec::new()) }
+impl<'a> StateGuard<'a> {
+    pub(super) fn new(state: MutexGuard<'a, State>) -> Self {
+        Self { state, calls: Calls::default() }
     }
 }
 
-impl Drop for Access<'_> {
+impl Drop for StateGuard<'_> {
     fn drop(&mut self) {
-        self.called.0 = self.standing.watchers.called();
+        self.calls = self.state.watchers.called();
     }
 }
 
-impl Drop for Called {
-    fn drop(&mut self) {
-        for (_, waker) in self.0.drain(..) {
-            waker.wake();
-        }
+impl Deref for StateGuard<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
     }
 }
 
-impl Deref for Access<'_> {
-    type Target = Standing;
-
-    fn deref(&self) -> &Standing {
-        &self.standing
-    }
-}
-
-impl DerefMut for Access<'_> {
-    fn deref_mut(&mut self) -> &mut Standing {
-        &mut self.standing
+impl DerefMut for StateGuard<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 }

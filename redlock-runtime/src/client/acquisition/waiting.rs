@@ -1,8 +1,8 @@
 //! Waiting for a lock that others hold: in the queues of the nodes, until a majority is ours.
 
-use super::Ownership;
-use crate::client::release::Reclaim;
-use crate::protocol::candidate::Phase;
+use super::Acquisition;
+use crate::client::node_handle::NodeHandle;
+use crate::protocol::candidate::{Phase, Waited};
 use crate::time::clock::Instant;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -10,32 +10,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// A caller with a limit does not wait for servers that are gone for longer than this: waiting is for holders.
-const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+impl Acquisition {
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.state().candidate.phase() == Phase::Waiting
+    }
 
-/// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waited {
-    Held,
-    /// Another call of this process has gone on without it.
-    TakenOver,
-    /// The token cannot win any more; another one, with the same place in the queues, can.
-    Spoilt,
-    /// The wait is over.
-    TimedOut,
-    /// Too few nodes answer.
-    Silent,
-    Closed,
-}
-
-impl Ownership {
     /// Stands in the queues until the lock is ours, or until `limit`; without one, also through a silence of the nodes.
     ///
     /// # Cancel safety
     /// The place in the queues is kept; another call can go on with it.
-    pub(crate) async fn waited(&self, limit: Option<Instant>) -> Waited {
-        self.enqueue();
-        let changed = &self.core.changed;
+    pub(crate) async fn wait(&self, limit: Option<Instant>) -> Waited {
+        self.shared.listen();
+        self.state().candidate.wait(self.now());
+        let changed = &self.shared.changed;
         let (mut change, mut timer) = (pin!(changed.notified()), pin!(sleep(Duration::ZERO)));
         let waited = poll_fn(|cx| {
             // Before the look at the connections, so that no change after it is missed.
@@ -44,68 +31,45 @@ impl Ownership {
             }
             loop {
                 let next = match self.advance(limit, cx) {
-                    Ok(waited) => return Poll::Ready(waited),
-                    Err(next) => next,
+                    Ok(next) => next,
+                    Err(waited) => return Poll::Ready(waited),
                 };
-                timer.as_mut().reset(tokio::time::Instant::now() + next.since(self.core.clock.now()));
+                timer.as_mut().reset(tokio::time::Instant::now() + next.since(self.now()));
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
             }
         })
         .await;
-        if self.standing().is_contended() {
-            self.core.hot_keys.heat(self.key(), self.core.clock.now());
+        if self.state().candidate.is_contended() {
+            self.shared.hot_keys.heat(self.key(), self.now());
         }
         waited
     }
 
-    fn enqueue(&self) {
-        self.core.listen();
-        let mut standing = self.standing();
-        if standing.phase == Phase::Claiming {
-            standing.wait(self.core.clock.now());
-        }
-    }
-
-    /// Takes in what has come and sends what it calls for, as far as it goes without waiting.
+    /// Takes in what has come and sends what it calls for, as far as it goes without waiting. Returns when to come back at
+    /// the latest.
     ///
     /// # Errors
-    /// When to come back at the latest.
-    fn advance(&self, limit: Option<Instant>, cx: &mut Context<'_>) -> Result<Waited, Instant> {
-        let mut standing = self.standing();
-        standing.waker = Some(cx.waker().clone());
+    /// How the wait has ended.
+    fn advance(&self, limit: Option<Instant>, cx: &mut Context<'_>) -> Result<Instant, Waited> {
+        let mut state = self.state();
+        state.waker = Some(cx.waker().clone());
         loop {
-            match standing.phase {
-                // The manager was shut down, and has left the queues for us.
-                Phase::Left => return Ok(Waited::Closed),
-                Phase::Forfeited => return Ok(Waited::TakenOver),
-                Phase::Claiming | Phase::Waiting | Phase::Holding => {}
+            state.poll(cx, self.shared.clock);
+            let now = self.now();
+            state.candidate.connections(self.shared.nodes.iter().map(NodeHandle::epoch), now);
+            if let Some(waited) = state.candidate.wait_outcome(now) {
+                return Err(waited);
             }
-            standing.poll(cx, self.core.clock);
-            let now = self.core.clock.now();
-            standing.connections(self.core.nodes.iter().map(Reclaim::epoch), now);
-            if standing.is_won(now) {
-                standing.hold(now);
-                return Ok(Waited::Held);
+            if self.shared.is_closed() {
+                return Err(Waited::Closed);
             }
-            if standing.is_spoilt(now) {
-                return Ok(Waited::Spoilt);
-            }
-            if self.core.is_closed() {
-                return Ok(Waited::Closed);
-            }
-            standing.tick(now);
+            state.candidate.tick(now);
             // A node in memory has answered by now, and the others have our waker.
-            if self.ask_what_is_wanted(&mut standing, now) {
-                continue;
+            if !self.send_next(&mut state, now) {
+                return state.candidate.wait_until(limit, now);
             }
-            return match limit {
-                None => Err(standing.next_event(now)),
-                Some(limit) if limit <= now => Ok(Waited::TimedOut),
-                Some(_) if standing.silence(now) >= LONGEST_SILENCE => Ok(Waited::Silent),
-                Some(limit) => Err(standing.next_event(now).min(limit)),
-            };
         }
     }
 }

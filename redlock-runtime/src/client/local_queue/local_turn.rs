@@ -1,143 +1,145 @@
-//! The right to represent the process at the nodes for one key, and how it goes from one call to the next.
+//! The turn of one call for one key, and how it goes from one call to the next.
+//!
+//! When a turn ends:
+//!
+//! 1. *The lock passes on* to the first call in line that is still there, with the same token, as long as
+//!    `protocol/candidate/passing` allows it. No node hears of it.
+//! 2. *Otherwise the token is released.* The entry names it until all its releases are sent, so that a wake-up about it
+//!    finds it, and so that nobody else here asks the nodes before: commands stay in order.
+//! 3. *Then the first call in line* that is still there has the turn with a new token, and asks the nodes for itself.
+//! 4. *With nobody in line* the entry goes.
+//!
+//! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
+//! and the entry is none of our business any more.
 
-use super::local_wait::Waiter;
-use crate::client::acquisition::{Leaving, Ownership};
+use super::LocalQueue;
+use super::entry::{Entry, Next, Superseded};
+use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::lock::OwnerToken;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Held by one call at a time. Dropped, it goes to the next in line: with the token if that may be passed on, otherwise
-/// with another one, after its own was given back.
-pub(crate) struct Seat {
-    ownership: Arc<Ownership>,
-    is_vacated: AtomicBool,
+/// Held by one call at a time. Dropped, it ends.
+pub(crate) struct LocalTurn {
+    local: Arc<LocalQueue>,
+    acquisition: Arc<Acquisition>,
+    has_ended: AtomicBool,
 }
 
-/// Another call of this process has taken the seat, because the lease had run out.
-#[derive(Debug)]
-pub(crate) struct TakenOver;
-
-impl Seat {
-    pub(super) const fn new(ownership: Arc<Ownership>) -> Self {
-        Self { ownership, is_vacated: AtomicBool::new(false) }
+impl LocalTurn {
+    pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
+        Self { local: Arc::clone(local), acquisition, has_ended: AtomicBool::new(false) }
     }
 
     /// The token with which the process has the key or asks for it.
-    pub(crate) fn ownership(&self) -> &Ownership {
-        &self.ownership
+    pub(crate) fn acquisition(&self) -> &Acquisition {
+        &self.acquisition
     }
 
-    /// Goes on with another token, after the one before was given back. Wake-ups find it from here on.
+    /// Goes on with another token, after the one before was released.
     ///
     /// # Errors
-    /// [`TakenOver`] when the lease had run out and another call has the seat. Nothing has changed then.
-    pub(crate) fn change(&mut self, ownership: Ownership) -> Result<(), TakenOver> {
-        let (name, ownership) = (self.ownership.key().name(), Arc::new(ownership));
-        match self.ownership.local_queue().shard(name).entries.get_mut(name) {
-            Some(entry) if Arc::ptr_eq(&entry.ownership, &self.ownership) => entry.ownership = Arc::clone(&ownership),
-            _ => return Err(TakenOver),
-        }
-        self.ownership.give_back();
-        self.ownership = ownership;
+    /// [`Superseded`] when another call has the turn.
+    pub(crate) fn change(&mut self, acquisition: Acquisition) -> Result<(), Superseded> {
+        let acquisition = Arc::new(acquisition);
+        // Before the entry names another one: until then, a wake-up about the token finds it.
+        self.acquisition.release();
+        let name = self.acquisition.key().name();
+        let mut shard = self.local.shard(name);
+        shard.entries.get_mut(name).ok_or(Superseded)?.replace(&self.acquisition, &acquisition)?;
+        drop(shard);
+        self.acquisition = acquisition;
         Ok(())
+    }
+
+    /// Whether the turn has ended; what it had may be another call's by now.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.
+    pub(crate) fn end(&self) -> Option<ConfirmedRelease> {
+        let mut released = None;
+        self.end_with(|acquisition| released = Some(acquisition.release_confirmed()));
+        released
+    }
+
+    /// Ends the turn and leaves the lock with the nodes. Returns the token that they have it under: one that they do not
+    /// know when there is no lock to leave.
+    pub(crate) fn detach(&self) -> OwnerToken {
+        // What was given back before may be another call's by now.
+        if self.has_ended() {
+            return self.local.shared.new_token();
+        }
+        self.acquisition.detach();
+        self.end_with(|_| {});
+        *self.acquisition.token()
+    }
+
+    /// Passes the lock on if that may be; otherwise lets `release` give the token back, and the next call has the turn.
+    fn end_with(&self, release: impl FnOnce(&Acquisition)) {
+        if self.has_ended.swap(true, Ordering::AcqRel) || self.passes_on() {
+            return;
+        }
+        release(&self.acquisition);
+        self.succeed();
+    }
+
+    /// Whether a call in line has the lock now.
+    fn passes_on(&self) -> bool {
+        while let Some(Next::Passes(waiter, calls)) = self.next() {
+            drop(calls);
+            if waiter.hand(&self.acquisition) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is to become of the turn, unless another call has it.
+    fn next(&self) -> Option<Next> {
+        let name = self.acquisition.key().name();
+        let mut shard = self.local.shard(name);
+        shard.entries.get_mut(name).filter(|entry| entry.is_of(&self.acquisition)).map(Entry::next)
+    }
+
+    /// Gives the turn to the first call in line that is there, with a new token.
+    fn succeed(&self) {
+        let (name, mut ours) = (self.acquisition.key().name(), Arc::clone(&self.acquisition));
+        loop {
+            let mut shard = self.local.shard(name);
+            let Some(entry) = shard.entries.get_mut(name).filter(|entry| entry.is_of(&ours)) else { return };
+            let Some((waiter, successor)) = entry.succeed() else {
+                shard.entries.remove(name);
+                return;
+            };
+            drop(shard);
+            if waiter.hand(&successor) {
+                return;
+            }
+            ours = successor;
+        }
     }
 
     /// Goes on with another token for `ttl`, at the end of the queues.
     ///
     /// # Errors
     /// As [`change`](Self::change).
-    pub(crate) fn change_to_successor(&mut self, ttl: Duration) -> Result<(), TakenOver> {
-        self.change(Ownership::successor(&self.ownership, ttl))
-    }
-
-    /// Whether the seat was left; what it had may be somebody else's by now.
-    pub(crate) fn is_vacated(&self) -> bool {
-        self.is_vacated.load(Ordering::Acquire)
-    }
-
-    /// Gives the lock back or passes it on. There are answers to wait for only when it was given back.
-    pub(crate) fn leave(&self) -> Option<Leaving> {
-        let mut leaving = None;
-        self.vacate(|ownership| leaving = Some(ownership.leave()));
-        leaving
-    }
-
-    /// Leaves the lock with the nodes, and returns the token that they have it under: one that they do not know when there
-    /// is no lock to leave.
-    pub(crate) fn abandon(&self) -> OwnerToken {
-        // What was given back before may be another call's by now.
-        if self.is_vacated() {
-            return self.ownership.unused_token();
-        }
-        self.ownership.detach();
-        self.vacate(|_| {});
-        *self.ownership.token()
-    }
-
-    fn vacate(&self, mut give_back: impl FnMut(&Ownership)) {
-        if self.is_vacated.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let (mut ownership, mut has_token) = (Arc::clone(&self.ownership), true);
-        while let Some(next) = Next::after(&ownership, has_token) {
-            if has_token && !next.has_token {
-                // Before anybody else here asks the nodes: commands stay in order.
-                give_back(&self.ownership);
-                has_token = false;
-            }
-            let Some((waiter, token)) = next.heir else { continue };
-            match waiter.hand(Self::new(Arc::clone(&token))) {
-                Ok(()) => return,
-                // The call is gone: nothing has changed hands.
-                Err(seat) => seat.is_vacated.store(true, Ordering::Release),
-            }
-            ownership = token;
-        }
+    pub(crate) fn change_to_successor(&mut self, ttl: Duration) -> Result<(), Superseded> {
+        self.change(self.acquisition.successor(ttl))
     }
 }
 
-/// Who has the seat next.
-struct Next {
-    heir: Option<(Arc<Waiter>, Arc<Ownership>)>,
-    /// Whether the heir goes on with the token. Otherwise that is given back first.
-    has_token: bool,
-}
-
-impl Next {
-    /// Who follows the holder of `ownership`; `None` when that is nobody, and nothing is left to give back: then the
-    /// entry is removed.
-    fn after(ownership: &Arc<Ownership>, has_token: bool) -> Option<Self> {
-        let name = ownership.key().name();
-        let nobody = Self { heir: None, has_token: false };
-        let mut shard = ownership.local_queue().shard(name);
-        let entry = shard.entries.get_mut(name)?;
-        if !Arc::ptr_eq(&entry.ownership, ownership) {
-            // The lease had run out, and somebody else has taken the seat.
-            return has_token.then_some(nobody);
-        }
-        let Some((_, waiter)) = entry.waiters.pop_first() else {
-            if !has_token {
-                shard.entries.remove(name);
-            }
-            return has_token.then_some(nobody);
-        };
-        let passes = has_token && ownership.pass(waiter.ttl, waiter.is_fenced);
-        let token = if passes { Arc::clone(ownership) } else { Arc::new(ownership.successor(waiter.ttl)) };
-        entry.ownership = Arc::clone(&token);
-        Some(Self { heir: Some((waiter, token)), has_token: passes })
-    }
-}
-
-impl Drop for Seat {
+impl Drop for LocalTurn {
     fn drop(&mut self) {
-        self.vacate(Ownership::give_back);
+        self.end_with(Acquisition::release);
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for LocalTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ownership.fmt(f)
+        self.acquisition.fmt(f)
     }
 }

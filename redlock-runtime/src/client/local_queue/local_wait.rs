@@ -1,142 +1,65 @@
-//! A place in the line of one key.
+//! A place in the line of one key, as the call that waits there has it.
 
-use super::Seat;
-use crate::client::acquisition::Ownership;
-use crate::client::shared::Core;
+use super::LocalQueue;
+use super::local_turn::LocalTurn;
+use super::local_waiter::{Left, LineClosed, LocalWaiter};
+use crate::client::acquisition::Acquisition;
 use crate::lock::LockKey;
-use crate::protocol::command::Subject;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
-
-/// A call that waits for the seat, as the others see it.
-#[derive(Debug)]
-pub(super) struct Waiter {
-    pub(super) ttl: Duration,
-    pub(super) is_fenced: bool,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-enum State {
-    Waiting(Option<Waker>),
-    Handed(Seat),
-    Closed,
-    /// The call is gone.
-    Gone,
-}
-
-impl Waiter {
-    pub(super) fn new(ttl: Duration, is_fenced: bool) -> Self {
-        Self { ttl, is_fenced, state: Mutex::new(State::Waiting(None)) }
-    }
-
-    /// # Errors
-    /// The seat, when the call is gone.
-    pub(super) fn hand(&self, seat: Seat) -> Result<(), Seat> {
-        let mut state = self.state();
-        match &mut *state {
-            State::Waiting(waker) => {
-                let waker = waker.take();
-                *state = State::Handed(seat);
-                drop(state);
-                wake(waker);
-                Ok(())
-            }
-            State::Handed(_) | State::Closed | State::Gone => Err(seat),
-        }
-    }
-
-    pub(super) fn close(&self) {
-        let mut state = self.state();
-        if let State::Waiting(waker) = &mut *state {
-            let waker = waker.take();
-            *state = State::Closed;
-            drop(state);
-            wake(waker);
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs under this mutex.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
-    }
-}
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 /// The place of a call. Dropped, it leaves the line, and what was handed to it meanwhile goes to the next.
 #[derive(Debug)]
-#[must_use = "the place is left when the ticket is dropped"]
-pub(crate) struct Ticket {
-    core: Arc<Core>,
+#[must_use = "the place is left when this is dropped"]
+pub(crate) struct LocalWait {
+    local: Arc<LocalQueue>,
     key: LockKey,
     place: u64,
-    waiter: Arc<Waiter>,
+    waiter: Arc<LocalWaiter>,
 }
 
-/// The manager was shut down.
-#[derive(Debug)]
-pub(crate) struct Ended;
-
-impl Ticket {
-    pub(super) fn new(core: &Arc<Core>, key: &LockKey, place: u64, waiter: Arc<Waiter>) -> Self {
-        Self { core: Arc::clone(core), key: key.clone(), place, waiter }
+impl LocalWait {
+    pub(super) fn new(local: &Arc<LocalQueue>, key: &LockKey, place: u64, waiter: Arc<LocalWaiter>) -> Self {
+        Self { local: Arc::clone(local), key: key.clone(), place, waiter }
     }
-}
 
-impl Ticket {
-    /// Takes the seat from a holder whose lease has run out, if this is the first place in line.
-    pub(crate) fn take_over(&self) -> Option<Seat> {
-        let mut shard = self.core.local.shard(self.key.name());
+    /// Takes the turn from a holder whose lease has run out, if this is the first place in line.
+    pub(crate) fn supersede(&self) -> Option<LocalTurn> {
+        let mut shard = self.local.shard(self.key.name());
         let entry = shard.entries.get_mut(self.key.name())?;
-        let is_first = entry.waiters.first_key_value().is_some_and(|(place, _)| *place == self.place);
-        if !is_first || !entry.ownership.is_over() {
+        if !entry.leave_to_supersede(self.place) {
             return None;
         }
-        entry.waiters.pop_first();
-        let ownership = Ownership::new(
-            &self.core,
-            Subject::new(self.key.clone(), self.core.new_token()),
-            self.waiter.ttl,
-            self.core.clock.now(),
-        );
-        Some(entry.take_over(Arc::new(ownership)))
+        let acquisition = Arc::new(Acquisition::of_key(&self.local.shared, &self.key, self.waiter.wanted.ttl));
+        let calls = entry.supersede(&acquisition);
+        drop(shard);
+        drop(calls);
+        Some(LocalTurn::new(&self.local, acquisition))
     }
 }
 
-impl Future for Ticket {
-    type Output = Result<Seat, Ended>;
+impl Future for LocalWait {
+    type Output = Result<LocalTurn, LineClosed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.waiter.state();
-        match mem::replace(&mut *state, State::Gone) {
-            State::Waiting(waker) => {
-                let waker = waker.filter(|waker| waker.will_wake(cx.waker())).unwrap_or_else(|| cx.waker().clone());
-                *state = State::Waiting(Some(waker));
-                Poll::Pending
-            }
-            State::Handed(seat) => Poll::Ready(Ok(seat)),
-            State::Closed | State::Gone => Poll::Ready(Err(Ended)),
-        }
+        let handed = ready!(self.waiter.poll_handed(cx));
+        Poll::Ready(handed.map(|acquisition| LocalTurn::new(&self.local, acquisition)))
     }
 }
 
-impl Drop for Ticket {
+impl Drop for LocalWait {
     fn drop(&mut self) {
-        let state = mem::replace(&mut *self.waiter.state(), State::Gone);
-        if let State::Waiting(_) = state
-            && let Some(entry) = self.core.local.shard(self.key.name()).entries.get_mut(self.key.name())
-        {
-            entry.waiters.remove(&self.place);
+        match self.waiter.leave() {
+            Left::Waiting => {
+                if let Some(entry) = self.local.shard(self.key.name()).entries.get_mut(self.key.name()) {
+                    entry.leave(self.place);
+                }
+            }
+            // The turn goes to the next in line.
+            Left::Handed(acquisition) => drop(LocalTurn::new(&self.local, acquisition)),
+            Left::Nothing => {}
         }
-        // A seat that nobody took goes to the next in line here.
     }
 }

@@ -1,37 +1,42 @@
 //! Calls of one process for the same key stand in a line in memory; the first of them represents the process at the
 //! nodes.
 //!
-//! An entry exists only while somebody holds the key or waits for it.
+//! The [`LocalQueue`] owns all acquisitions of a manager, and the watchdog that looks after them. What the line of one key
+//! does is the state machine in [`entry`]. Whoever has the [`LocalTurn`] has the key, or asks for it; when the turn ends, it
+//! passes to the next call ([`local_turn`]).
 
+mod enter;
+mod entry;
 mod local_turn;
 mod local_wait;
+mod local_waiter;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::local_turn::{Seat, TakenOver};
-use self::local_wait::Waiter;
-pub(crate) use self::local_wait::{Ended, Ticket};
-use crate::client::acquisition::{Look, Ownership};
-use crate::client::shared::Core;
+pub(crate) use self::enter::Entered;
+pub(crate) use self::entry::Superseded;
+pub(crate) use self::local_turn::LocalTurn;
+pub(crate) use self::local_wait::LocalWait;
+pub(crate) use self::local_waiter::LineClosed;
+
+use self::entry::Entry;
+use crate::client::acquisition::Acquisition;
+use crate::client::shared::Shared;
+use crate::client::watchdog::schedule::{self, Looked};
+use crate::client::watchdog::{Watchdog, Watched};
 use crate::lock::LockKey;
-use crate::protocol::command::Subject;
+use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+use tokio::runtime::Handle;
 
-/// More than there are cores, so that calls for different keys rarely meet.
+/// More than there are cores, so that calls for different keys rarely meet. Fewer, they do; more, a look at all of them takes
+/// longer.
 const SHARDS: usize = 64;
-/// A lock that is taken now is looked at after this part of its ttl: well before a third of it is over.
-pub(crate) const LOOKS_PER_TTL: u32 = 8;
-/// What is due within this part of its ttl is renewed together with what is due now.
-const TOGETHER: u32 = 32;
-/// Parts of the line that are to be looked at within this time are looked at together: what costs most is to wake up.
-const SOON: Duration = Duration::from_millis(100);
-/// Unless so much is due already: neither this process nor the nodes should be held up by a crowd.
-const MANY: usize = 256;
 
 /// Keys may come from outside, and must not be able to meet in one place on purpose.
 #[cfg(not(test))]
@@ -42,6 +47,8 @@ type Hashing = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 
 /// All the lines of one manager, by the name of the key in Redis.
 pub(crate) struct LocalQueue {
+    shared: Arc<Shared>,
+    watchdog: Arc<Watchdog>,
     shards: Box<[Mutex<Shard>]>,
     hasher: Hashing,
 }
@@ -53,189 +60,144 @@ struct Shard {
     look_at: Option<Instant>,
 }
 
-/// What the watchdog finds.
-pub(crate) struct Looked {
-    pub(crate) due: Vec<Arc<Ownership>>,
-    /// When to look again, if anything is held or wanted.
-    pub(crate) next: Option<Instant>,
-}
-
-/// One key that somebody here holds or wants. Whoever has its [`Seat`] sees to it that it is removed.
-struct Entry {
-    /// The token with which the process has the key or asks for it.
-    ownership: Arc<Ownership>,
-    waiters: BTreeMap<u64, Arc<Waiter>>,
-    next_place: u64,
-}
-
-/// What a call wants of the line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
-    pub(crate) ttl: Duration,
-    pub(crate) is_fenced: bool,
-    /// Whether it takes a place behind others.
-    pub(crate) waits: bool,
-}
-
-/// Where a call finds itself.
-pub(crate) enum Entered {
-    First(Seat),
-    Behind(Ticket),
-    /// Somebody here has the key, and the caller does not wait.
-    Taken,
-}
-
 impl LocalQueue {
-    pub(crate) fn new() -> Self {
+    /// Held locks are renewed on `runtime`, or on that of the first call that holds one.
+    pub(crate) fn new(shared: Arc<Shared>, runtime: Option<Handle>) -> Self {
+        let watchdog = Arc::new(Watchdog::new(shared.clock, runtime));
         let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
-        Self { shards, hasher: Hashing::default() }
+        Self { shared, watchdog, shards, hasher: Hashing::default() }
     }
 
-    /// Takes the seat for `key`, or a place behind whoever has it.
-    pub(crate) fn enter(core: &Arc<Core>, key: &LockKey, wish: Wish, now: Instant) -> Entered {
-        let mut shard = core.local.shard(key.name());
-        let look_at = now.after(wish.ttl / LOOKS_PER_TTL);
-        shard.look_at = Some(shard.look_at.map_or(look_at, |at| at.min(look_at)));
-        let shard = &mut shard.entries;
-        let first = || Arc::new(Ownership::new(core, Subject::new(key.clone(), core.new_token()), wish.ttl, now));
-        let Some(entry) = shard.get_mut(key.name()) else {
-            let ownership = first();
-            shard.insert(key.shared_name(), Entry::new(Arc::clone(&ownership)));
-            return Entered::First(Seat::new(ownership));
-        };
-        if entry.is_free() {
-            return Entered::First(entry.take_over(first()));
-        }
-        if !wish.waits {
-            return Entered::Taken;
-        }
-        let place = entry.next_place;
-        entry.next_place += 1;
-        let waiter = Arc::new(Waiter::new(wish.ttl, wish.is_fenced));
-        entry.waiters.insert(place, Arc::clone(&waiter));
-        Entered::Behind(Ticket::new(core, key, place, waiter))
+    /// What every acquisition of the manager needs.
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// When whoever waits for `key` should look whether the lease of the holder has run out, as it does when a guard is
     /// never dropped.
     pub(crate) fn lease_left(&self, key: &LockKey) -> Option<Duration> {
-        self.ownership(key.name())?.lease_left()
-    }
-
-    /// Sees to it that the watchdog looks at `key` at `at`, or before.
-    pub(crate) fn look_by(&self, key: &LockKey, at: Instant) {
-        let mut shard = self.shard(key.name());
-        shard.look_at = Some(shard.look_at.map_or(at, |look_at| look_at.min(at)));
+        self.acquisition(key.name())?.lease_left()
     }
 
     /// The token of this process for the key that is called `name` in Redis.
-    pub(crate) fn ownership(&self, name: &str) -> Option<Arc<Ownership>> {
-        Some(Arc::clone(&self.shard(name).entries.get(name)?.ownership))
-    }
-
-    /// What is due by now, and with it what is due soon: so that renewals go out together.
-    pub(crate) fn look(&self, now: Instant) -> Looked {
-        let (mut due, next) = (Vec::new(), self.next_look());
-        if next.is_none_or(|next| now < next) {
-            return Looked { due, next };
-        }
-        let soon = now.after(SOON);
-        for shard in &self.shards {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let by = if due.len() < MANY { soon } else { now };
-            if shard.look_at.is_some_and(|at| at <= by) {
-                shard.look(now, &mut due);
-            }
-        }
-        Looked { due, next: self.next_look() }
-    }
-
-    fn next_look(&self) -> Option<Instant> {
-        let look_at = |shard: &Mutex<Shard>| shard.lock().unwrap_or_else(PoisonError::into_inner).look_at;
-        self.shards.iter().filter_map(look_at).min()
+    pub(crate) fn acquisition(&self, name: &str) -> Option<Arc<Acquisition>> {
+        Some(Arc::clone(self.shard(name).entries.get(name)?.acquisition()))
     }
 
     /// All tokens of this process, which the watchdog should look at by `now`.
-    pub(crate) fn all(&self, now: Instant) -> Vec<Arc<Ownership>> {
+    pub(crate) fn all(&self, now: Instant) -> Vec<Arc<Acquisition>> {
         let mut all = Vec::new();
         for shard in &self.shards {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shard = lock(shard);
             shard.look_at = shard.look_at.map(|at| at.min(now));
-            all.extend(shard.entries.values().map(|entry| Arc::clone(&entry.ownership)));
+            all.extend(shard.entries.values().map(|entry| Arc::clone(entry.acquisition())));
         }
         all
     }
 
-    /// Ends every wait in every line, and leaves the queues of the nodes.
-    pub(crate) fn close(&self) {
-        for shard in &self.shards {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let closed: Vec<_> = shard.entries.values_mut().map(Entry::close).collect();
-            drop(shard);
-            for (ownership, waiters) in closed {
-                for waiter in waiters.into_values() {
-                    waiter.close();
-                }
-                ownership.leave_queues();
-            }
-        }
+    /// The lock of `key` is held from now on with this `ttl`, and the watchdog looks at it in time.
+    pub(crate) fn watch(self: &Arc<Self>, key: &LockKey, ttl: Duration, now: Instant) {
+        let within = schedule::pause(ttl);
+        self.shard(key.name()).look_by(now.after(within));
+        self.look_within(within, now);
     }
 
+    /// Sees to it that the watchdog looks `within` that time from `now`.
+    pub(crate) fn look_within(self: &Arc<Self>, within: Duration, now: Instant) {
+        let watched = || -> Weak<dyn Watched> {
+            let local: Arc<dyn Watched> = self.clone();
+            Arc::downgrade(&local)
+        };
+        self.watchdog.look_within(watched, within, now);
+    }
+
+    /// Ends every wait: those in the lines, and those in the queues of the nodes.
+    pub(crate) fn close(&self) {
+        self.shared.close();
+        if self.shared.rules.apply(Rule::ClosingEndsTheLines) {
+            self.shards.iter().for_each(close);
+        }
+        self.shared.changed.notify_waiters();
+    }
+
+    /// The part of the lines in which the one of the key called `name` is.
     fn shard(&self, name: &str) -> MutexGuard<'_, Shard> {
         let hash = self.hasher.hash_one(name);
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the shard")]
         let index = hash as usize % SHARDS;
         #[expect(clippy::indexing_slicing, reason = "there are that many shards")]
-        let shard = &self.shards[index];
-        // No code that can panic runs under this mutex.
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[index])
+    }
+
+    /// When the watchdog should look at any line, at the latest.
+    fn next_look(&self) -> Option<Instant> {
+        self.shards.iter().filter_map(|shard| lock(shard).look_at).min()
+    }
+}
+
+impl Watched for LocalQueue {
+    fn look(&self, now: Instant) -> Looked {
+        let mut looked = Looked { due: Vec::new(), next: self.next_look() };
+        if looked.next.is_none_or(|next| now < next) {
+            return looked;
+        }
+        for shard in &self.shards {
+            let mut shard = lock(shard);
+            let by = schedule::part_due_by(now, looked.due.len());
+            if shard.look_at.is_some_and(|at| at <= by) {
+                shard.look(now, &mut looked.due);
+            }
+        }
+        looked.next = self.next_look();
+        looked
+    }
+
+    fn rules(&self) -> Rules {
+        self.shared.rules
+    }
+}
+
+/// The manager and all of its guards are gone.
+impl Drop for LocalQueue {
+    fn drop(&mut self) {
+        self.watchdog.end();
     }
 }
 
 impl Shard {
-    fn look(&mut self, now: Instant, due: &mut Vec<Arc<Ownership>>) {
+    /// The watchdog should look at the entries at `at`, or before.
+    fn look_by(&mut self, at: Instant) {
+        self.look_at = Some(self.look_at.map_or(at, |look_at| look_at.min(at)));
+    }
+
+    /// Looks at every entry, puts those to `due` that are, and notes when to look again.
+    fn look(&mut self, now: Instant, due: &mut Vec<Arc<Acquisition>>) {
         self.look_at = None;
         for entry in self.entries.values() {
-            let ttl = entry.ownership.ttl();
-            let again = now.after(ttl / LOOKS_PER_TTL);
-            let next = match entry.ownership.look(now, now.after(ttl / TOGETHER)) {
-                Look::Later(at) => at,
-                Look::Due => {
-                    due.push(Arc::clone(&entry.ownership));
-                    again
-                }
-                // It may be held by then.
-                Look::Nothing => again,
-            };
+            let next = schedule::look(entry.acquisition(), now, due);
             self.look_at = self.look_at.into_iter().chain([next]).min();
         }
     }
 }
 
-impl Entry {
-    const fn new(ownership: Arc<Ownership>) -> Self {
-        Self { ownership, waiters: BTreeMap::new(), next_place: 0 }
-    }
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    // No code that can panic runs under this mutex.
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    /// Whether the seat can be taken from whoever has it: for the nodes, that one is gone.
-    fn is_free(&self) -> bool {
-        self.waiters.is_empty() && self.ownership.is_over()
-    }
-
-    fn take_over(&mut self, ownership: Arc<Ownership>) -> Seat {
-        self.ownership.forfeit();
-        self.ownership = Arc::clone(&ownership);
-        Seat::new(ownership)
-    }
-
-    /// Those who wait, no longer in line.
-    fn close(&mut self) -> (Arc<Ownership>, BTreeMap<u64, Arc<Waiter>>) {
-        (Arc::clone(&self.ownership), std::mem::take(&mut self.waiters))
+/// Ends every wait in one part of the lines.
+fn close(shard: &Mutex<Shard>) {
+    let closed: Vec<_> = lock(shard).entries.values_mut().map(Entry::close).collect();
+    for (acquisition, waiters) in closed {
+        for waiter in waiters {
+            waiter.close();
+        }
+        acquisition.leave_queues();
     }
 }
 
 impl fmt::Debug for LocalQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalQueue").finish_non_exhaustive()
+        f.debug_struct("LocalQueue").field("shared", &self.shared).finish_non_exhaustive()
     }
 }

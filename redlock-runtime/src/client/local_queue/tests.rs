@@ -1,8 +1,10 @@
 //! Lines in memory: whoever leaves, and in whatever way, the entry of the key ends with the last one.
 
-use super::{Entered, LocalQueue, Wish};
+use super::entry::Entry;
+use super::{Entered, LocalQueue};
+use crate::protocol::candidate::Wanted;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -13,7 +15,7 @@ impl LocalQueue {
     /// For each key of the manager, how many wait.
     fn lines(&self) -> Vec<usize> {
         let shards = self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
-        shards.flat_map(|shard| shard.entries.values().map(|entry| entry.waiters.len()).collect::<Vec<_>>()).collect()
+        shards.flat_map(|shard| shard.entries.values().map(Entry::waiting).collect::<Vec<_>>()).collect()
     }
 }
 
@@ -31,7 +33,7 @@ async fn waiting(manager: &LockManager, request: LockRequest) -> JoinHandle<Resu
 #[tokio::test(start_paused = true)]
 async fn an_entry_exists_while_somebody_holds_the_key_or_waits() {
     let manager = LockManager::in_memory();
-    let lines = || manager.core.local.lines();
+    let lines = || manager.local.lines();
     let held = manager.acquire(request()).await.unwrap();
     assert_eq!(lines(), [0]);
     let other = manager.acquire("order:8").await.unwrap();
@@ -53,10 +55,10 @@ async fn a_call_whose_time_is_up_leaves_the_line() {
     let held = manager.acquire(request()).await.unwrap();
     let error = manager.acquire(request().wait(TTL / 2)).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
-    assert_eq!(manager.core.local.lines(), [0]);
+    assert_eq!(manager.local.lines(), [0]);
     assert!(held.is_held());
     drop(held);
-    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+    assert_eq!(manager.local.lines(), Vec::<usize>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,40 +72,40 @@ async fn a_shutdown_empties_the_lines_and_leaves_the_holder_alone() {
     }
     assert!(held.is_held());
     drop(held);
-    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+    assert_eq!(manager.local.lines(), Vec::<usize>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over() {
     let manager = LockManager::in_memory();
-    let begun = manager.core.clock.now();
+    let begun = manager.shared().clock.now();
     std::mem::forget(manager.acquire(request()).await.unwrap());
     let calls = [waiting(&manager, request()).await, waiting(&manager, request()).await];
     for call in calls {
         call.await.unwrap().unwrap();
     }
-    let waited = manager.core.clock.now().since(begun);
+    let waited = manager.shared().clock.now().since(begun);
     assert!(waited < TTL + Duration::from_millis(10), "{waited:?}");
-    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+    assert_eq!(manager.local.lines(), Vec::<usize>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
     let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
     let held = manager.acquire(request()).await.unwrap();
-    let wish = Wish { ttl: TTL, is_fenced: false, waits: true };
-    let ticket = || match LocalQueue::enter(&manager.core, &key, wish, manager.core.clock.now()) {
-        Entered::Behind(ticket) => ticket,
+    let wanted = Wanted { ttl: TTL, is_fenced: false };
+    let place = || match manager.local.enter(&key, wanted, true, manager.shared().clock.now()) {
+        Entered::Behind(place) => place,
         Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
     };
-    let [first, second] = [ticket(), ticket()];
-    assert!(first.take_over().is_none());
+    let [first, second] = [place(), place()];
+    assert!(first.supersede().is_none());
     tokio::time::advance(TTL).await;
-    assert!(second.take_over().is_none());
-    let seat = first.take_over().unwrap();
-    assert!(second.take_over().is_none(), "whoever took over has the seat, and has yet to take the lock");
-    drop((held, seat, first, second));
-    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+    assert!(second.supersede().is_none());
+    let turn = first.supersede().unwrap();
+    assert!(second.supersede().is_none(), "whoever superseded it has the turn, and has yet to take the lock");
+    drop((held, turn, first, second));
+    assert_eq!(manager.local.lines(), Vec::<usize>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,8 +118,26 @@ async fn a_guard_that_outlives_its_lease_does_not_disturb_its_successor() {
     drop(late);
     yield_now().await;
     assert!(guard.is_held() && !next.is_finished());
-    assert_eq!(manager.core.local.lines(), [1]);
+    assert_eq!(manager.local.lines(), [1]);
     drop(guard);
     next.await.unwrap().unwrap();
-    assert_eq!(manager.core.local.lines(), Vec::<usize>::new());
+    assert_eq!(manager.local.lines(), Vec::<usize>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_that_a_key_in_use_keeps_alive_keeps_its_manager_alive() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(request()).await.unwrap();
+    let next = waiting(&manager, request()).await;
+    // The manager, its guard, and the call that waits with a clone of the manager and a place in line.
+    assert_eq!(Arc::strong_count(&manager.local), 4);
+    // The line, and the one token in it.
+    assert_eq!(Arc::strong_count(manager.local.shared()), 2);
+    next.abort();
+    assert!(next.await.unwrap_err().is_cancelled());
+    let local = Arc::downgrade(&manager.local);
+    drop(manager);
+    assert!(held.is_held() && local.strong_count() == 1, "the guard alone");
+    drop(held);
+    assert_eq!(local.strong_count(), 0);
 }

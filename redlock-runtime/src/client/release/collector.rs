@@ -1,7 +1,9 @@
 //! Takes the answers to the releases of one node that nobody else takes, and sends again what was swallowed.
 
-use super::{Ledger, Unanswered, settles};
-use crate::node::{Node, Pending};
+use super::pending_release::PendingRelease;
+use super::release_ledger::ReleaseLedger;
+use crate::node::Node;
+use crate::protocol::last_command::is_conclusive;
 use crate::time::clock::Clock;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,36 +11,41 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+/// Before a release is sent again the first time. Smaller, a broken connection is not seen as broken yet; larger, the next
+/// owner waits for longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// The pauses double up to this. Smaller, a hot loop against a busy server; larger, a server that is well again keeps the
+/// key for longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) struct Collector {
+pub(crate) struct Collector {
     node: Node,
     clock: Clock,
-    ledger: Arc<Ledger>,
-    queue: mpsc::UnboundedReceiver<Unanswered>,
+    ledger: Arc<ReleaseLedger>,
+    queue: mpsc::UnboundedReceiver<PendingRelease>,
     /// Taken out of the queue already, in the order of the sends.
-    waiting: VecDeque<Unanswered>,
+    waiting: VecDeque<PendingRelease>,
 }
 
 impl Collector {
-    pub(super) fn new(
+    pub(crate) fn new(
         node: Node,
         clock: Clock,
-        ledger: Arc<Ledger>,
-        queue: mpsc::UnboundedReceiver<Unanswered>,
+        ledger: Arc<ReleaseLedger>,
+        queue: mpsc::UnboundedReceiver<PendingRelease>,
     ) -> Self {
         Self { node, clock, ledger, queue, waiting: VecDeque::new() }
     }
 
     /// Runs until the manager and its last guard are gone, and everything is answered.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         while let Some(release) = self.next().await {
-            self.see_through(release).await;
+            self.follow_up(release).await;
         }
     }
 
-    async fn next(&mut self) -> Option<Unanswered> {
+    /// The release that was sent first of those that are not settled.
+    async fn next(&mut self) -> Option<PendingRelease> {
         match self.waiting.pop_front() {
             Some(release) => Some(release),
             None => self.queue.recv().await,
@@ -46,17 +53,17 @@ impl Collector {
     }
 
     /// Waits for the answer, and sends `release` again until there is one or the key has expired.
-    async fn see_through(&mut self, mut release: Unanswered) {
+    async fn follow_up(&mut self, mut release: PendingRelease) {
         let mut pause = FIRST_PAUSE;
         loop {
             self.ledger.waits();
             let answer = (&mut release.answer).await;
             self.ledger.waits_no_more();
-            if release.leaves_after(&answer, &self.node) {
+            if release.leaves_queue_after(&answer, &self.node) {
                 continue;
             }
-            let left = release.matters_until.since(self.clock.now());
-            if settles(&answer) || left.is_zero() {
+            let left = release.matters_until().since(self.clock.now());
+            if is_conclusive(&answer) || left.is_zero() {
                 return release.settle(&answer);
             }
             // Time for the connection to be seen as broken, and for a busy server to get on.
@@ -79,12 +86,8 @@ impl Collector {
             self.waiting.push_back(release);
         }
         for release in &mut self.waiting {
-            if let Some(answer) = release.answer.try_answer() {
-                if settles(&answer) {
-                    release.answer = Pending::answered(answer);
-                } else {
-                    release.send_again(&self.node, self.clock.now());
-                }
+            if release.is_open_by_now() {
+                release.send_again(&self.node, self.clock.now());
             }
         }
     }

@@ -1,15 +1,20 @@
 //! The watchdog: one task per manager that prolongs the leases of all held locks, and tells bodies of lost ones.
 //!
 //! It is woken for a group of locks at a time, and what is due goes to each node as one pipeline. Nobody waits for an
-//! answer here, so that a silent node delays no other lock and no other node.
+//! answer here, so that a silent node delays no other lock and no other node. When which lock is looked at is decided in
+//! [`schedule`]; when a lock is due, in `protocol/candidate/renewal`.
+//!
+//! It knows only what it watches ([`Watched`]), and not how that keeps its locks.
 
+pub(crate) mod schedule;
 mod timer;
 
+use self::schedule::Looked;
 use self::timer::Timer;
-use crate::client::acquisition::Ownership;
-use crate::client::shared::Core;
-use crate::protocol::rules::Rule;
+use crate::client::acquisition::Acquisition;
+use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::{Clock, Instant};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -17,16 +22,27 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// The longest sleep while anything is held.
+/// The longest sleep while anything is held. Smaller, needless wake-ups; larger, a lock that nobody has announced is
+/// renewed late.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// The shortest sleep between two looks at what is held.
+/// The shortest sleep between two looks at what is held. Smaller, a hot loop; larger, very short leases are renewed late.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
-/// When to look for the answers to a renewal: soon, then at growing intervals.
+/// When to look for the answers to a renewal: after this time, then at intervals that double. Smaller than a round trip, a
+/// look for nothing; larger, a lock that is lost is known later.
 const FIRST_ANSWERS: Duration = Duration::from_millis(2);
-/// How often nothing was held before the task rests.
+/// How often nothing was held before the task rests. Fewer, the next lock has to wake it; more, needless wake-ups of a
+/// process that is idle.
 const IDLE_LOOKS: u32 = 3;
 
-#[derive(Debug)]
+/// What a watchdog looks after.
+pub(crate) trait Watched: Send + Sync {
+    /// What is due by `now`, and with it what is due soon: so that renewals go out together.
+    fn look(&self, now: Instant) -> Looked;
+
+    /// Which rules apply.
+    fn rules(&self) -> Rules;
+}
+
 pub(crate) struct Watchdog {
     clock: Clock,
     runtime: Option<Handle>,
@@ -42,12 +58,17 @@ impl Watchdog {
         Self { clock, runtime, next_look: AtomicU64::new(u64::MAX), wake: Notify::const_new(), task: Mutex::new(None) }
     }
 
-    /// Sees to it that the task looks `within` that time from `now`.
-    pub(crate) fn look_within(&self, core: &Arc<Core>, within: Duration, now: Instant) {
+    /// Sees to it that the task looks at what is `watched` `within` that time from `now`.
+    pub(crate) fn look_within(
+        self: &Arc<Self>,
+        watched: impl FnOnce() -> Weak<dyn Watched>,
+        within: Duration,
+        now: Instant,
+    ) {
         let at = now.after(within).millis();
         if at < self.next_look.load(Ordering::Acquire) {
             self.next_look.fetch_min(at, Ordering::AcqRel);
-            self.ensure_running(core);
+            self.ensure_running(watched);
             self.wake.notify_one();
         }
     }
@@ -65,25 +86,30 @@ impl Watchdog {
     }
 
     /// A runtime that has ended has taken its tasks with it.
-    fn ensure_running(&self, core: &Arc<Core>) {
+    fn ensure_running(self: &Arc<Self>, watched: impl FnOnce() -> Weak<dyn Watched>) {
         let mut task = self.task();
         if task.as_ref().is_none_or(AbortHandle::is_finished)
             && let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok())
         {
-            let rest = Rest(Arc::clone(&core.watchdog));
-            *task = Some(runtime.spawn(run(Arc::downgrade(core), rest)).abort_handle());
+            *task = Some(runtime.spawn(run(watched(), Rest(Arc::clone(self)))).abort_handle());
         }
     }
 }
 
-/// Runs as long as the manager or one of its guards lives.
-async fn run(core: Weak<Core>, rest: Rest) {
+impl fmt::Debug for Watchdog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watchdog").finish_non_exhaustive()
+    }
+}
+
+/// Runs as long as what is watched lives, which the manager and each of its guards see to.
+async fn run(watched: Weak<dyn Watched>, rest: Rest) {
     let watchdog = &rest.0;
     let (mut timer, mut round) = (Timer::new(watchdog.clock), Round::default());
-    while let Some(core) = core.upgrade() {
-        let next = round.look(&core);
+    while let Some(watched) = watched.upgrade() {
+        let next = round.look(watchdog, &*watched);
         // Not while it sleeps: the last guard must be able to end it.
-        drop(core);
+        drop(watched);
         match next {
             Some(next) => timer.sleep_until(next, &watchdog.wake).await,
             None => watchdog.wake.notified().await,
@@ -102,7 +128,7 @@ impl Drop for Rest {
 
 /// A lock that was renewed, and until when to look for the answers.
 struct Renewed {
-    ownership: Arc<Ownership>,
+    acquisition: Arc<Acquisition>,
     until: Instant,
 }
 
@@ -118,31 +144,31 @@ struct Round {
 
 impl Round {
     /// Renews what is due. Returns when to look again; `None` to rest until something is held.
-    fn look(&mut self, core: &Core) -> Option<Instant> {
-        let now = core.clock.now();
+    fn look(&mut self, watchdog: &Watchdog, watched: &dyn Watched) -> Option<Instant> {
+        let now = watchdog.clock.now();
         self.take_answers(now);
-        // Who comes while we look wakes us, whether or not we have passed by already.
-        core.watchdog.next_look.store(u64::MAX, Ordering::Release);
-        let looked = core.local.look(now);
-        looked.due.iter().for_each(|ownership| ownership.renew(now));
-        if !looked.due.is_empty() && core.rules.apply(Rule::LossesAreLookedFor) {
+        // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
+        watchdog.next_look.store(u64::MAX, Ordering::Release);
+        let looked = watched.look(now);
+        looked.due.iter().for_each(|acquisition| acquisition.renew(now));
+        if !looked.due.is_empty() && watched.rules().apply(Rule::LossesAreLookedFor) {
             (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
-            self.renewed.extend(looked.due.into_iter().map(|ownership| {
-                let until = now.after(ownership.node_timeout());
-                Renewed { ownership, until }
+            self.renewed.extend(looked.due.into_iter().map(|acquisition| {
+                let until = now.after(acquisition.node_timeout());
+                Renewed { acquisition, until }
             }));
         }
         let next = looked.next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
-        self.plan(core, now, next.into_iter().chain(self.answers_at).min())
+        self.plan(watchdog, now, next.into_iter().chain(self.answers_at).min())
     }
 
     /// Sleeps on for a while when nothing is held: the next lock would only wake it again.
-    fn plan(&mut self, core: &Core, now: Instant, next: Option<Instant>) -> Option<Instant> {
+    fn plan(&mut self, watchdog: &Watchdog, now: Instant, next: Option<Instant>) -> Option<Instant> {
         self.idle_looks = if next.is_some() { 0 } else { self.idle_looks + 1 };
         let longest = now.after(LONGEST_SLEEP);
         let next = next.map_or(longest, |next| next.min(longest));
         let next = (self.idle_looks <= IDLE_LOOKS).then_some(next);
-        core.watchdog.next_look.fetch_min(next.map_or(u64::MAX, Instant::millis), Ordering::AcqRel);
+        watchdog.next_look.fetch_min(next.map_or(u64::MAX, Instant::millis), Ordering::AcqRel);
         next
     }
 
@@ -150,7 +176,7 @@ impl Round {
     fn take_answers(&mut self, now: Instant) {
         if self.answers_at.is_some_and(|at| at <= now) {
             // A node that is silent for longer is asked again in its turn.
-            self.renewed.retain(|renewed| renewed.ownership.is_awaited_after_settling(now) && now < renewed.until);
+            self.renewed.retain(|renewed| renewed.acquisition.awaits_renewal(now) && now < renewed.until);
             self.answers_pause *= 2;
             self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
         }
@@ -264,12 +290,12 @@ mod tests {
     async fn it_ends_with_the_manager_and_its_last_guard() {
         let manager = LockManager::in_memory();
         let guard = hold(&manager, TTL).await;
-        let core = std::sync::Arc::downgrade(&manager.core);
+        let local = std::sync::Arc::downgrade(&manager.local);
         drop(manager);
         sleep(3 * TTL).await;
         assert!(guard.is_held(), "the guard lives on");
         drop(guard);
         sleep(3 * TTL).await;
-        assert_eq!(core.strong_count(), 0);
+        assert_eq!(local.strong_count(), 0);
     }
 }

@@ -51,7 +51,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::SetNx { .. }, [number @ Value::Int(_)]) => {
             Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
-        (Verb::SetNx { .. }, [Value::Nil]) => Reply::Held,
+        (Verb::SetNx { .. }, [Value::Nil]) => Reply::Taken,
         (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller), number @ ..]) => {
             Reply::Granted { smaller: *smaller == 1, number: fencing_number(number).ok()? }
         }
@@ -154,7 +154,7 @@ mod tests {
         let second = Some(Duration::from_secs(1));
         let table = [
             (Verb::SetNx { ttl: TTL }, Value::Okay, Reply::Granted { smaller: false, number: None }),
-            (Verb::SetNx { ttl: TTL }, Value::Nil, Reply::Held),
+            (Verb::SetNx { ttl: TTL }, Value::Nil, Reply::Taken),
             (ACQUIRE, numbers([1, 1]), Reply::Granted { smaller: true, number: None }),
             (ACQUIRE, numbers([0, 1000, 3]), Reply::Queued { left: second, rank: 3 }),
             (ACQUIRE, numbers([0, -1, 0]), Reply::Queued { left: None, rank: 0 }),

@@ -162,7 +162,7 @@ mod tests {
     use crate::lock::owner_token::ManagerId;
     use crate::node::Pending;
     use crate::protocol::command::Subject;
-    use crate::protocol::lease::CLAIM;
+    use crate::protocol::timing::CLAIM;
     use crate::time::token_clock::TokenTime;
     use std::sync::Arc;
     use std::task::Poll;

@@ -3,17 +3,9 @@
 mod persistence;
 
 pub use self::persistence::Persistence;
-use crate::client::release::Reclaim;
-use crate::client::shared::Core;
 use crate::error::NodeError;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
-
-/// For which the answers of a node are waited for, and then once more for its wake-ups.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What [`LockManager::check`](crate::LockManager::check) has found out: one [`NodeReport`] for each node.
 ///
@@ -84,32 +76,6 @@ pub struct Capabilities {
 
 /// A clock that is wrong by more is worth a warning: nothing here depends on it, but its next correction may be a step.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
-
-impl Core {
-    pub(crate) async fn check(&self) -> CheckReport {
-        self.heard_of_all().await;
-        let report = |node: &Reclaim| -> Pin<Box<dyn Future<Output = NodeReport> + Send>> {
-            let node = node.node().clone();
-            Box::pin(async move { node.report(PATIENCE).await })
-        };
-        CheckReport { nodes: all(self.nodes.iter().map(report).collect()).await, needed: self.quorum.needed }
-    }
-}
-
-/// The outputs of all `futures`, which run at the same time.
-async fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
-    let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
-            if let Poll::Ready(ready) = future.as_mut().poll(cx) {
-                *output = Some(ready);
-            }
-        }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
-}
 
 impl CheckReport {
     /// What somebody should look at, one line for each; empty when all is well.

@@ -1,8 +1,13 @@
-//! Fencing numbers: what the answers of the nodes make of them, and the tokens that follow from one number.
+//! Fencing rounds: what the numbers that nodes give in one round mean, and the tokens that follow from one number.
 //!
-//! No I/O here. A number counts when a quorum has given exactly this one in one round: it is unique then, because a
-//! counter changes hands only upwards, and larger than all that were agreed on before the round began. The largest of
-//! the numbers would not do: two tokens can have the same one.
+//! 1. Commands about the token that are sent together are of one *round*, and a node's number is that of the round in which
+//!    it was asked.
+//! 2. A number counts when a quorum has given exactly this one in one round. It is unique then, because a counter changes
+//!    hands only upwards, and larger than all that were agreed on before the round began. The largest of several numbers
+//!    would not do: two tokens can have the same one.
+//! 3. When a quorum has given different numbers, the lower counters are raised to the highest in another round, and once
+//!    more if a node that was not heard of before is further ahead.
+//! 4. From one number follow 65 536 tokens, one for each call that the lock is passed on to within the process.
 
 use crate::protocol::command::Fence;
 use crate::protocol::fencing_token::FencingToken;
@@ -17,7 +22,7 @@ pub(crate) struct Drawn {
 
 /// What the numbers of the nodes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum FencingDecision {
     /// In no round have enough nodes given one.
     Missing,
     /// A quorum has given this one.
@@ -28,24 +33,24 @@ pub(crate) enum Decision {
 
 /// Looks at the latest round in which at least `quorum` nodes have `given` a number: those of an earlier round may have
 /// been overtaken by another owner, whatever this token is told later.
-fn decide(given: &[Drawn], quorum: usize) -> Decision {
+fn decide(given: &[Drawn], quorum: usize) -> FencingDecision {
     let in_round = |round| given.iter().filter(move |drawn| drawn.round == round).map(|drawn| drawn.number);
     let rounds = given.iter().map(|drawn| drawn.round).filter(|round| in_round(*round).count() >= quorum);
-    let Some(round) = rounds.max() else { return Decision::Missing };
+    let Some(round) = rounds.max() else { return FencingDecision::Missing };
     let is_agreed = |number: &u64| in_round(round).filter(|other| other == number).count() >= quorum;
     match in_round(round).find(is_agreed) {
-        Some(number) => Decision::Agreed(number),
-        None => Decision::Differ { highest: in_round(round).max().unwrap_or_default() },
+        Some(number) => FencingDecision::Agreed(number),
+        None => FencingDecision::Differ { highest: in_round(round).max().unwrap_or_default() },
     }
 }
 
 /// How far one token is with its number.
 #[derive(Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct FencingRounds {
     stage: Stage,
     /// Commands that were sent together are of one round.
     round: u64,
-    /// Numbers of rounds before this one do not count.
+    /// What was given in rounds before this one do not count.
     counts_from: u64,
     rules: Rules,
 }
@@ -62,7 +67,7 @@ enum Stage {
     Drawn { number: u64, next: u32 },
 }
 
-impl Numbers {
+impl FencingRounds {
     pub(crate) const fn new(rules: Rules) -> Self {
         Self { stage: Stage::Unwanted, round: 0, counts_from: 0, rules }
     }
@@ -131,10 +136,12 @@ impl Numbers {
     }
 
     /// What the numbers that nodes have `given` mean.
-    pub(crate) fn decide(&self, given: impl Iterator<Item = Drawn>, quorum: usize) -> Decision {
+    pub(crate) fn decide(&self, given: impl Iterator<Item = Drawn>, quorum: usize) -> FencingDecision {
         let given: Vec<_> = given.filter(|drawn| self.counts(*drawn)).collect();
         match decide(&given, quorum) {
-            Decision::Differ { highest } if !self.rules.apply(Rule::NumbersAreAgreedOn) => Decision::Agreed(highest),
+            FencingDecision::Differ { highest } if !self.rules.apply(Rule::NumbersAreAgreedOn) => {
+                FencingDecision::Agreed(highest)
+            }
             decision => decision,
         }
     }
@@ -156,13 +163,13 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Decision::{Agreed, Differ, Missing};
+    use FencingDecision::{Agreed, Differ, Missing};
 
     #[test]
     fn a_quorum_must_give_the_same_number_in_one_round() {
         type Given<'a> = &'a [(u64, u64)];
         // (round, number) of each node that has given one; the quorum.
-        let table: [(Given<'_>, usize, Decision); 16] = [
+        let table: [(Given<'_>, usize, FencingDecision); 16] = [
             (&[], 1, Missing),
             (&[(1, 5)], 1, Agreed(5)),
             (&[(1, 5)], 2, Missing),
@@ -188,44 +195,44 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_before_does_not_count() {
-        let mut numbers = Numbers::new(Rules::ALL);
+        let mut rounds = FencingRounds::new(Rules::default());
         let given = |round, number| [Drawn { round, number }].into_iter();
-        numbers.want(true, 0);
-        assert_eq!(numbers.decide(given(0, 5), 1), Missing);
-        numbers.begin_round();
-        assert_eq!(numbers.decide(given(numbers.round(), 5), 1), Agreed(5));
-        numbers.raise(5);
-        assert_eq!(numbers.decide(given(numbers.round(), 5), 1), Missing);
+        rounds.want(true, 0);
+        assert_eq!(rounds.decide(given(0, 5), 1), Missing);
+        rounds.begin_round();
+        assert_eq!(rounds.decide(given(rounds.round(), 5), 1), Agreed(5));
+        rounds.raise(5);
+        assert_eq!(rounds.decide(given(rounds.round(), 5), 1), Missing);
     }
 
     #[test]
     fn one_number_serves_many_calls_and_not_more_than_it_can() {
-        let mut numbers = Numbers::new(Rules::ALL);
-        assert_eq!((numbers.next_token(), numbers.may_pass(true)), (None, true));
-        numbers.agreed(7);
-        let tokens: Vec<_> = std::iter::from_fn(|| numbers.next_token()).collect();
+        let mut rounds = FencingRounds::new(Rules::default());
+        assert_eq!((rounds.next_token(), rounds.may_pass(true)), (None, true));
+        rounds.agreed(7);
+        let tokens: Vec<_> = std::iter::from_fn(|| rounds.next_token()).collect();
         assert!(tokens.is_sorted_by(|a, b| a < b));
         let ends = (tokens.first().copied(), tokens.last().copied());
         assert_eq!(ends, (Some(FencingToken::new(7, 0)), Some(FencingToken::new(7, u16::MAX))));
-        assert_eq!((numbers.may_pass(true), numbers.may_pass(false)), (false, true));
+        assert_eq!((rounds.may_pass(true), rounds.may_pass(false)), (false, true));
     }
 
     #[test]
     fn what_is_asked_of_the_nodes_at_each_stage() {
-        let mut numbers = Numbers::new(Rules::ALL);
-        assert_eq!(numbers.fence(), None);
-        numbers.want(true, 3);
-        assert_eq!(numbers.fence(), Some(Fence::Draw { above: 3 }));
-        numbers.raise(7);
-        assert_eq!(numbers.fence(), Some(Fence::Raise { to: 7 }));
-        numbers.want(true, 3);
-        assert_eq!(numbers.fence(), Some(Fence::Draw { above: 7 }), "another call starts anew");
-        numbers.want(false, 3);
-        assert_eq!((numbers.fence(), numbers.is_drawing()), (None, false));
-        numbers.agreed(9);
-        numbers.want(false, 20);
-        numbers.want(true, 20);
-        assert_eq!(numbers.fence(), Some(Fence::Draw { above: 8 }), "what was agreed on stays");
-        assert_eq!(numbers.next_token(), Some(FencingToken::new(9, 0)));
+        let mut rounds = FencingRounds::new(Rules::default());
+        assert_eq!(rounds.fence(), None);
+        rounds.want(true, 3);
+        assert_eq!(rounds.fence(), Some(Fence::Draw { above: 3 }));
+        rounds.raise(7);
+        assert_eq!(rounds.fence(), Some(Fence::Raise { to: 7 }));
+        rounds.want(true, 3);
+        assert_eq!(rounds.fence(), Some(Fence::Draw { above: 7 }), "another call starts anew");
+        rounds.want(false, 3);
+        assert_eq!((rounds.fence(), rounds.is_drawing()), (None, false));
+        rounds.agreed(9);
+        rounds.want(false, 20);
+        rounds.want(true, 20);
+        assert_eq!(rounds.fence(), Some(Fence::Draw { above: 8 }), "what was agreed on stays");
+        assert_eq!(rounds.next_token(), Some(FencingToken::new(9, 0)));
     }
 }

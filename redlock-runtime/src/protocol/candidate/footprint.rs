@@ -5,7 +5,7 @@ use crate::protocol::command::Verb;
 /// What a node may know of the token, by what it has answered and by what it has not: a lost reply and a cut connection
 /// count as "maybe".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Trace {
+pub(crate) enum Footprint {
     None,
     /// The token as holder.
     Key,
@@ -13,7 +13,7 @@ pub(crate) enum Trace {
     Queue,
 }
 
-impl Trace {
+impl Footprint {
     pub(crate) const fn of(verb: Verb) -> Self {
         match verb {
             Verb::Acquire { .. } | Verb::Yield { .. } => Self::Queue,

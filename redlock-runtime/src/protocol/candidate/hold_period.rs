@@ -1,17 +1,15 @@
 //! The time for which a token has the lock: whose it is, how long it may last, when it is renewed.
 
-use crate::request::{HoldTerms, LocalBudget};
+use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::local_budget::LocalBudget;
+use crate::protocol::timing::{CLOSEST_RENEWALS, MOST_RENEWALS_PER_TTL, RENEWAL_SPREAD, RENEWALS_PER_LEASE};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// Renewals are not closer together than this fraction of the ttl, however near the end is.
-const MOST_RENEWALS_PER_TTL: u32 = 30;
-const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
-
 #[derive(Debug)]
-pub(crate) struct Tenure {
+pub(crate) struct HoldPeriod {
     ttl: Duration,
-    terms: HoldTerms,
+    terms: HoldOptions,
     /// Since when whoever has the lock now has had it.
     since: Instant,
     /// Since when the token has had the lock.
@@ -24,16 +22,16 @@ pub(crate) struct Tenure {
     spread: f64,
 }
 
-impl Tenure {
+impl HoldPeriod {
     pub(crate) fn new(ttl: Duration, now: Instant) -> Self {
         Self {
             ttl,
-            terms: HoldTerms::UNTIL_BEGUN,
+            terms: HoldOptions::UNTIL_BEGUN,
             since: now,
             first_held: None,
             contended_passes: 0,
             renewed_at: now,
-            spread: 0.9 + 0.1 * fastrand::f64(),
+            spread: 1.0 - RENEWAL_SPREAD + RENEWAL_SPREAD * fastrand::f64(),
         }
     }
 
@@ -44,7 +42,7 @@ impl Tenure {
     }
 
     /// A call has the lock from now on, on its own terms.
-    pub(crate) fn begin(&mut self, terms: HoldTerms, now: Instant) {
+    pub(crate) fn begin(&mut self, terms: HoldOptions, now: Instant) {
         (self.terms, self.since) = (terms, now);
     }
 
@@ -74,7 +72,7 @@ impl Tenure {
 
     /// When the leases should be asked for again: after a third of what was left of them the last time.
     pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
-        let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / 3.0);
+        let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / RENEWALS_PER_LEASE);
         let due = self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS));
         let is_needed = self.must_end().is_none_or(|end| valid_until < end);
         (self.terms.renew && is_needed).then_some(due)
@@ -102,7 +100,7 @@ impl Tenure {
             return false;
         }
         self.contended_passes += u32::from(contended_since.is_some());
-        self.begin(HoldTerms::UNTIL_BEGUN, now);
+        self.begin(HoldOptions::UNTIL_BEGUN, now);
         true
     }
 }
@@ -112,38 +110,38 @@ mod tests {
     use super::*;
 
     const TTL: Duration = Duration::from_secs(30);
-    const RENEWED: HoldTerms = HoldTerms { renew: true, max_hold: None, min_hold: None };
+    const RENEWED: HoldOptions = HoldOptions { renew: true, max_hold: None, min_hold: None };
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
-    fn tenure(ttl: Duration, terms: HoldTerms) -> Tenure {
-        let mut tenure = Tenure { spread: 1.0, ..Tenure::new(ttl, at(0)) };
-        tenure.hold(at(0));
-        tenure.begin(terms, at(0));
-        tenure
+    fn period(ttl: Duration, terms: HoldOptions) -> HoldPeriod {
+        let mut period = HoldPeriod { spread: 1.0, ..HoldPeriod::new(ttl, at(0)) };
+        period.hold(at(0));
+        period.begin(terms, at(0));
+        period
     }
 
     #[test]
     fn renewals_come_after_a_third_of_what_is_left() {
-        let mut tenure = tenure(TTL, RENEWED);
-        assert_eq!(tenure.renewal_due(at(30_000)), Some(at(10_000)));
-        tenure.renewed(at(10_000));
-        assert_eq!(tenure.renewal_due(at(40_000)), Some(at(20_000)), "it was answered");
-        assert_eq!(tenure.renewal_due(at(25_000)), Some(at(15_000)), "it was not");
+        let mut period = period(TTL, RENEWED);
+        assert_eq!(period.renewal_due(at(30_000)), Some(at(10_000)));
+        period.renewed(at(10_000));
+        assert_eq!(period.renewal_due(at(40_000)), Some(at(20_000)), "it was answered");
+        assert_eq!(period.renewal_due(at(25_000)), Some(at(15_000)), "it was not");
     }
 
     #[test]
     fn renewals_near_the_end_are_no_hot_loop() {
         // Defect 12: 800 renewals per second.
         for (millis, closest) in [(200, 10), (500, 17), (30_000, 1000)] {
-            let mut tenure = tenure(Duration::from_millis(millis), RENEWED);
+            let mut period = period(Duration::from_millis(millis), RENEWED);
             let (end, mut now, mut renewals) = (at(millis), at(0), 0);
-            while let Some(due) = tenure.renewal_due(end).filter(|due| *due < end) {
+            while let Some(due) = period.renewal_due(end).filter(|due| *due < end) {
                 assert!(due.since(now) >= Duration::from_millis(closest - 1), "{due:?} after {now:?}");
                 now = due;
-                tenure.renewed(now);
+                period.renewed(now);
                 renewals += 1;
             }
             assert!((3..20).contains(&renewals), "{renewals} of {millis} ms");
@@ -152,31 +150,31 @@ mod tests {
 
     #[test]
     fn a_longest_hold_ends_renewals_and_validity() {
-        let terms = HoldTerms { max_hold: Some(Duration::from_secs(40)), ..RENEWED };
-        let tenure = tenure(TTL, terms);
-        assert_eq!(tenure.capped(at(30_000)), at(30_000));
-        assert!(tenure.renewal_due(at(30_000)).is_some());
-        assert_eq!(tenure.capped(at(45_000)), at(40_000));
-        assert_eq!(tenure.renewal_due(at(45_000)), None, "it lasts long enough");
-        assert!(!tenure.is_used_up(at(39_999)) && tenure.is_used_up(at(40_000)));
+        let terms = HoldOptions { max_hold: Some(Duration::from_secs(40)), ..RENEWED };
+        let period = period(TTL, terms);
+        assert_eq!(period.capped(at(30_000)), at(30_000));
+        assert!(period.renewal_due(at(30_000)).is_some());
+        assert_eq!(period.capped(at(45_000)), at(40_000));
+        assert_eq!(period.renewal_due(at(45_000)), None, "it lasts long enough");
+        assert!(!period.is_used_up(at(39_999)) && period.is_used_up(at(40_000)));
     }
 
     #[test]
     fn the_rest_of_a_window_is_kept() {
-        let tenure = tenure(TTL, HoldTerms { min_hold: Some(Duration::from_secs(5)), ..RENEWED });
-        assert_eq!(tenure.rest(at(2000)), Some(Duration::from_secs(3)));
-        assert_eq!(tenure.rest(at(5000)), None);
+        let period = period(TTL, HoldOptions { min_hold: Some(Duration::from_secs(5)), ..RENEWED });
+        assert_eq!(period.rest(at(2000)), Some(Duration::from_secs(3)));
+        assert_eq!(period.rest(at(5000)), None);
     }
 
     #[test]
     fn passes_are_limited_by_the_ttl_and_the_budget() {
         let budget = LocalBudget { passes: 2, time: Duration::from_millis(20) };
-        let mut alone = tenure(TTL, RENEWED);
+        let mut alone = period(TTL, RENEWED);
         assert!((0..1000).all(|_| alone.pass(at(29_999), None, budget)));
         assert!(!alone.pass(at(30_000), None, budget), "one ttl in all");
-        let mut contended = tenure(TTL, RENEWED);
+        let mut contended = period(TTL, RENEWED);
         let passes = [(); 3].map(|()| contended.pass(at(110), Some(at(100)), budget));
         assert_eq!(passes, [true, true, false]);
-        assert!(!tenure(TTL, RENEWED).pass(at(120), Some(at(100)), budget));
+        assert!(!period(TTL, RENEWED).pass(at(120), Some(at(100)), budget));
     }
 }

@@ -1,72 +1,131 @@
 //! What to ask the nodes next, and when.
+//!
+//! A waiting candidate wants of one node, first match first:
+//!
+//! 1. *Enough votes are ours*: an extension of each vote that is a claim, or a lease that is as good as over. It confirms
+//!    the votes. Nothing else is asked then, and nothing is yielded.
+//! 2. *A smaller token waits at a node that is ours*: a yield, at once and without waiting for other nodes, because
+//!    everybody else may wait for it.
+//! 3. *The time to ask again has come*: its place in the queue, and with it the lock if that is free.
+//!
+//! A holder extends claims that came late, and yields nothing. No other phase asks for anything.
 
-use super::{Phase, Standing};
-use crate::protocol::candidate::voter::Vote;
-use crate::protocol::command::Verb;
+use super::fencing_rounds::FencingRounds;
+use super::in_flight::InFlight;
+use super::voter::{Vote, Voter};
+use super::{Candidate, Phase};
+use crate::protocol::command::{Fence, Verb};
+use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
+use crate::protocol::timing::LISTENING_PAUSE;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// How often to look whether the channel for wake-ups is open.
-const LISTENING_PAUSE: Duration = Duration::from_millis(2);
+/// A command that goes out to node number `index`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outgoing {
+    pub(crate) index: usize,
+    pub(crate) verb: Verb,
+    pub(crate) fence: Option<Fence>,
+}
 
-impl Standing {
-    /// Time passes for a waiting token.
-    pub(crate) fn tick(&mut self, now: Instant) {
-        if self.poll_at <= now {
-            self.ask_all(now);
+impl Candidate {
+    /// Asks node number `index`.
+    pub(super) fn ask(&mut self, out: Outgoing, now: Instant, send: &mut impl FnMut(Outgoing)) {
+        let (round, lease_end) = (self.fencing.round(), self.terms.provable(now));
+        if let Some(voter) = self.voters.get_mut(out.index) {
+            voter.asked(InFlight::new(out.verb, now, round, lease_end));
+            send(out);
         }
-        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
-        let present = self.nodes.iter().filter(|node| node.is_present(now, self.terms.node_timeout)).count();
-        let is_silent = present < self.terms.quorum.needed || self.votes(now) >= self.terms.quorum.needed;
-        self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
     }
 
-    /// For how long too few nodes have taken part, or have answered too late for a lease.
-    pub(crate) fn silence(&self, now: Instant) -> Duration {
-        self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
+    /// Asks every node that takes more commands, in one round. `now` must be before the first send.
+    pub(super) fn ask_all(&mut self, verb: Verb, fence: Option<Fence>, now: Instant, send: &mut impl FnMut(Outgoing)) {
+        self.fencing.begin_round();
+        for index in 0..self.voters.len() {
+            if self.voters.get(index).is_some_and(Voter::is_open) {
+                self.ask(Outgoing { index, verb, fence }, now, send);
+            }
+        }
+    }
+
+    /// Sends what the nodes should be asked next. Whether anything was.
+    ///
+    /// `is_ready` says of a node whether a place in its queue can be asked for: its wake-ups will arrive, or there is no
+    /// connection at all. `release` sends the last command to a node that is tainted: what it may still hold is of no use
+    /// to the token, and others wait for it.
+    pub(crate) fn next_commands(
+        &mut self,
+        now: Instant,
+        is_ready: impl Fn(usize) -> bool,
+        mut send: impl FnMut(Outgoing),
+    ) -> bool {
+        let (mut has_asked, fence) = (false, self.fencing.fence());
+        self.fencing.begin_round();
+        for index in 0..self.voters.len() {
+            if let Some(verb) = self.wants(index, now)
+                && (is_ready(index) || !self.postpones(index, verb, now))
+            {
+                self.ask(Outgoing { index, verb, fence }, now, &mut send);
+                has_asked = true;
+            }
+        }
+        has_asked
+    }
+
+    /// Gives back what tainted nodes may have of the token.
+    pub(crate) fn leave_tainted(&mut self, now: Instant, leave: impl FnMut(usize, LastCommand)) {
+        self.leave_where(now, |voter| voter.is_tainted, leave);
     }
 
     /// The command that node number `index` should be sent next.
-    pub(crate) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
-        let node = self.nodes.get(index)?;
+    pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
+        let voter = self.voters.get(index)?;
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
-        // Numbers must be of one round: leases from before it do not do.
-        let is_drawing = self.numbers.is_drawing();
-        let useful_from = if is_drawing { self.terms.provable(now) } else { self.terms.useful_from(now) };
-        let wants_extension = || node.wants_extension(now, useful_from, self.terms.node_timeout);
         match self.phase {
-            // A claim that came late: the others have made a majority without it.
-            Phase::Holding => (node.end(self.terms.rules).is_none() && wants_extension()).then_some(self.extension()),
-            Phase::Waiting if self.votes(now) >= self.terms.quorum.needed => {
-                wants_extension().then_some(self.extension())
+            Phase::Holding => {
+                let is_claim = voter.lease_end().is_none();
+                (is_claim && self.wants_extension(voter, now)).then_some(self.extension_verb())
             }
-            Phase::Waiting if node.wants_to_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
-            Phase::Waiting => node.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
-            Phase::Claiming | Phase::Forfeited | Phase::Left => None,
+            Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then_some(self.extension_verb()),
+            Phase::Waiting if voter.must_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
+            Phase::Waiting => voter.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
+            Phase::Trying | Phase::Superseded | Phase::Ended => None,
         }
+    }
+
+    fn wants_extension(&self, voter: &Voter, now: Instant) -> bool {
+        // Numbers must be of one round: leases from before it do not do.
+        let is_drawing = self.fencing.is_drawing();
+        let useful_from = if is_drawing { self.terms.provable(now) } else { self.terms.useful_from(now) };
+        voter.wants_extension(now, useful_from, self.terms.node_timeout)
     }
 
     /// Without the rule, a yield waits until every node has answered.
     fn may_yield(&self, now: Instant) -> bool {
-        let all = || self.nodes.iter().all(|node| node.vote != Vote::Open && !node.is_late(now, Duration::ZERO));
-        self.terms.rules.apply(Rule::YieldAtOnce) || all()
+        let has_answered = |voter: &Voter| voter.vote != Vote::Open && !voter.is_late(now, Duration::ZERO);
+        self.terms.applies(Rule::YieldAtOnce) || self.voters.iter().all(has_answered)
     }
 
     /// Whether node number `index` had better be asked a little later, because its wake-ups do not arrive yet.
-    pub(crate) fn postpones(&mut self, index: usize, verb: Verb, now: Instant) -> bool {
+    pub(super) fn postpones(&mut self, index: usize, verb: Verb, now: Instant) -> bool {
         let is_early = matches!(verb, Verb::Acquire { .. }) && now < self.listening_by;
-        if let Some(node) = self.nodes.get_mut(index).filter(|_| is_early) {
-            node.ask_again(now.after(LISTENING_PAUSE));
+        if let Some(voter) = self.voters.get_mut(index).filter(|_| is_early) {
+            voter.ask_again(now.after(LISTENING_PAUSE));
         }
         is_early
     }
 
     /// When there is something to do, if no answer and no wake-up comes before.
-    pub(crate) fn next_event(&self, now: Instant) -> Instant {
+    pub(super) fn next_event(&self, now: Instant) -> Instant {
         // Votes that are being confirmed leave nothing to ask for.
-        let asks = self.votes(now) < self.terms.quorum.needed;
-        let nodes = self.nodes.iter().filter_map(|node| node.next_event(now, self.terms.node_timeout, asks));
-        nodes.min().unwrap_or(self.poll_at).min(self.poll_at)
+        let asks = !self.has_votes(now);
+        let voters = self.voters.iter().filter_map(|voter| voter.next_event(now, self.terms.node_timeout, asks));
+        voters.min().unwrap_or(self.poll_at).min(self.poll_at)
+    }
+
+    /// What is asked of a node together with the lock.
+    pub(super) const fn fence(&self) -> Option<Fence> {
+        FencingRounds::fence(&self.fencing)
     }
 }

@@ -203,7 +203,7 @@ impl Code {
 fn in_the_model(reply: Reply) -> model::Reply {
     match reply {
         Reply::Granted { smaller, number: None } => model::Reply::Granted { smaller },
-        Reply::Held => model::Reply::Taken,
+        Reply::Taken => model::Reply::Taken,
         Reply::Queued { rank, .. } => model::Reply::Queued { rank },
         Reply::Extended { waiters, number: None } => model::Reply::Extended { waiters },
         Reply::Kept => model::Reply::Kept,

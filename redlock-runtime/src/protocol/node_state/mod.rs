@@ -102,7 +102,7 @@ impl Execution<'_> {
 
     fn set_nx(&mut self, ttl: Duration) -> Reply {
         if self.owner().is_some() {
-            return Reply::Held;
+            return Reply::Taken;
         }
         self.own(self.token, ttl, false);
         Reply::Granted { smaller: false, number: None }

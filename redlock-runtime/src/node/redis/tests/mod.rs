@@ -9,7 +9,7 @@ use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, Node, Servers, Status};
 use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
-use crate::protocol::lease::CLAIM;
+use crate::protocol::timing::CLAIM;
 use crate::request::AfterRestart;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;

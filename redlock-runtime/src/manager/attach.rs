@@ -1,10 +1,10 @@
 //! Taking up locks that another worker has left.
 
 use super::LockManager;
-use crate::client::acquire::{attach, attach_fenced};
+use crate::client::acquire::attach;
 use crate::error::LockError;
+use crate::guard::LockGuard;
 use crate::guard::fenced_guard::FencedGuard;
-use crate::guard::lock_guard::LockGuard;
 use crate::request::DetachedLock;
 
 impl LockManager {
@@ -44,7 +44,7 @@ impl LockManager {
     /// # Ok(()) }
     /// ```
     pub async fn attach(&self, detached: DetachedLock) -> Result<LockGuard, LockError> {
-        attach(&self.core, &detached).await.map(LockGuard::new)
+        attach(&self.local, &detached, false).await.map(|obtained| LockGuard::new(obtained.turn))
     }
 
     /// Takes up a lock that another worker has left, as [`attach`](Self::attach) does, together with a
@@ -73,6 +73,6 @@ impl LockManager {
     /// # }
     /// ```
     pub async fn attach_fenced(&self, detached: DetachedLock) -> Result<FencedGuard, LockError> {
-        attach_fenced(&self.core, &detached).await.map(FencedGuard::new)
+        attach(&self.local, &detached, true).await.and_then(FencedGuard::new)
     }
 }

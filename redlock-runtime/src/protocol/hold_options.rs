@@ -1,29 +1,29 @@
 //! For how long a call has the lock, whatever its body does.
 
 use crate::error::LockError;
-use crate::protocol::lease;
+use crate::protocol::timing::MAX_TTL;
 use std::time::Duration;
 
 /// For how long a call has the lock, whatever its body does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HoldTerms {
+pub(crate) struct HoldOptions {
     pub(crate) renew: bool,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) min_hold: Option<Duration>,
 }
 
-impl HoldTerms {
+impl HoldOptions {
     /// Between the call that had the lock before and the one that has it next.
     pub(crate) const UNTIL_BEGUN: Self = Self { renew: false, max_hold: None, min_hold: None };
 }
 
-impl Default for HoldTerms {
+impl Default for HoldOptions {
     fn default() -> Self {
         Self { renew: true, ..Self::UNTIL_BEGUN }
     }
 }
 
-impl HoldTerms {
+impl HoldOptions {
     /// # Errors
     /// [`LockError::Configuration`] for terms that contradict each other or the `ttl`.
     pub(crate) fn check(&self, ttl: Duration) -> Result<(), LockError> {
@@ -34,7 +34,7 @@ impl HoldTerms {
             (Some(longest), _) if !self.renew && longest > ttl => Err(LockError::configuration(format!(
                 "a max_hold of {longest:?} has no effect without renewal: the lock ends with its ttl of {ttl:?}"
             ))),
-            (_, Some(least)) if least > lease::MAX_TTL => Err(LockError::configuration(format!(
+            (_, Some(least)) if least > MAX_TTL => Err(LockError::configuration(format!(
                 "a min_hold of {least:?} is too long: at most 30 days are allowed"
             ))),
             _ => Ok(()),

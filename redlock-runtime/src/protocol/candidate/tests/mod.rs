@@ -8,25 +8,19 @@ mod passing;
 mod waiting;
 mod yielding;
 
+use super::in_flight::InFlight;
+use super::voter::{Vote, Voter};
+use super::*;
 use crate::error::NodeError;
-use crate::node::Pending;
-use crate::protocol::candidate::in_flight::InFlight;
-use crate::protocol::candidate::voter::NodeStanding;
-use crate::protocol::candidate::{Phase, Standing, Terms};
 use crate::protocol::command::{Answer, Reply, Verb};
-use crate::protocol::lease::CLAIM;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
-use crate::time::clock::{Clock, Instant};
-use std::collections::VecDeque;
-use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::advance;
+use crate::protocol::timing::CLAIM;
 
 const TTL: Duration = Duration::from_secs(10);
 const NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const MILLISECOND: Duration = Duration::from_millis(1);
-const TERMS: Terms = Terms {
+const TERMS: LeaseTerms = LeaseTerms {
     ttl: TTL,
     drift_factor: 0.01,
     node_timeout: NODE_TIMEOUT,
@@ -47,26 +41,24 @@ const EXTENDED: Reply = Reply::Extended { waiters: 0, number: None };
 const QUEUED: Reply = Reply::Queued { left: Some(TTL), rank: 0 };
 const YIELDED: Reply = Reply::Yielded { left: Some(TTL) };
 
-/// A token and its nodes, which answer when the test says so, in virtual time.
+/// A token whose nodes answer when the test says so, at a time that passes when the test says so.
 struct Scene {
-    standing: Standing,
-    clock: Clock,
-    unanswered: Vec<VecDeque<oneshot::Sender<Answer>>>,
+    candidate: Candidate,
+    now: Instant,
 }
 
 impl Scene {
     fn new(nodes: usize) -> Self {
-        let clock = Clock::tokio();
-        let terms = Terms { quorum: Quorum::of(nodes, 0), ..TERMS };
-        let standing = Standing::new(std::iter::repeat_n(1, nodes), terms, clock.now());
-        Self { standing, clock, unanswered: (0..nodes).map(|_| VecDeque::new()).collect() }
+        let now = Instant::from_origin(Duration::from_secs(1));
+        let terms = LeaseTerms { quorum: Quorum::of(nodes, 0), ..TERMS };
+        Self { candidate: Candidate::new(std::iter::repeat_n(1, nodes), terms, now), now }
     }
 
     /// A token that has begun to wait, long enough ago that it no longer waits for its channels.
-    async fn waiting(nodes: usize) -> Self {
+    fn waiting(nodes: usize) -> Self {
         let mut scene = Self::new(nodes);
-        scene.standing.wait(scene.now());
-        advance(NODE_TIMEOUT).await;
+        scene.candidate.wait(scene.now);
+        scene.advance(NODE_TIMEOUT);
         scene
     }
 
@@ -74,29 +66,36 @@ impl Scene {
     fn holding(nodes: usize) -> Self {
         let mut scene = Self::new(nodes);
         (0..nodes).for_each(|node| scene.hear(node, SET, GRANTED));
-        scene.standing.hold(scene.now());
+        scene.candidate.hold(scene.now);
         scene
     }
 
-    fn now(&self) -> Instant {
-        self.clock.now()
+    fn advance(&mut self, time: Duration) {
+        self.now = self.now.after(time);
     }
 
-    fn node(&self, node: usize) -> &NodeStanding {
-        &self.standing.nodes[node]
+    const fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn voter(&self, node: usize) -> &Voter {
+        &self.candidate.voters[node]
+    }
+
+    /// What the vote of a node is, whatever it proves.
+    fn vote(&self, node: usize) -> Vote {
+        if self.voter(node).vote.is_granted() { Vote::CLAIM } else { self.voter(node).vote }
     }
 
     fn send(&mut self, node: usize, verb: Verb) {
-        let (answer, pending) = oneshot::channel();
-        self.unanswered[node].push_back(answer);
-        let now = self.now();
-        self.standing.sent(node, InFlight::new(verb, now, TERMS.provable(now), Pending::Redis(pending)));
+        self.candidate.voters[node].asked(InFlight::new(verb, self.now, 0, TERMS.provable(self.now)));
     }
 
     /// The answer to the oldest command that has none.
     fn answer(&mut self, node: usize, answer: Answer) {
-        self.unanswered[node].pop_front().unwrap().send(answer).unwrap();
-        self.standing.settle(self.clock);
+        assert!(self.voter(node).is_awaited());
+        self.candidate.answered(node, answer, self.now);
+        self.candidate.note_proof();
     }
 
     fn hear(&mut self, node: usize, verb: Verb, reply: Reply) {
@@ -110,27 +109,26 @@ impl Scene {
     }
 
     fn claim(&mut self, node: usize) {
-        let now = self.now();
-        self.standing.claimed(node, now);
+        self.candidate.granted(node, self.now);
     }
 
     /// What every node should be asked next.
     fn wants(&self) -> Vec<Option<Verb>> {
-        (0..self.unanswered.len()).map(|node| self.standing.wants(node, self.now())).collect()
+        (0..self.candidate.voters.len()).map(|node| self.candidate.wants(node, self.now)).collect()
     }
 
     fn is_won(&self) -> bool {
-        self.standing.is_won(self.now())
+        self.candidate.is_won(self.now)
     }
 
     /// How long the lock is provably held when it is taken now.
     fn provable(&self) -> Duration {
-        TERMS.provable(self.now()).since(self.now())
+        TERMS.provable(self.now).since(self.now)
     }
 
     /// How long until there is something to do.
     fn idle_for(&self) -> Duration {
-        self.standing.next_event(self.now()).since(self.now())
+        self.candidate.next_event(self.now).since(self.now)
     }
 }
 

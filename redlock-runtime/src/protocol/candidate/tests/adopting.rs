@@ -1,28 +1,29 @@
 //! A token that takes the place of another one.
 
 use super::*;
+use crate::protocol::local_budget::LocalBudget;
 
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
 fn scene(missing: NodeError) -> Scene {
     let mut scene = Scene::new(3);
-    scene.standing.adopts = true;
+    scene.candidate.adopt();
     (0..2).for_each(|node| scene.hear(node, ADOPT, EXTENDED));
     scene.fail(2, ADOPT, missing);
     let now = scene.now();
-    scene.standing.hold(now);
+    scene.candidate.hold(now);
     scene
 }
 
 fn renewable(scene: &Scene) -> Vec<usize> {
-    (0..3).filter(|node| scene.standing.is_renewable(*node)).collect()
+    (0..3).filter(|node| scene.candidate.is_renewable(*node)).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there() {
+#[test]
+fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there() {
     for missing in [unreachable(), disconnected()] {
         let mut scene = scene(missing.clone());
         assert_eq!((scene.is_won(), renewable(&scene)), (true, vec![0, 1, 2]), "{missing:?}");
-        assert_eq!(scene.standing.extension(), ADOPT);
+        assert_eq!(scene.candidate.extension_verb(), ADOPT);
         scene.send(2, ADOPT);
         assert_eq!(renewable(&scene), [0, 1], "one at a time");
         scene.answer(2, Err(missing.clone()));
@@ -32,27 +33,31 @@ async fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there(
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_node_that_comes_back_makes_up_for_one_that_goes() {
+#[test]
+fn a_node_that_comes_back_makes_up_for_one_that_goes() {
     let mut scene = scene(unreachable());
     scene.hear(2, ADOPT, EXTENDED);
     scene.hear(0, ADOPT, Reply::NotOwner);
     assert!(scene.is_won());
     scene.hear(1, ADOPT, Reply::NotOwner);
-    assert!(!scene.is_won() && scene.standing.is_taken());
+    assert!(!scene.is_won() && scene.candidate.is_taken());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_token_of_its_own_asks_no_node_that_never_had_it() {
+#[test]
+fn a_token_of_its_own_asks_no_node_that_never_had_it() {
     let mut scene = Scene::new(3);
     (0..2).for_each(|node| scene.hear(node, SET, GRANTED));
     scene.fail(2, SET, unreachable());
-    assert_eq!((renewable(&scene), scene.standing.extension()), (vec![0, 1], EXTEND));
+    assert_eq!((renewable(&scene), scene.candidate.extension_verb()), (vec![0, 1], EXTEND));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_lock_that_was_adopted_is_passed_on_like_any_other() {
+#[test]
+fn a_lock_that_was_adopted_is_passed_on_like_any_other() {
     let mut scene = scene(unreachable());
     let now = scene.now();
-    assert!(scene.standing.pass(now, crate::request::LocalBudget { passes: 0, time: Duration::ZERO }));
+    assert!(scene.candidate.pass(
+        Wanted { ttl: TTL, is_fenced: false },
+        LocalBudget { passes: 0, time: Duration::ZERO },
+        now
+    ));
 }

@@ -1,24 +1,23 @@
 //! What an answer changes, and what silence does not.
 
 use super::*;
-use crate::protocol::candidate::voter::Vote;
 
-#[tokio::test(start_paused = true)]
-async fn partial_rounds_compose() {
+#[test]
+fn partial_rounds_compose() {
     type Step = (Verb, Answer);
     let table: [(&str, &[Step], Vote, Option<u32>); 9] = [
-        ("a grant", &[(SET, Ok(GRANTED))], Vote::Granted, Some(0)),
-        ("a place in the queue", &[(ACQUIRE, Ok(QUEUED))], Vote::NotOurs, None),
-        ("silence changes nothing", &[(SET, Ok(GRANTED)), (EXTEND, Err(disconnected()))], Vote::Granted, Some(0)),
-        ("a later answer raises the end", &[(SET, Ok(GRANTED)), (EXTEND, Ok(EXTENDED))], Vote::Granted, Some(1)),
-        ("\"not yours\" takes the node out", &[(SET, Ok(GRANTED)), (EXTEND, Ok(Reply::NotOwner))], Vote::NotOurs, None),
+        ("a grant", &[(SET, Ok(GRANTED))], Vote::CLAIM, Some(0)),
+        ("a place in the queue", &[(ACQUIRE, Ok(QUEUED))], Vote::Taken, None),
+        ("silence changes nothing", &[(SET, Ok(GRANTED)), (EXTEND, Err(disconnected()))], Vote::CLAIM, Some(0)),
+        ("a later answer raises the end", &[(SET, Ok(GRANTED)), (EXTEND, Ok(EXTENDED))], Vote::CLAIM, Some(1)),
+        ("\"not yours\" takes the node out", &[(SET, Ok(GRANTED)), (EXTEND, Ok(Reply::NotOwner))], Vote::Taken, None),
         ("a first answer may be an error", &[(SET, Err(unreachable()))], Vote::Failed, None),
-        ("a later one makes it good", &[(SET, Err(disconnected())), (ACQUIRE, Ok(GRANTED))], Vote::Granted, Some(1)),
-        ("what is kept is a vote", &[(ACQUIRE, Ok(BEATEN)), (YIELD, Ok(Reply::Kept))], Vote::Granted, None),
+        ("a later one makes it good", &[(SET, Err(disconnected())), (ACQUIRE, Ok(GRANTED))], Vote::CLAIM, Some(1)),
+        ("what is kept is a vote", &[(ACQUIRE, Ok(BEATEN)), (YIELD, Ok(Reply::Kept))], Vote::CLAIM, None),
         (
             "and a lease again when extended",
             &[(ACQUIRE, Ok(BEATEN)), (YIELD, Ok(Reply::Kept)), (EXTEND, Ok(EXTENDED))],
-            Vote::Granted,
+            Vote::CLAIM,
             Some(2),
         ),
     ];
@@ -28,29 +27,29 @@ async fn partial_rounds_compose() {
         for (verb, answer) in steps {
             ends.push(TERMS.provable(scene.now()));
             scene.send(0, *verb);
-            advance(Duration::from_millis(10)).await;
+            scene.advance(Duration::from_millis(10));
             scene.answer(0, answer.clone());
         }
         let end = proven_by.map(|step| ends[step as usize]);
-        assert_eq!((scene.node(0).vote, scene.node(0).end(Rules::default())), (vote, end), "{what}");
+        assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (vote, end), "{what}");
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_lease_is_counted_from_the_send() {
+#[test]
+fn a_lease_is_counted_from_the_send() {
     let mut scene = Scene::new(1);
     let proven = TERMS.provable(scene.now());
     scene.send(0, SET);
-    advance(TTL / 2).await;
+    scene.advance(TTL / 2);
     scene.answer(0, Ok(GRANTED));
-    assert_eq!(scene.standing.valid_until(), Some(proven));
+    assert_eq!(scene.candidate.valid_until(), Some(proven));
 }
 
-#[tokio::test(start_paused = true)]
-async fn whatever_may_know_the_token_is_told_of_its_release() {
+#[test]
+fn whatever_may_know_the_token_is_told_of_its_release() {
     let table: [(Verb, Answer, bool); 18] = [
         (SET, Ok(GRANTED), true),
-        (SET, Ok(Reply::Held), false),
+        (SET, Ok(Reply::Taken), false),
         (SET, Err(disconnected()), true),
         (SET, Err(NodeError::TimedOut(NODE_TIMEOUT)), true),
         (SET, Err(NodeError::Unintelligible("".into())), true),
@@ -71,48 +70,48 @@ async fn whatever_may_know_the_token_is_told_of_its_release() {
     for (verb, answer, may_know) in table {
         let mut scene = Scene::new(1);
         scene.send(0, verb);
-        assert!(scene.node(0).may_know(), "an answer that is still to come");
+        assert!(scene.voter(0).may_know(), "an answer that is still to come");
         let shown = format!("{verb:?}: {answer:?}");
         scene.answer(0, answer);
-        assert_eq!(scene.node(0).may_know(), may_know, "{shown}");
+        assert_eq!(scene.voter(0).may_know(), may_know, "{shown}");
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn only_a_release_takes_a_token_out_of_a_queue() {
-    let mut scene = Scene::waiting(1).await;
+#[test]
+fn only_a_release_takes_a_token_out_of_a_queue() {
+    let mut scene = Scene::waiting(1);
     scene.hear(0, ACQUIRE, QUEUED);
     for (verb, answer) in [(EXTEND, Ok(Reply::NotOwner)), (ACQUIRE, Err(unreachable())), (ACQUIRE, Ok(QUEUED))] {
         scene.send(0, verb);
         scene.answer(0, answer);
-        assert!(scene.node(0).may_know(), "{verb:?}");
+        assert!(scene.voter(0).may_know(), "{verb:?}");
     }
-    let mut scene = Scene::waiting(1).await;
+    let mut scene = Scene::waiting(1);
     scene.claim(0);
     scene.hear(0, EXTEND, Reply::NotOwner);
-    assert!(scene.node(0).may_know(), "the token stands in the queue for as long as anybody can tell");
+    assert!(scene.voter(0).may_know(), "the token stands in the queue for as long as anybody can tell");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_later_command_that_was_not_sent_does_not_make_the_first_one_undone() {
+#[test]
+fn a_later_command_that_was_not_sent_does_not_make_the_first_one_undone() {
     let mut scene = Scene::new(1);
     scene.fail(0, SET, disconnected());
     scene.fail(0, EXTEND, unreachable());
-    assert!(scene.node(0).may_know());
+    assert!(scene.voter(0).may_know());
     let mut scene = Scene::new(1);
     scene.fail(0, SET, unreachable());
     scene.fail(0, SET, unreachable());
-    assert!(!scene.node(0).may_know());
+    assert!(!scene.voter(0).may_know());
     let mut scene = Scene::new(1);
     scene.send(0, SET);
     scene.send(0, EXTEND);
-    scene.answer(0, Ok(Reply::Held));
-    assert!(scene.node(0).may_know(), "the second one is still on its way");
+    scene.answer(0, Ok(Reply::Taken));
+    assert!(scene.voter(0).may_know(), "the second one is still on its way");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_majority_of_the_leases_decides_and_not_of_the_votes() {
-    let mut scene = Scene::waiting(3).await;
+#[test]
+fn a_majority_of_the_leases_decides_and_not_of_the_votes() {
+    let mut scene = Scene::waiting(3);
     scene.hear(0, ACQUIRE, GRANTED);
     assert!(!scene.is_won());
     scene.claim(1);
@@ -124,21 +123,21 @@ async fn a_majority_of_the_leases_decides_and_not_of_the_votes() {
     assert!(!scene.is_won());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_lease_that_is_as_good_as_over_is_not_won() {
+#[test]
+fn a_lease_that_is_as_good_as_over_is_not_won() {
     let mut scene = Scene::new(1);
     scene.hear(0, SET, GRANTED);
     let useful = scene.provable().saturating_sub(TTL / 20);
-    advance(useful).await;
+    scene.advance(useful);
     assert!(scene.is_won());
-    advance(MILLISECOND).await;
+    scene.advance(MILLISECOND);
     assert!(!scene.is_won());
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_a_claim_has_overtaken_does_not_take_it_away() {
+#[test]
+fn an_answer_that_a_claim_has_overtaken_does_not_take_it_away() {
     // `ACQUIRE` was answered "queued", the holder released, and its wake-up came first.
-    let mut scene = Scene::waiting(1).await;
+    let mut scene = Scene::waiting(1);
     scene.send(0, ACQUIRE);
     scene.claim(0);
     scene.answer(0, Ok(QUEUED));
@@ -147,15 +146,5 @@ async fn an_answer_that_a_claim_has_overtaken_does_not_take_it_away() {
     assert_eq!(scene.wants(), [Some(ACQUIRE)]);
     // Without the claim, the same answer counts.
     scene.hear(0, ACQUIRE, QUEUED);
-    assert_eq!((scene.node(0).vote, scene.wants()), (Vote::NotOurs, vec![None]));
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_task_takes_in_any_number_of_answers() {
-    // Tokio would let it have 128 of them before it has to make room for other tasks.
-    for _ in 0..1000 {
-        let mut scene = Scene::holding(1);
-        scene.hear(0, EXTEND, EXTENDED);
-        assert!(!scene.standing.is_awaited());
-    }
+    assert_eq!((scene.vote(0), scene.wants()), (Vote::Taken, vec![None]));
 }

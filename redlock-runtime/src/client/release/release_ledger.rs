@@ -7,21 +7,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A node that leaves a release unanswered for this long is asked nothing more until it answers.
+/// A node that leaves a release unanswered for this long is asked nothing more until it answers. Smaller, a short pause of
+/// a server costs its vote; larger, calls go on waiting for a node that is gone.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
-/// An overdue node is asked for so much longer, in case it was not the node that stood still.
+/// An overdue node is asked for so much longer, in case it was this process that stood still. Smaller, a process that was
+/// suspended refuses nodes that are well; larger, a frozen node costs its node timeout for longer.
 const SECOND_CHANCE: Duration = Duration::from_millis(50);
-/// More unanswered releases than this, and the node is asked nothing more until it answers: bounds the memory that a
-/// frozen node can cost before `STALLED_AFTER` is over.
+/// More unanswered releases than this, and the node is asked nothing more until it answers. Smaller, a burst of releases
+/// refuses a node that is well; larger, a frozen node costs more memory before `STALLED_AFTER` is over.
 const MOST_UNANSWERED: usize = 50_000;
 
 /// What became of the releases sent to one node.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct ReleaseLedger {
     /// The node, as it is called.
     pub(super) label: Box<str>,
     clock: Clock,
-    pub(super) unanswered: AtomicUsize,
+    unanswered: AtomicUsize,
     /// How many of them nobody but their connection looks after.
     owed: AtomicUsize,
     /// Since when none of those was answered, in milliseconds of the clock; 0 when there are none.
@@ -31,15 +33,15 @@ pub(crate) struct Ledger {
     /// Since when an answer has been known to be overdue, likewise.
     overdue_since: AtomicU64,
     /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
-    pub(super) matters_until: AtomicU64,
-    pub(super) answered: Notify,
+    matters_until: AtomicU64,
+    answered: Notify,
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
     pub(crate) abandoned: AtomicU64,
 }
 
-impl Ledger {
-    pub(super) fn new(label: &str, clock: Clock) -> Self {
+impl ReleaseLedger {
+    pub(crate) fn new(label: &str, clock: Clock) -> Self {
         let [unanswered, owed] = [const { AtomicUsize::new(0) }; 2];
         let [owed_since, waiting_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
             [const { AtomicU64::new(0) }; 7];
@@ -57,6 +59,19 @@ impl Ledger {
             not_owner,
             sent_again,
             abandoned,
+        }
+    }
+
+    /// A release was sent, which matters until then.
+    pub(super) fn begin(&self, matters_until: Instant) {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        self.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
+    }
+
+    /// A release is settled, or nobody waits for it any more.
+    pub(super) fn end(&self) {
+        if self.unanswered.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.answered.notify_waiters();
         }
     }
 
@@ -92,7 +107,7 @@ impl Ledger {
     }
 
     /// Why nothing more is asked of the node, if so.
-    pub(super) fn refusal(&self, now: Instant) -> Option<NodeError> {
+    pub(crate) fn refusal(&self, now: Instant) -> Option<NodeError> {
         let for_how_long = |since: &AtomicU64| match since.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
             since => now.since(Instant::from_origin(Duration::from_millis(since))),
@@ -133,7 +148,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_node_that_answers_nothing_is_refused_until_it_answers() {
         let (clock, half) = (Clock::tokio(), STALLED_AFTER / 2);
-        let ledger = Ledger::new("node", clock);
+        let ledger = ReleaseLedger::new("node", clock);
         let is_refused = || ledger.refusal(clock.now()).is_some();
         advance(STALLED_AFTER).await;
         assert!(!is_refused(), "nothing is owed");
@@ -159,7 +174,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_process_that_stood_still_does_not_blame_the_node() {
         let clock = Clock::tokio();
-        let ledger = Ledger::new("node", clock);
+        let ledger = ReleaseLedger::new("node", clock);
         ledger.owes();
         advance(10 * STALLED_AFTER).await;
         for _ in 0..100 {

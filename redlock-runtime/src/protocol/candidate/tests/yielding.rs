@@ -1,17 +1,16 @@
 //! Giving way to smaller tokens, and what is not known after that.
 
 use super::*;
-use crate::protocol::candidate::voter::Vote;
 
 /// Ours at the first of `nodes` nodes, where a smaller token waits.
-async fn beaten(nodes: usize) -> Scene {
-    let mut scene = Scene::waiting(nodes).await;
+fn beaten(nodes: usize) -> Scene {
+    let mut scene = Scene::waiting(nodes);
     scene.hear(0, ACQUIRE, BEATEN);
     scene
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_minority_is_yielded_at_once_and_a_majority_never() {
+#[test]
+fn a_minority_is_yielded_at_once_and_a_majority_never() {
     /// What three nodes have answered, and what they are asked next.
     type Row = ([Option<Reply>; 3], [Option<Verb>; 3]);
     let (vote, first) = (Some(GRANTED), Some(BEATEN));
@@ -26,7 +25,7 @@ async fn a_minority_is_yielded_at_once_and_a_majority_never() {
         ([first, first, None], [None, None, None]),
     ];
     for (replies, expected) in table {
-        let mut scene = Scene::waiting(3).await;
+        let mut scene = Scene::waiting(3);
         for (node, reply) in replies.into_iter().enumerate() {
             if let Some(reply) = reply {
                 scene.hear(node, ACQUIRE, reply);
@@ -34,69 +33,69 @@ async fn a_minority_is_yielded_at_once_and_a_majority_never() {
         }
         assert_eq!(scene.wants(), expected, "{replies:?}");
     }
-    let mut scene = Scene::waiting(3).await;
+    let mut scene = Scene::waiting(3);
     (0..2).for_each(|node| scene.claim(node));
     assert_eq!(scene.wants(), [confirm, confirm, None], "the third one is not asked while the others are confirmed");
 }
 
-#[tokio::test(start_paused = true)]
-async fn only_a_smaller_token_is_given_way_to() {
+#[test]
+fn only_a_smaller_token_is_given_way_to() {
     for is_smaller in [false, true] {
-        let mut scene = Scene::waiting(3).await;
+        let mut scene = Scene::waiting(3);
         scene.hear(0, ACQUIRE, GRANTED);
         let now = scene.now();
-        scene.standing.contended(0, is_smaller, now);
+        scene.candidate.contended(0, is_smaller, now);
         assert_eq!(scene.wants()[0], is_smaller.then_some(YIELD));
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_holder_yields_nothing() {
+#[test]
+fn a_holder_yields_nothing() {
     let mut scene = Scene::holding(3);
     let now = scene.now();
-    (0..3).for_each(|node| scene.standing.contended(node, true, now));
+    (0..3).for_each(|node| scene.candidate.contended(node, true, now));
     assert_eq!(scene.wants(), [None, None, None]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_granted_before_a_yield_does_not_count_after_it() {
+#[test]
+fn what_was_granted_before_a_yield_does_not_count_after_it() {
     for late in [EXTENDED, GRANTED] {
-        let mut scene = beaten(3).await;
+        let mut scene = beaten(3);
         scene.send(0, EXTEND);
         scene.send(0, YIELD);
         scene.answer(0, Ok(late));
-        assert_eq!((scene.node(0).vote, scene.node(0).end(Rules::default())), (Vote::Open, None), "{late:?}");
+        assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::Open, None), "{late:?}");
         scene.answer(0, Ok(YIELDED));
-        assert_eq!((scene.node(0).vote, scene.node(0).end(Rules::default())), (Vote::NotOurs, None), "{late:?}");
+        assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::Taken, None), "{late:?}");
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn nothing_is_sent_after_a_yield_until_it_is_answered() {
-    let mut scene = beaten(1).await;
+#[test]
+fn nothing_is_sent_after_a_yield_until_it_is_answered() {
+    let mut scene = beaten(1);
     scene.send(0, YIELD);
     scene.claim(0);
     for _ in 0..3 {
         assert_eq!(scene.wants(), [None]);
-        advance(Duration::from_secs(2)).await;
+        scene.advance(Duration::from_secs(2));
         let now = scene.now();
-        scene.standing.tick(now);
+        scene.candidate.tick(now);
     }
     scene.answer(0, Ok(YIELDED));
     assert_eq!(scene.wants(), [Some(ACQUIRE)], "the claim may have been newer or older: the node is asked again");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_kept_must_be_confirmed() {
-    let mut scene = beaten(1).await;
+#[test]
+fn what_is_kept_must_be_confirmed() {
+    let mut scene = beaten(1);
     scene.send(0, YIELD);
     scene.answer(0, Ok(Reply::Kept));
     assert!(!scene.is_won(), "its expiry is what it was, which nobody knows");
     assert_eq!(scene.wants(), [Some(EXTEND)]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
+#[test]
+fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
     let table: [(NodeError, bool); 6] = [
         (disconnected(), true),
         (NodeError::TimedOut(NODE_TIMEOUT), true),
@@ -107,23 +106,23 @@ async fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
         (NodeError::Refused("NOPERM".into()), false),
     ];
     for (error, is_tainted) in table {
-        let mut scene = beaten(1).await;
+        let mut scene = beaten(1);
         scene.fail(0, YIELD, error.clone());
         assert_eq!(
-            (scene.node(0).is_tainted, scene.standing.is_spoilt(scene.now())),
+            (scene.voter(0).is_tainted, scene.candidate.has_lost_its_majority(scene.now())),
             (is_tainted, is_tainted),
             "{error:?}"
         );
-        advance(Duration::from_secs(1)).await;
+        scene.advance(Duration::from_secs(1));
         assert_eq!(scene.wants() == [Some(ACQUIRE)], !is_tainted, "{error:?}");
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token() {
-    let mut scene = beaten(3).await;
+#[test]
+fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token() {
+    let mut scene = beaten(3);
     scene.fail(0, YIELD, disconnected());
-    assert!(!scene.standing.is_spoilt(scene.now()), "two others can still make a majority");
+    assert!(!scene.candidate.has_lost_its_majority(scene.now()), "two others can still make a majority");
     scene.claim(0);
     scene.claim(1);
     assert_eq!(scene.wants()[..2], [None, None], "one vote, not two");
@@ -132,12 +131,12 @@ async fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token(
     scene.claim(2);
     scene.hear(2, EXTEND, EXTENDED);
     assert!(scene.is_won());
-    let mut scene = beaten(3).await;
+    let mut scene = beaten(3);
     scene.hear(1, ACQUIRE, BEATEN);
     (0..2).for_each(|node| scene.fail(node, YIELD, disconnected()));
-    assert!(scene.standing.is_spoilt(scene.now()));
-    let mut scene = beaten(3).await;
+    assert!(scene.candidate.has_lost_its_majority(scene.now()));
+    let mut scene = beaten(3);
     scene.fail(0, YIELD, disconnected());
     scene.fail(1, ACQUIRE, disconnected());
-    assert!(scene.standing.is_spoilt(scene.now()), "one that is away must not be waited for");
+    assert!(scene.candidate.has_lost_its_majority(scene.now()), "one that is away must not be waited for");
 }

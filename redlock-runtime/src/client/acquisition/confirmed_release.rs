@@ -1,0 +1,113 @@
+//! Releases whose answers are waited for.
+
+use crate::client::release::PendingRelease;
+use crate::client::shared::Shared;
+use crate::error::{LockError, NodeError, NodeFailure};
+use crate::node::Pending;
+use crate::protocol::command::{Answer, Reply, Subject};
+use crate::protocol::last_command::LastCommand;
+use crate::protocol::quorum::{Tally, Verdict};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Releases on their way. Dropped, they are seen through in the background.
+#[must_use]
+pub(crate) struct ConfirmedRelease {
+    shared: Arc<Shared>,
+    subject: Arc<Subject>,
+    /// The error when too many nodes do not hold the lock any more.
+    lost: LockError,
+    releases: Vec<Sent>,
+    /// Nodes that are known not to hold the lock for us, and were not asked.
+    taken: usize,
+}
+
+struct Sent {
+    index: usize,
+    release: PendingRelease,
+    answer: Option<Answer>,
+}
+
+impl ConfirmedRelease {
+    pub(super) fn new(shared: &Arc<Shared>, subject: &Arc<Subject>, lost: LockError, taken: usize) -> Self {
+        let releases = Vec::with_capacity(shared.nodes.len());
+        Self { shared: Arc::clone(shared), subject: Arc::clone(subject), lost, releases, taken }
+    }
+
+    /// Sends the last command to node number `index`.
+    pub(super) fn send(&mut self, index: usize, last: LastCommand) {
+        if let Some(node) = self.shared.nodes.get(index) {
+            let release = node.release(Arc::clone(&self.subject), last);
+            self.releases.push(Sent { index, release, answer: None });
+        }
+    }
+
+    /// Waits until a majority has confirmed the release.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when too many nodes did not hold the lock any more, [`LockError::NoQuorum`] when too few
+    /// answered within `patience`.
+    pub(crate) async fn confirmed(mut self, patience: Duration) -> Result<(), LockError> {
+        let answers = poll_fn(|cx| {
+            for sent in self.releases.iter_mut().filter(|sent| sent.answer.is_none()) {
+                if let Poll::Ready(answer) = sent.release.answer.poll_answer(cx) {
+                    sent.answer = Some(answer);
+                }
+            }
+            match self.tally().verdict(self.shared.quorum) {
+                Verdict::Open => Poll::Pending,
+                verdict => Poll::Ready(verdict),
+            }
+        });
+        match tokio::time::timeout(patience, answers).await {
+            Ok(Verdict::Reached) => Ok(()),
+            Ok(Verdict::Contended) => Err(self.lost.clone()),
+            Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),
+            Err(_) => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
+        }
+    }
+
+    /// The answers so far.
+    fn tally(&self) -> Tally {
+        // A node that was not asked has nothing to give back and confirms nothing.
+        let failed = self.shared.nodes.len() - self.releases.len() - self.taken;
+        let mut tally = Tally { failed, taken: self.taken, ..Tally::default() };
+        for sent in &self.releases {
+            match &sent.answer {
+                None => tally.open += 1,
+                Some(Ok(Reply::Released | Reply::Extended { .. })) => tally.granted += 1,
+                Some(Ok(_)) => tally.taken += 1,
+                Some(Err(_)) => tally.failed += 1,
+            }
+        }
+        tally
+    }
+
+    /// The error when too few nodes have confirmed it; `silence` is the cause for those that have not answered.
+    fn unconfirmed(&self, silence: &NodeError) -> LockError {
+        let failures = self.releases.iter().filter_map(|sent| {
+            let error = match &sent.answer {
+                None => silence.clone(),
+                Some(Ok(Reply::Released | Reply::Extended { .. })) => return None,
+                Some(Ok(_)) => NodeError::Held,
+                Some(Err(error)) => error.clone(),
+            };
+            let node = self.shared.nodes.get(sent.index)?.label().into();
+            Some(NodeFailure { node, error })
+        });
+        self.shared.no_quorum(Some(&self.subject.key), failures.collect())
+    }
+}
+
+impl Drop for ConfirmedRelease {
+    fn drop(&mut self) {
+        for Sent { index, mut release, answer } in self.releases.drain(..) {
+            if let Some(answer) = answer {
+                release.answer = Pending::answered(answer);
+            }
+            self.shared.follow_up(index, release);
+        }
+    }
+}

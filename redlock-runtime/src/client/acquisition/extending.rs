@@ -1,0 +1,65 @@
+//! Extensions that somebody waits for: `extend`, and taking up a lock that was left.
+
+use super::Acquisition;
+use crate::error::LockError;
+use crate::protocol::candidate::Extension;
+use crate::protocol::command::Fence;
+use std::future::poll_fn;
+use std::task::Poll;
+
+impl Acquisition {
+    /// Starts the lease anew at every node, counted from now.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when too many nodes say that the lock is not ours, [`LockError::NoQuorum`] when too few
+    /// answer in time. Neither takes away what was proven before.
+    pub(crate) async fn extend(&self) -> Result<(), LockError> {
+        // Without a number: that of the token stays what it is.
+        self.extend_with(None).await
+    }
+
+    /// Takes up a lock that another call has left at the nodes, together with the number that is wanted.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub(crate) async fn adopt(&self) -> Result<(), LockError> {
+        let fence = self.state().candidate.adopt();
+        self.extend_with(fence).await?;
+        self.state().candidate.hold(self.now());
+        Ok(())
+    }
+
+    /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.
+    async fn extend_with(&self, fence: Option<Fence>) -> Result<(), LockError> {
+        let _turn = self.extending.lock().await;
+        let begun = self.now();
+        {
+            let mut state = self.state();
+            state.take_in(self.shared.clock);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, begun);
+            if !candidate.extend(fence, begun, |out| sender.send(out)) {
+                return Err(self.lost_by(&state));
+            }
+        }
+        let answers = poll_fn(|cx| {
+            let mut state = self.state();
+            if state.candidate.has_ended_since(begun) {
+                return Poll::Ready(Err(self.lost_by(&state)));
+            }
+            state.poll(cx, self.shared.clock);
+            match state.candidate.extension(begun) {
+                Extension::Open => Poll::Pending,
+                Extension::Extended => Poll::Ready(Ok(())),
+                Extension::NotOurs => Poll::Ready(Err(self.lost_by(&state))),
+                Extension::Unanswered => Poll::Ready(Err(self.no_quorum(&state))),
+            }
+        });
+        if let Ok(answer) = tokio::time::timeout(self.node_timeout, answers).await {
+            return answer;
+        }
+        // What the watchdog has asked in between may have been answered: that wakes nobody here.
+        let mut state = self.state();
+        state.take_in(self.shared.clock);
+        if state.candidate.is_extended(begun) { Ok(()) } else { Err(self.no_quorum(&state)) }
+    }
+}

@@ -1,0 +1,69 @@
+//! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
+
+use super::state::{Sender, State};
+use super::{Acquisition, ConfirmedRelease};
+use crate::protocol::candidate::Phase;
+use crate::protocol::last_command::LastCommand;
+use std::task::Waker;
+
+impl Acquisition {
+    /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
+    pub(crate) fn release(&self) {
+        self.end(&mut self.state(), in_background);
+    }
+
+    /// Gives the lock back; the answers can be waited for.
+    pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
+        let lost = self.lost();
+        let mut state = self.state();
+        let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.taken());
+        self.end(&mut state, |sender, index, last| {
+            sender.forget_answers(index);
+            confirmed.send(index, last);
+        });
+        confirmed
+    }
+
+    /// Leaves the queues of the nodes, if the token stands there.
+    pub(crate) fn leave_queues(&self) {
+        let mut state = self.state();
+        if state.candidate.phase() == Phase::Waiting {
+            self.end(&mut state, in_background);
+            let waker = state.waker.take();
+            drop(state);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Ends the token, once: `send` is called for each node that may know it, with the last command.
+    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) {
+        if !state.candidate.end() {
+            return;
+        }
+        state.watchers.call();
+        state.take_in(self.shared.clock);
+        self.learn_numbers(state);
+        let now = self.now();
+        if let Some(rest) = state.candidate.kept_for(now) {
+            self.shared.kept_tokens.keep(*self.token(), now.after(rest), now);
+        }
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        candidate.last_commands(now, |index, last| send(&mut sender, index, last));
+    }
+
+    /// Leaves the lock with the nodes that have it, for another worker.
+    ///
+    /// Whoever waits for the lock until then is announced here, which must not release it.
+    pub(crate) fn detach(&self) {
+        let (mut state, now) = (self.state(), self.now());
+        self.shared.kept_tokens.keep(*self.token(), now.after(state.candidate.detached_for()), now);
+        state.take_in(self.shared.clock);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        candidate.detach(now, |index, last| sender.release(index, last));
+    }
+}
+
+/// The way of a release that nobody waits for.
+fn in_background(sender: &mut Sender<'_>, index: usize, last: LastCommand) {
+    sender.release(index, last);
+}

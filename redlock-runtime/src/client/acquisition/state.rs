@@ -1,0 +1,131 @@
+//! A candidate with the answers that it waits for, and those who wait for it.
+
+use super::loss_watchers::LossWatchers;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::node::Pending;
+use crate::protocol::candidate::{Candidate, Outgoing, Queue};
+use crate::protocol::command::{Answer, Command, Subject};
+use crate::protocol::last_command::LastCommand;
+use crate::time::clock::{Clock, Instant};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+pub(super) struct State {
+    pub(super) candidate: Candidate,
+    /// The answers that are still to come, for each node in the order of its commands.
+    answers: Box<[Queue<Pending>]>,
+    /// Those who want to know when the lock is lost.
+    pub(super) watchers: LossWatchers,
+    /// The task to wake when a wake-up came from a node.
+    pub(super) waker: Option<Waker>,
+}
+
+/// Sends what a candidate wants to be sent at `now`, and keeps the answers for it.
+pub(super) struct Sender<'a> {
+    shared: &'a Shared,
+    subject: &'a Arc<Subject>,
+    answers: &'a mut [Queue<Pending>],
+    now: Instant,
+}
+
+impl State {
+    pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
+        let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
+        Self { candidate, answers, watchers: LossWatchers::default(), waker: None }
+    }
+
+    /// The candidate, and what sends for it.
+    pub(super) fn parts<'a>(
+        &'a mut self,
+        shared: &'a Shared,
+        subject: &'a Arc<Subject>,
+        now: Instant,
+    ) -> (&'a mut Candidate, Sender<'a>) {
+        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now })
+    }
+
+    /// Takes in the answers that are here.
+    ///
+    /// Without asking to be woken: whoever waits for an answer is not forgotten. And without tokio's cooperative budget,
+    /// by which a task that looks at many answers is told that they are not here yet.
+    pub(super) fn take_in(&mut self, clock: Clock) {
+        self.take_in_all(clock, Pending::try_answer);
+    }
+
+    /// The same, and the task of `cx` is woken for the next one.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock) {
+        self.take_in_all(clock, |pending| match pending.poll_answer(cx) {
+            Poll::Ready(answer) => Some(answer),
+            Poll::Pending => None,
+        });
+    }
+
+    /// Takes in the answers that `answer` gets out of what is still to come.
+    fn take_in_all(&mut self, clock: Clock, mut answer: impl FnMut(&mut Pending) -> Option<Answer>) {
+        let counted_on = if self.watchers.is_empty() { None } else { self.candidate.held_until() };
+        let mut is_any = false;
+        for (index, answers) in self.answers.iter_mut().enumerate() {
+            while let Some(answer) = answers.first_mut().and_then(&mut answer) {
+                answers.pop();
+                self.candidate.answered(index, answer, clock.now());
+                is_any = true;
+            }
+        }
+        if is_any {
+            self.candidate.note_proof();
+            // A node that says "not yours" leaves the older leases of others, or none: bodies have set their timers.
+            self.call_if_shorter_than(counted_on);
+        }
+    }
+
+    /// The answer to a command that has gone out to node number `index` will come in this way.
+    #[cfg(test)]
+    pub(super) fn expect(&mut self, index: usize, answer: Pending) {
+        self.answers[index].push(answer);
+    }
+
+    /// The clock of node number `index` went ahead by at most `step`.
+    pub(super) fn clock_stepped(&mut self, index: usize, step: Duration, clock: Clock) {
+        let counted_on = self.candidate.held_until();
+        self.take_in(clock);
+        self.candidate.clock_stepped(index, step);
+        self.call_if_shorter_than(counted_on);
+    }
+
+    /// Wakes those who rely on the lock, if it is held for less time than was `counted_on`.
+    fn call_if_shorter_than(&mut self, counted_on: Option<Instant>) {
+        if self.candidate.held_until() < counted_on {
+            self.watchers.call();
+        }
+    }
+}
+
+impl Sender<'_> {
+    /// Sends one command in the order of the connection, and keeps the place of its answer.
+    pub(super) fn send(&mut self, Outgoing { index, verb, fence }: Outgoing) {
+        if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
+            answers.push(node.ask(Command { verb, fence, subject: Arc::clone(self.subject) }, self.now));
+        }
+    }
+
+    /// Sends the last command to node number `index`, to be settled in the background.
+    pub(super) fn release(&mut self, index: usize, last: LastCommand) {
+        self.forget_answers(index);
+        self.shared.release(index, Arc::clone(self.subject), last);
+    }
+
+    /// The answers of a node that are still to come are dropped before its last command is sent; see
+    /// `protocol/candidate/ending`.
+    pub(super) fn forget_answers(&mut self, index: usize) {
+        if let Some(answers) = self.answers.get_mut(index) {
+            answers.clear();
+        }
+    }
+
+    /// Whether node number `index` can be asked for a place in its queue.
+    pub(super) fn is_ready(shared: &Shared, index: usize) -> bool {
+        shared.nodes.get(index).is_some_and(NodeHandle::is_ready_to_queue)
+    }
+}

@@ -1,0 +1,121 @@
+//! What the driver adds to a candidate: answers that come when they come, and those who are woken.
+
+use super::state::State;
+use crate::node::Pending;
+use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing};
+use crate::protocol::command::{Answer, Reply};
+use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rules;
+use crate::time::clock::{Clock, Instant};
+use std::collections::VecDeque;
+use std::task::Waker;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::advance;
+
+const TTL: Duration = Duration::from_secs(10);
+const STEP: Duration = Duration::from_secs(3);
+const GRANTED: Answer = Ok(Reply::Granted { smaller: false, number: None });
+const EXTENDED: Answer = Ok(Reply::Extended { waiters: 0, number: None });
+
+/// A held lock whose nodes answer when the test says so, in virtual time.
+struct Scene {
+    state: State,
+    clock: Clock,
+    unanswered: Vec<VecDeque<oneshot::Sender<Answer>>>,
+}
+
+impl Scene {
+    fn new(nodes: usize) -> Self {
+        let clock = Clock::tokio();
+        let (quorum, rules) = (Quorum::of(nodes, 0), Rules { without: None });
+        let terms = LeaseTerms { ttl: TTL, drift_factor: 0.01, node_timeout: TTL / 50, quorum, rules };
+        let candidate = Candidate::new(std::iter::repeat_n(1, nodes), terms, clock.now());
+        Self { state: State::new(candidate, nodes), clock, unanswered: (0..nodes).map(|_| VecDeque::new()).collect() }
+    }
+
+    fn holding(nodes: usize) -> Self {
+        let mut scene = Self::new(nodes);
+        let now = scene.clock.now();
+        scene.send(|candidate, send| candidate.try_at_once(now, send));
+        (0..nodes).for_each(|node| scene.answer(node, GRANTED));
+        scene.state.take_in(scene.clock);
+        scene.state.candidate.hold(now);
+        scene
+    }
+
+    fn extend(&mut self) {
+        let now = self.clock.now();
+        self.send(|candidate, send| assert!(candidate.extend(None, now, send)));
+    }
+
+    fn send(&mut self, ask: impl FnOnce(&mut Candidate, &mut dyn FnMut(Outgoing))) {
+        let mut asked = Vec::new();
+        ask(&mut self.state.candidate, &mut |out| asked.push(out.index));
+        for index in asked {
+            let (answer, pending) = oneshot::channel();
+            self.unanswered[index].push_back(answer);
+            self.state.expect(index, Pending::Redis(pending));
+        }
+    }
+
+    /// The answer to the oldest command that has none is here; nobody has looked yet.
+    fn answer(&mut self, node: usize, answer: Answer) {
+        self.unanswered[node].pop_front().unwrap().send(answer).unwrap();
+    }
+
+    fn watch(&mut self) {
+        self.state.watchers.watch(&mut None, Waker::noop());
+    }
+
+    fn valid_until(&self) -> Option<Instant> {
+        self.state.candidate.valid_until()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_task_takes_in_any_number_of_answers() {
+    // Tokio would let it have 128 of them before it has to make room for other tasks.
+    for _ in 0..1000 {
+        let mut scene = Scene::holding(1);
+        scene.extend();
+        scene.answer(0, EXTENDED);
+        scene.state.take_in(scene.clock);
+        assert!(!scene.state.candidate.is_awaited());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_taken_away_wakes_the_body() {
+    for (answer, is_woken) in [(Ok(Reply::NotOwner), true), (EXTENDED, false)] {
+        let mut scene = Scene::holding(3);
+        advance(TTL / 2).await;
+        scene.extend();
+        // The third node keeps its older lease.
+        (0..2).for_each(|node| scene.answer(node, EXTENDED));
+        scene.state.take_in(scene.clock);
+        scene.watch();
+        scene.extend();
+        scene.answer(0, answer.clone());
+        scene.state.take_in(scene.clock);
+        assert_eq!(scene.state.watchers.called().len(), usize::from(is_woken), "{answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come() {
+    let mut scene = Scene::holding(1);
+    let before = scene.valid_until().unwrap();
+    scene.watch();
+    scene.extend();
+    // It has come, and nobody has looked.
+    scene.answer(0, EXTENDED);
+    advance(Duration::from_millis(1)).await;
+    scene.extend();
+    scene.state.clock_stepped(0, STEP, scene.clock);
+    assert_eq!(scene.valid_until(), Some(before.before(STEP)));
+    assert_eq!(scene.state.watchers.called().len(), 1, "the body has less time than it thought");
+    scene.answer(0, EXTENDED);
+    scene.state.take_in(scene.clock);
+    assert_eq!(scene.valid_until(), Some(before.after(Duration::from_millis(1))));
+}

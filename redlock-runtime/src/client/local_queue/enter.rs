@@ -1,0 +1,48 @@
+//! How a call comes into the line of a key.
+
+use super::LocalQueue;
+use super::entry::Entry;
+use super::local_turn::LocalTurn;
+use super::local_wait::LocalWait;
+use super::local_waiter::LocalWaiter;
+use crate::client::acquisition::Acquisition;
+use crate::client::watchdog::schedule;
+use crate::lock::LockKey;
+use crate::protocol::candidate::Wanted;
+use crate::time::clock::Instant;
+use std::sync::Arc;
+
+/// Where a call finds itself.
+pub(crate) enum Entered {
+    First(LocalTurn),
+    Behind(LocalWait),
+    /// Somebody here has the key, and the caller does not wait.
+    Taken,
+}
+
+impl LocalQueue {
+    /// Takes the turn for `key`, or a place behind whoever has it if the caller `waits`.
+    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wanted: Wanted, waits: bool, now: Instant) -> Entered {
+        let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl));
+        let mut shard = self.shard(key.name());
+        shard.look_by(now.after(schedule::pause(wanted.ttl)));
+        let Some(entry) = shard.entries.get_mut(key.name()) else {
+            let acquisition = first();
+            shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition)));
+            return Entered::First(LocalTurn::new(self, acquisition));
+        };
+        if entry.is_free() {
+            let acquisition = first();
+            let calls = entry.supersede(&acquisition);
+            drop(shard);
+            drop(calls);
+            return Entered::First(LocalTurn::new(self, acquisition));
+        }
+        if !waits {
+            return Entered::Taken;
+        }
+        let waiter = Arc::new(LocalWaiter::new(wanted));
+        let place = entry.join(Arc::clone(&waiter));
+        Entered::Behind(LocalWait::new(self, key, place, waiter))
+    }
+}

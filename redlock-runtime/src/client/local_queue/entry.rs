@@ -1,0 +1,125 @@
+//! The line of one key: who has it here, and who waits.
+//!
+//! | state | how it is left |
+//! |---|---|
+//! | *nobody*: there is no entry | a call enters, with a new token |
+//! | *taken*: one call has the turn | the turn ends: to *nobody* if no call waits, else to *taken* by the first that waits, with the same token or a new one |
+//! | *over*: the turn is taken, and its lease has run out | the first that waits, or the next to enter, supersedes it: to *taken*, with a new token |
+//!
+//! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that stays held without a
+//! call, or that several calls hold together, would be further states of this machine.
+
+use super::local_waiter::LocalWaiter;
+use crate::client::acquisition::{Acquisition, Calls};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One key that somebody here holds or wants.
+pub(super) struct Entry {
+    /// The token with which the process has the key or asks for it.
+    acquisition: Arc<Acquisition>,
+    /// Those who wait, by their places.
+    waiters: BTreeMap<u64, Arc<LocalWaiter>>,
+    next_place: u64,
+}
+
+/// Another call of this process has the turn, because the lease had run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superseded;
+
+/// Who is next when a turn ends.
+pub(super) enum Next {
+    /// This call, which goes on with the token.
+    Passes(Arc<LocalWaiter>, Calls),
+    /// The token is to be released, and then [`Entry::succeed`] says who is next.
+    Releases,
+}
+
+impl Entry {
+    pub(super) const fn new(acquisition: Arc<Acquisition>) -> Self {
+        Self { acquisition, waiters: BTreeMap::new(), next_place: 0 }
+    }
+
+    /// The token with which the process has the key or asks for it.
+    pub(super) const fn acquisition(&self) -> &Arc<Acquisition> {
+        &self.acquisition
+    }
+
+    /// Whether the turn is that of `acquisition`.
+    pub(super) fn is_of(&self, acquisition: &Arc<Acquisition>) -> bool {
+        Arc::ptr_eq(&self.acquisition, acquisition)
+    }
+
+    /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone.
+    pub(super) fn is_free(&self) -> bool {
+        self.waiters.is_empty() && self.acquisition.is_over()
+    }
+
+    /// Takes a place at the end of the line.
+    pub(super) fn join(&mut self, waiter: Arc<LocalWaiter>) -> u64 {
+        let place = self.next_place;
+        self.next_place += 1;
+        self.waiters.insert(place, waiter);
+        place
+    }
+
+    /// Leaves a place in the line.
+    pub(super) fn leave(&mut self, place: u64) {
+        self.waiters.remove(&place);
+    }
+
+    /// Takes the first place out of the line, if that is `place` and the lease of whoever has the turn has run out.
+    pub(super) fn leave_to_supersede(&mut self, place: u64) -> bool {
+        let is_first = self.waiters.first_key_value().is_some_and(|(first, _)| *first == place);
+        let may = is_first && self.acquisition.is_over();
+        if may {
+            self.leave(place);
+        }
+        may
+    }
+
+    /// The turn is that of `acquisition` from now on, although the one before has not ended.
+    pub(super) fn supersede(&mut self, acquisition: &Arc<Acquisition>) -> Calls {
+        let calls = self.acquisition.supersede();
+        self.acquisition = Arc::clone(acquisition);
+        calls
+    }
+
+    /// Whoever has the turn as `before` goes on as `after`.
+    ///
+    /// # Errors
+    /// [`Superseded`] when another call has the turn.
+    pub(super) fn replace(&mut self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) -> Result<(), Superseded> {
+        if !self.is_of(before) {
+            return Err(Superseded);
+        }
+        self.acquisition = Arc::clone(after);
+        Ok(())
+    }
+
+    /// The turn ends, or was not taken by whom it was passed to.
+    pub(super) fn next(&mut self) -> Next {
+        let passes = self.waiters.first_key_value().and_then(|(_, first)| self.acquisition.pass(first.wanted));
+        match passes.zip(self.waiters.first_entry()) {
+            Some((calls, first)) => Next::Passes(first.remove(), calls),
+            None => Next::Releases,
+        }
+    }
+
+    /// The token was released: the first call in line has the turn, with a new one. `None` when no call waits.
+    pub(super) fn succeed(&mut self) -> Option<(Arc<LocalWaiter>, Arc<Acquisition>)> {
+        let (_, waiter) = self.waiters.pop_first()?;
+        self.acquisition = Arc::new(self.acquisition.successor(waiter.wanted.ttl));
+        Some((waiter, Arc::clone(&self.acquisition)))
+    }
+
+    /// Those who wait, no longer in line.
+    pub(super) fn close(&mut self) -> (Arc<Acquisition>, Vec<Arc<LocalWaiter>>) {
+        (Arc::clone(&self.acquisition), std::mem::take(&mut self.waiters).into_values().collect())
+    }
+
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiters.len()
+    }
+}

@@ -1,0 +1,93 @@
+//! A call that waits for its turn, as the others see it.
+
+use crate::client::acquisition::Acquisition;
+use crate::protocol::candidate::Wanted;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+#[derive(Debug)]
+pub(super) struct LocalWaiter {
+    pub(super) wanted: Wanted,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(Option<Waker>),
+    /// The turn is its own, with this token.
+    Handed(Arc<Acquisition>),
+    Closed,
+    /// The call is gone, or has taken what was handed to it.
+    Gone,
+}
+
+/// The manager was shut down.
+#[derive(Debug)]
+pub(crate) struct LineClosed;
+
+/// What is left of a call that gives up its place.
+pub(super) enum Left {
+    /// It still waited.
+    Waiting,
+    /// It had got the turn, with this token.
+    Handed(Arc<Acquisition>),
+    Nothing,
+}
+
+impl LocalWaiter {
+    pub(super) const fn new(wanted: Wanted) -> Self {
+        Self { wanted, state: Mutex::new(State::Waiting(None)) }
+    }
+
+    /// Hands the turn to the call. `false` when it is gone, and nothing has changed hands.
+    pub(super) fn hand(&self, acquisition: &Arc<Acquisition>) -> bool {
+        self.tell(|| State::Handed(Arc::clone(acquisition)))
+    }
+
+    /// Tells the call that the manager was shut down.
+    pub(super) fn close(&self) {
+        self.tell(|| State::Closed);
+    }
+
+    /// Ends the wait with some `news`, and wakes the call. `false` when it does not wait any more.
+    fn tell(&self, news: impl FnOnce() -> State) -> bool {
+        let mut state = self.state();
+        let State::Waiting(waker) = &mut *state else { return false };
+        let waker = waker.take();
+        *state = news();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Ready when the turn is that of the call.
+    pub(super) fn poll_handed(&self, cx: &Context<'_>) -> Poll<Result<Arc<Acquisition>, LineClosed>> {
+        let mut state = self.state();
+        match mem::replace(&mut *state, State::Gone) {
+            State::Waiting(waker) => {
+                let waker = waker.filter(|waker| waker.will_wake(cx.waker())).unwrap_or_else(|| cx.waker().clone());
+                *state = State::Waiting(Some(waker));
+                Poll::Pending
+            }
+            State::Handed(acquisition) => Poll::Ready(Ok(acquisition)),
+            State::Closed | State::Gone => Poll::Ready(Err(LineClosed)),
+        }
+    }
+
+    /// The call is gone from now on.
+    pub(super) fn leave(&self) -> Left {
+        match mem::replace(&mut *self.state(), State::Gone) {
+            State::Waiting(_) => Left::Waiting,
+            State::Handed(acquisition) => Left::Handed(acquisition),
+            State::Closed | State::Gone => Left::Nothing,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs under this mutex.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,93 @@
+//! A node as this manager uses it: commands go through the ledger of what the node owes.
+
+use crate::client::release::{Collector, PendingRelease, ReleaseLedger};
+use crate::node::{Node, Pending, Status};
+use crate::protocol::command::{Command, Subject};
+use crate::protocol::last_command::LastCommand;
+use crate::time::clock::{Clock, Instant};
+use std::fmt;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+/// A node together with the releases that it has not answered.
+pub(crate) struct NodeHandle {
+    node: Node,
+    ledger: Arc<ReleaseLedger>,
+    queue: Option<mpsc::UnboundedSender<PendingRelease>>,
+}
+
+impl NodeHandle {
+    /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
+    pub(crate) fn in_background(node: Node, clock: Clock, runtime: &Handle) -> Self {
+        let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
+        let (queue, unsettled) = mpsc::unbounded_channel();
+        runtime.spawn(Collector::new(node.clone(), clock, Arc::clone(&ledger), unsettled).run());
+        Self { node, ledger, queue: Some(queue) }
+    }
+
+    /// For a node that answers at once.
+    pub(crate) fn at_once(node: Node, clock: Clock) -> Self {
+        let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
+        Self { node, ledger, queue: None }
+    }
+
+    pub(crate) const fn ledger(&self) -> &Arc<ReleaseLedger> {
+        &self.ledger
+    }
+
+    pub(crate) const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.node.status()
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        self.node.label()
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.node.epoch()
+    }
+
+    /// Whether a token may join the queue of the node: its wake-ups will arrive, or there is no connection at all.
+    pub(crate) fn is_ready_to_queue(&self) -> bool {
+        self.node.is_listening() || self.node.status() != Status::Up
+    }
+
+    pub(crate) fn listen(&self) {
+        self.node.listen();
+    }
+
+    /// Sends `command` at `now`, unless the node owes too many answers.
+    pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
+        match self.ledger.refusal(now) {
+            // A node without a connection knows a better reason.
+            Some(refusal) if self.node.status() == Status::Up => Pending::answered(Err(refusal)),
+            _ => self.node.send(command),
+        }
+    }
+
+    /// Sends the last command about a token, whatever the node owes. The answer can be waited for.
+    pub(crate) fn release(&self, subject: Arc<Subject>, last: LastCommand) -> PendingRelease {
+        PendingRelease::send(&self.node, &self.ledger, subject, last)
+    }
+
+    /// Sends the last command about a token, whatever the node owes. It is settled in the background.
+    pub(crate) fn release_in_background(&self, subject: Arc<Subject>, last: LastCommand) {
+        PendingRelease::send_in_background(&self.node, &self.ledger, subject, last, self.queue.clone());
+    }
+
+    /// Sees to it that `release` is settled.
+    pub(crate) fn follow_up(&self, release: PendingRelease) {
+        release.follow_up(self.queue.as_ref());
+    }
+}
+
+impl fmt::Debug for NodeHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeHandle").field("node", &self.node).field("ledger", &self.ledger).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,58 @@
+//! When the watchdog looks at which locks.
+//!
+//! 1. A lock that was taken is looked at after an eighth of its ttl: well before a third of it is over, when it is due.
+//! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet, or
+//!    was just renewed, is looked at after another eighth.
+//! 3. What is due within a thirty-second of its ttl is renewed together with what is due now, and parts of the line that are
+//!    to be looked at within 100 ms are looked at together: what costs most is to wake up.
+//! 4. Unless 256 are due already: neither this process nor the nodes should be held up by a crowd.
+
+use crate::client::acquisition::Acquisition;
+use crate::protocol::candidate::Look;
+use crate::time::clock::Instant;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A lock that is taken now is looked at after this part of its ttl. A third or less, and it could be renewed late; larger,
+/// more looks that find nothing due.
+const LOOKS_PER_TTL: u32 = 8;
+/// What is due within this part of its ttl is renewed together with what is due now. Smaller, more wake-ups; larger, more
+/// renewals.
+const TOGETHER_PER_TTL: u32 = 32;
+/// Parts of the line that are to be looked at within this time are looked at together. Smaller, more wake-ups; larger, more
+/// locks that are looked at for nothing.
+const SOON: Duration = Duration::from_millis(100);
+/// Unless so many are due already. Smaller, more wake-ups; larger, a burst that holds up this process and the nodes.
+const MANY: usize = 256;
+
+/// What the watchdog finds.
+#[derive(Default)]
+pub(crate) struct Looked {
+    pub(crate) due: Vec<Arc<Acquisition>>,
+    /// When to look again, if anything is held or wanted.
+    pub(crate) next: Option<Instant>,
+}
+
+/// How long after it was taken, or looked at, a lock of this `ttl` is looked at.
+pub(crate) fn pause(ttl: Duration) -> Duration {
+    ttl / LOOKS_PER_TTL
+}
+
+/// By when a part of the line must be due to be looked at now, when so many locks are `due` already.
+pub(crate) fn part_due_by(now: Instant, due: usize) -> Instant {
+    if due < MANY { now.after(SOON) } else { now }
+}
+
+/// Looks at one lock, and puts it to those that are `due` if it is. Returns when to look again.
+pub(crate) fn look(acquisition: &Arc<Acquisition>, now: Instant, due: &mut Vec<Arc<Acquisition>>) -> Instant {
+    let ttl = acquisition.ttl();
+    match acquisition.look(now, now.after(ttl / TOGETHER_PER_TTL)) {
+        Look::Later(at) => at,
+        Look::Due => {
+            due.push(Arc::clone(acquisition));
+            now.after(pause(ttl))
+        }
+        // It may be held by then.
+        Look::Nothing => now.after(pause(ttl)),
+    }
+}

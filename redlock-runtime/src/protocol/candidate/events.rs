@@ -1,0 +1,77 @@
+//! What comes in: answers, wake-ups, connections, clock steps, and time.
+
+use super::{Candidate, Phase};
+use crate::protocol::command::Answer;
+use crate::protocol::timing::POLL;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+impl Candidate {
+    /// Node number `index` has answered the oldest command that it owes an answer to.
+    pub(crate) fn answered(&mut self, index: usize, answer: Answer, now: Instant) {
+        if let Some(voter) = self.voters.get_mut(index)
+            && voter.answered(answer, now)
+        {
+            self.contended_since.get_or_insert(now);
+        }
+    }
+
+    /// Takes note of what the answers before have proven.
+    pub(crate) fn note_proof(&mut self) {
+        self.proven_until = self.proven_until.max(self.valid_until());
+    }
+
+    /// Node number `index` has handed the lock to us, as a claim.
+    pub(crate) fn granted(&mut self, index: usize, now: Instant) {
+        let claim_end = now.after(self.terms.claim());
+        if let Some(voter) = self.voters.get_mut(index) {
+            voter.claimed(now, claim_end);
+        }
+    }
+
+    /// Somebody else stands in the queue of node number `index`, before us if it is `smaller`.
+    pub(crate) fn contended(&mut self, index: usize, is_smaller: bool, now: Instant) {
+        self.contended_since.get_or_insert(now);
+        if let Some(voter) = self.voters.get_mut(index).filter(|_| is_smaller) {
+            voter.is_beaten = true;
+        }
+    }
+
+    /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token
+    /// asks the node anew.
+    pub(crate) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {
+        for (voter, epoch) in self.voters.iter_mut().zip(epochs) {
+            if voter.connection(epoch) && self.phase == Phase::Waiting {
+                voter.cut(now);
+            }
+        }
+    }
+
+    /// The clock of node number `index` went ahead by at most `step`: the leases that it gave before end so much earlier.
+    ///
+    /// Those are the ones whose answers have come in. Those that are still to come were given after the step, because the
+    /// answers of a connection come in the order of its commands. So all answers that are here must be taken in before.
+    pub(crate) fn clock_stepped(&mut self, index: usize, step: Duration) {
+        if let Some(voter) = self.voters.get_mut(index) {
+            voter.shorten(step);
+        }
+    }
+
+    /// Time passes for a waiting token: it may have to ask again, and finds out whether the nodes are silent.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if self.poll_at <= now {
+            self.poll_again(now);
+        }
+        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
+        let present = self.voters.iter().filter(|voter| voter.is_present(now, self.terms.node_timeout)).count();
+        let is_silent = !self.has_quorum(present) || self.has_votes(now);
+        self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
+    }
+
+    /// Every node is to be asked now, and again after a poll.
+    pub(super) fn poll_again(&mut self, now: Instant) {
+        self.voters.iter_mut().for_each(|voter| voter.ask_again(now));
+        // Spread by a quarter in each direction, so that those who came together do not ask together for ever.
+        self.poll_at = now.after(POLL.mul_f64(0.75 + 0.5 * fastrand::f64()));
+    }
+}

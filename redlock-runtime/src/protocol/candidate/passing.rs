@@ -1,0 +1,53 @@
+//! Whether a lock passes on from call to call inside the process, without a command.
+//!
+//! It does when all of this is true:
+//!
+//! 1. The call before needs the key no longer: its least hold is over.
+//! 2. The next call wants the lock for the same `ttl`. Another one would be a promise to other processes that they did not
+//!    ask for.
+//! 3. The fencing number of the token is good for one call more, if the next one wants a number.
+//! 4. The token stands in the queues, where its place belongs to the process; or it holds the lock, and can prove it.
+//! 5. The token has had the lock for less than one `ttl` in all, however often the lease was made longer. Should every
+//!    notice of a waiter be lost, other processes wait no longer than that.
+//! 6. Nobody elsewhere waits, as far as is known; or it is known for so short a time, and so few calls have gone first since
+//!    then, that the [`LocalBudget`] is not used up.
+//!
+//! Whether enough of the lease is left for whoever has it next is decided there ([`Candidate::is_passable`]).
+
+use super::{Candidate, Phase};
+use crate::protocol::local_budget::LocalBudget;
+use crate::protocol::rules::Rule;
+use crate::protocol::timing::PASSABLE_PER_TTL;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// What a call wants of the lock that may be passed on to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) ttl: Duration,
+    pub(crate) is_fenced: bool,
+}
+
+impl Candidate {
+    /// Whether the next call in this process, which has `wanted` the lock, may go on with the token. If so, it is counted,
+    /// and whoever had the lock has it no more.
+    pub(crate) fn pass(&mut self, wanted: Wanted, budget: LocalBudget, now: Instant) -> bool {
+        let fits = self.hold_period.rest(now).is_none()
+            && wanted.ttl == self.terms.ttl
+            && self.fencing.may_pass(wanted.is_fenced);
+        fits && match self.phase {
+            Phase::Waiting => true,
+            Phase::Trying | Phase::Superseded | Phase::Ended => false,
+            Phase::Holding => self.valid_until().is_some_and(|end| now < end) && self.pass_held(budget, now),
+        }
+    }
+
+    fn pass_held(&mut self, budget: LocalBudget, now: Instant) -> bool {
+        self.hold_period.pass(now, self.contended_since, budget) || !self.terms.applies(Rule::PassesAreLimited)
+    }
+
+    /// Whether there is enough left of the lease for whom it was passed on to.
+    pub(crate) fn is_passable(&self, now: Instant) -> bool {
+        self.valid_until().is_some_and(|end| end.since(now) > self.terms.ttl / PASSABLE_PER_TTL)
+    }
+}

@@ -1,0 +1,146 @@
+//! When the leases of a held lock are started anew, and what an extension has brought.
+//!
+//! 1. A renewal is due when a third of what was left of the leases at the last one is over
+//!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call needs them no longer.
+//! 2. Whoever looks after many locks takes those together that are due soon; how soon is up to it.
+//! 3. A renewal asks every node that may have the token and owes no extension, and draws no fencing number.
+//! 4. A lock that is over is due as well, as long as somebody wants to know.
+
+use super::next::Outgoing;
+use super::voter::{Vote, Voter};
+use super::{Candidate, Phase};
+use crate::protocol::command::{Fence, Verb};
+use crate::protocol::quorum::Verdict;
+use crate::protocol::rules::Rule;
+use crate::time::clock::Instant;
+
+/// What whoever looks after a lock has to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Nothing to look after: it is not held.
+    Nothing,
+    /// It has to be renewed, or its loss be made known.
+    Due,
+    /// It can wait until then.
+    Later(Instant),
+}
+
+/// What has become of an extension that somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Answers are still to come that may decide it.
+    Open,
+    Extended,
+    /// The lock is not ours any more, or not for the present call.
+    NotOurs,
+    /// Too few nodes have answered.
+    Unanswered,
+}
+
+impl Candidate {
+    /// What there is to do at `now`, together with all that is due until `soon`. `is_watched`: somebody wants to know when
+    /// the lock is lost.
+    pub(crate) fn look(&self, now: Instant, soon: Instant, is_watched: bool) -> Look {
+        if self.phase != Phase::Holding {
+            return Look::Nothing;
+        }
+        let Some(end) = self.held_until().filter(|end| now < *end) else {
+            return if is_watched { Look::Due } else { Look::Nothing };
+        };
+        match self.valid_until().and_then(|end| self.hold_period.renewal_due(end)) {
+            Some(due) if due <= soon => Look::Due,
+            due => Look::Later(due.map_or(end, |due| due.min(end))),
+        }
+    }
+
+    /// Asks for new leases. `false` when the lock is lost, which must be made known.
+    pub(crate) fn renew(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) -> bool {
+        let is_held = self.is_held(now);
+        if is_held && self.hold_period.renews() && self.terms.applies(Rule::LeasesAreRenewed) {
+            self.hold_period.renewed(now);
+            self.fencing.begin_round();
+            let verb = self.extension_verb();
+            for index in 0..self.voters.len() {
+                if self.is_renewable(index) {
+                    // Without a number: that of the token stays what it is.
+                    self.ask(Outgoing { index, verb, fence: None }, now, &mut send);
+                }
+            }
+        }
+        is_held
+    }
+
+    /// Whether the present call has the lock and can prove it.
+    pub(crate) fn is_held(&self, now: Instant) -> bool {
+        self.phase == Phase::Holding && self.held_until().is_some_and(|end| now < end)
+    }
+
+    /// Whether the lock was held and its lease has run out.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.phase == Phase::Holding && !self.is_held(now)
+    }
+
+    /// The command that starts the leases anew.
+    ///
+    /// A node that could not be asked when the lock was adopted may have it under the other token for a while yet: so the
+    /// adoption goes on for as long as the lock is held.
+    pub(super) const fn extension_verb(&self) -> Verb {
+        let ttl = self.terms.ttl;
+        if self.adopts { Verb::Adopt { ttl } } else { Verb::Extend { ttl } }
+    }
+
+    /// Whether an extension can make the lease of node number `index` longer.
+    pub(super) fn is_renewable(&self, index: usize) -> bool {
+        self.voters.get(index).is_some_and(|voter| voter.is_renewable(self.adopts))
+    }
+
+    /// From now on, the token takes the place of the one that another worker has left the lock with. Returns what is asked
+    /// of the nodes together with that.
+    pub(crate) const fn adopt(&mut self) -> Option<Fence> {
+        self.adopts = true;
+        self.fence()
+    }
+
+    /// Starts the lease anew at every node that takes more commands, counted from `now`. `false` when the present call may
+    /// not go on with the lock, and nothing was sent.
+    pub(crate) fn extend(&mut self, fence: Option<Fence>, now: Instant, mut send: impl FnMut(Outgoing)) -> bool {
+        let may_go_on = !self.has_ended(now);
+        if may_go_on {
+            self.ask_all(self.extension_verb(), fence, now, &mut send);
+        }
+        may_go_on
+    }
+
+    /// What has become of the extension that was begun at `begun`.
+    pub(crate) fn extension(&self, begun: Instant) -> Extension {
+        if self.is_extended(begun) {
+            return Extension::Extended;
+        }
+        match self.verdict() {
+            Verdict::Contended => Extension::NotOurs,
+            _ if !self.is_awaited() => Extension::Unanswered,
+            _ => Extension::Open,
+        }
+    }
+
+    /// Whether enough leases are as long as one that was asked for at `begun`.
+    pub(crate) fn is_extended(&self, begun: Instant) -> bool {
+        self.valid_until().is_some_and(|end| end >= self.terms.provable(begun))
+    }
+
+    /// Whether the present call may not go on with an extension that was begun at `begun`.
+    pub(crate) fn has_ended_since(&self, begun: Instant) -> bool {
+        self.has_ended(begun)
+    }
+
+    /// Whether so many nodes say that the lock is not ours that it cannot be.
+    pub(super) fn is_taken(&self) -> bool {
+        self.verdict() == Verdict::Contended
+    }
+
+    /// The nodes that said that the lock is not ours, and know nothing of the token.
+    pub(crate) fn taken(&self) -> usize {
+        let is_taken = |voter: &&Voter| voter.vote == Vote::Taken && !voter.may_know();
+        self.voters.iter().filter(is_taken).count()
+    }
+}

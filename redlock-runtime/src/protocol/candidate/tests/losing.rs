@@ -1,0 +1,20 @@
+//! A body must hear of it when the lock is its for a shorter time than it thought.
+
+use super::*;
+
+#[test]
+fn a_node_that_is_taken_away_ends_the_lock_before_the_older_leases_run_out() {
+    // What the node that was renewed with the others says next, and whether less is left.
+    for (answer, is_less) in [(Reply::NotOwner, true), (EXTENDED, false)] {
+        let mut scene = Scene::holding(3);
+        let oldest = scene.candidate.held_until().unwrap();
+        scene.advance(TTL / 2);
+        for node in [0, 1] {
+            scene.hear(node, EXTEND, EXTENDED);
+        }
+        let before = scene.candidate.held_until();
+        scene.hear(0, EXTEND, answer);
+        assert_eq!(scene.candidate.held_until() < before, is_less, "{answer:?}");
+        assert_eq!(scene.candidate.held_until() == Some(oldest), is_less, "{answer:?}");
+    }
+}

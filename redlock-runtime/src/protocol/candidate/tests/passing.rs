@@ -1,0 +1,126 @@
+//! How long a lock may be passed on within the process.
+
+use super::*;
+use crate::protocol::local_budget::LocalBudget;
+
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false };
+const BUDGET: LocalBudget = LocalBudget { passes: 3, time: Duration::from_millis(20) };
+
+fn pass(scene: &mut Scene) -> bool {
+    let now = scene.now();
+    scene.candidate.pass(WANTED, BUDGET, now)
+}
+
+fn passes(scene: &mut Scene) -> usize {
+    (0..100).take_while(|_| pass(scene)).count()
+}
+
+fn contend(scene: &mut Scene) {
+    let now = scene.now();
+    scene.candidate.contended(0, false, now);
+}
+
+#[test]
+fn a_lock_that_nobody_else_wants_is_passed_on_for_one_ttl_in_all() {
+    let mut scene = Scene::holding(3);
+    for _ in 0..10 {
+        assert_eq!(passes(&mut scene), 100);
+        // The lease is made longer, and still the token is not passed on for ever.
+        scene.advance((TTL / 10).saturating_sub(MILLISECOND));
+        (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    }
+    assert!(pass(&mut scene));
+    scene.advance(Duration::from_millis(10));
+    assert!(!pass(&mut scene) && scene.is_won());
+}
+
+#[test]
+fn a_lock_that_others_want_is_passed_on_a_few_times() {
+    type Learn = fn(&mut Scene);
+    let ways: [(&str, Learn); 3] = [
+        ("a wake-up", contend),
+        ("an extension", |scene| scene.hear(0, EXTEND, Reply::Extended { waiters: 1, number: None })),
+        ("a refusal", |scene| scene.hear(2, EXTEND, Reply::Taken)),
+    ];
+    for (how, learn) in ways {
+        let mut scene = Scene::holding(3);
+        assert_eq!(passes(&mut scene), 100, "those before do not count");
+        learn(&mut scene);
+        assert_eq!(passes(&mut scene), 3, "{how}");
+    }
+}
+
+#[test]
+fn a_lock_that_others_want_is_passed_on_for_a_short_time() {
+    let mut scene = Scene::holding(3);
+    contend(&mut scene);
+    scene.advance(BUDGET.time.saturating_sub(MILLISECOND));
+    // More of them wait; the time counts from the first.
+    contend(&mut scene);
+    assert!(pass(&mut scene));
+    scene.advance(MILLISECOND);
+    assert!(!pass(&mut scene));
+}
+
+#[test]
+fn what_the_wait_has_taken_is_not_counted() {
+    let mut scene = Scene::waiting(1);
+    scene.hear(0, ACQUIRE, QUEUED);
+    scene.advance(BUDGET.time * 10);
+    scene.hear(0, ACQUIRE, GRANTED);
+    let now = scene.now();
+    scene.candidate.hold(now);
+    assert!(scene.candidate.is_contended());
+    assert_eq!(passes(&mut scene), 3);
+}
+
+#[test]
+fn no_budget_is_no_pass_while_others_wait() {
+    let none = LocalBudget { passes: 0, ..BUDGET };
+    let mut scene = Scene::holding(1);
+    let now = scene.now();
+    assert!(scene.candidate.pass(WANTED, none, now));
+    contend(&mut scene);
+    assert!(!scene.candidate.pass(WANTED, none, now));
+}
+
+#[test]
+fn a_place_in_the_queue_is_passed_on_and_a_first_try_is_not() {
+    for (phase, expected) in [(Phase::Waiting, true), (Phase::Trying, false), (Phase::Ended, false)] {
+        let mut scene = Scene::holding(1);
+        scene.candidate.phase = phase;
+        assert_eq!(pass(&mut scene), expected, "{phase:?}");
+    }
+}
+
+#[test]
+fn a_lease_that_has_run_out_is_not_passed_on() {
+    let mut scene = Scene::holding(1);
+    let valid = scene.provable();
+    scene.advance(valid.saturating_sub(MILLISECOND));
+    assert!(pass(&mut scene));
+    assert!(!scene.candidate.is_passable(scene.now()), "but too little is left for a whole body");
+    scene.advance(MILLISECOND);
+    assert!(!pass(&mut scene));
+}
+
+#[test]
+fn a_quarter_of_the_ttl_must_be_left_for_the_next() {
+    let mut scene = Scene::holding(3);
+    let valid = scene.provable();
+    scene.advance(valid.saturating_sub(TTL / 4 + MILLISECOND));
+    assert!(scene.candidate.is_passable(scene.now()));
+    scene.advance(MILLISECOND);
+    assert!(!scene.candidate.is_passable(scene.now()));
+    (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    assert!(scene.candidate.is_passable(scene.now()));
+}
+
+#[test]
+fn a_lock_that_was_taken_over_stays_lost_whatever_the_nodes_say_later() {
+    let mut scene = Scene::holding(1);
+    scene.candidate.phase = Phase::Superseded;
+    scene.hear(0, EXTEND, EXTENDED);
+    assert_eq!((scene.candidate.held_until(), scene.is_won()), (None, false));
+    assert_eq!(scene.wants(), [None]);
+}

@@ -1,0 +1,59 @@
+//! The first try: every node is asked at once whether the lock is free.
+
+use super::next::Outgoing;
+use super::voter::Vote;
+use super::{Candidate, Phase};
+use crate::error::NodeError;
+use crate::protocol::command::Verb;
+use crate::protocol::quorum::Verdict;
+use crate::time::clock::Instant;
+
+impl Candidate {
+    /// Asks every node for the lock at once, without a place in the queues. `now` must be before the first send.
+    pub(crate) fn try_at_once(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
+        self.ask_all(Verb::SetNx { ttl: self.terms.ttl }, self.fence(), now, &mut send);
+    }
+
+    /// What has become of the try: as soon as it is decided, no node that cannot change the outcome is waited for.
+    pub(crate) fn tried(&self) -> Verdict {
+        self.verdict()
+    }
+
+    /// Takes the lock, if enough votes were given in time.
+    pub(crate) fn conclude_try(&mut self, verdict: Verdict, now: Instant) -> Verdict {
+        if verdict != Verdict::Reached {
+            return verdict;
+        }
+        if !self.is_won(now) {
+            self.fail_as_too_late();
+            return Verdict::OutOfReach;
+        }
+        self.hold(now);
+        Verdict::Reached
+    }
+
+    /// The time is up: counts every node that has not answered as failed with `error`, and decides.
+    pub(crate) fn give_up_try(&mut self, error: &NodeError) -> Verdict {
+        for voter in self.voters.iter_mut().filter(|voter| voter.vote == Vote::Open) {
+            voter.vote = Vote::Failed;
+            voter.failure = Some(error.clone());
+        }
+        self.verdict()
+    }
+
+    /// The answers came when the lease was as good as over: the round has failed at every node.
+    pub(super) fn fail_as_too_late(&mut self) {
+        for voter in &mut self.voters {
+            voter.failure.get_or_insert(NodeError::TooLate);
+        }
+    }
+
+    /// Begins to stand in the queues, if the try has not got the lock.
+    pub(crate) fn wait(&mut self, now: Instant) {
+        if self.phase == Phase::Trying {
+            self.phase = Phase::Waiting;
+            self.listening_by = now.after(self.terms.node_timeout);
+            self.poll_again(now);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How a wait goes on and ends.
+
+use super::voter::Voter;
+use super::{Candidate, Phase};
+use crate::protocol::timing::LONGEST_SILENCE;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Held,
+    /// Another call of this process has gone on without it.
+    Superseded,
+    /// So many nodes are tainted or away that the token cannot win any more; another one, with the same place in the
+    /// queues, can.
+    LostMajority,
+    /// The wait is over.
+    TimedOut,
+    /// Too few nodes answer.
+    Silent,
+    Closed,
+}
+
+impl Candidate {
+    /// Whether the wait is over by what has come in. Where the lock is won, it is held from here on.
+    pub(crate) fn wait_outcome(&mut self, now: Instant) -> Option<Waited> {
+        match self.phase {
+            // The manager was shut down, and has left the queues for us.
+            Phase::Ended => return Some(Waited::Closed),
+            Phase::Superseded => return Some(Waited::Superseded),
+            Phase::Trying | Phase::Waiting | Phase::Holding => {}
+        }
+        if self.is_won(now) {
+            self.hold(now);
+            return Some(Waited::Held);
+        }
+        self.has_lost_its_majority(now).then_some(Waited::LostMajority)
+    }
+
+    /// When to look again at the latest, if nothing comes in before. Without a `limit`, a silence of the nodes is waited
+    /// through as well.
+    ///
+    /// # Errors
+    /// How the wait has ended, when it is time.
+    pub(crate) fn wait_until(&self, limit: Option<Instant>, now: Instant) -> Result<Instant, Waited> {
+        match limit {
+            None => Ok(self.next_event(now)),
+            Some(limit) if limit <= now => Err(Waited::TimedOut),
+            Some(_) if self.silence(now) >= LONGEST_SILENCE => Err(Waited::Silent),
+            Some(limit) => Ok(self.next_event(now).min(limit)),
+        }
+    }
+
+    /// For how long too few nodes have taken part, or have answered too late for a lease.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// Whether too few nodes count for this token as things are, because some have ceased to. Another one can have a
+    /// majority: it must not wait for nodes that may be away for long.
+    pub(super) fn has_lost_its_majority(&self, now: Instant) -> bool {
+        let counts = |voter: &&Voter| !voter.is_tainted && voter.is_present(now, self.terms.node_timeout);
+        let is_tainted = self.voters.iter().any(|voter| voter.is_tainted);
+        is_tainted && !self.has_quorum(self.voters.iter().filter(counts).count())
+    }
+}

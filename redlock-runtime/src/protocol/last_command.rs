@@ -1,0 +1,138 @@
+//! The last command about a token at a node, and what its answer settles.
+//!
+//! 1. It is a release; or, while a least hold is not over, an extension that keeps the key taken until then.
+//! 2. It is *settled* when its answer is conclusive: it was executed, or never will be. A broken connection leaves that
+//!    open, and a server that is busy, loading or failing over executes it later: it is sent again until the key has
+//!    expired by itself.
+//! 3. A repeated one may find that the first was executed: that the lock is not ours any more says nothing then.
+//! 4. An extension that finds no key to keep is followed by a release, because a command before it may have been executed
+//!    late and have put the token into the queue.
+
+use super::command::{Answer, Reply, Verb};
+use super::lease;
+use super::timing::{CLAIM, QUEUE_EXPIRY};
+use crate::error::NodeError;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// The last command about a token at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LastCommand {
+    pub(crate) verb: Verb,
+    /// The key has expired by then, so that the command has nothing left to do.
+    pub(crate) matters_until: Instant,
+    /// Until when the key is to stay taken: what is sent by then keeps it, and what is sent later gives it back.
+    pub(crate) keeps_until: Option<Instant>,
+    /// Whether the node is known to hold the lock for the token, and was asked only once to give it back.
+    pub(crate) is_expected: bool,
+}
+
+/// What an answer means for the last command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    /// It was executed, or never will be.
+    Settled,
+    /// There was no key to keep; the queue is to be left.
+    LeavesQueue,
+    /// It may not have been executed: it is to be sent again.
+    Open,
+}
+
+impl LastCommand {
+    /// Gives back whatever the node has of a token, or takes it out of the queue.
+    pub(crate) fn release(claim: Duration, ttl: Duration, now: Instant) -> Self {
+        let matters_until = now.after(ttl.max(QUEUE_EXPIRY));
+        Self { verb: Verb::Release { claim }, matters_until, keeps_until: None, is_expected: false }
+    }
+
+    /// For a token that nobody here knows: its process or its call is gone, or its release went astray.
+    pub(crate) fn of_unknown_token(now: Instant) -> Self {
+        Self::release(CLAIM, QUEUE_EXPIRY, now)
+    }
+
+    /// Keeps the key for `rest` instead.
+    pub(crate) fn keeping(self, rest: Duration, now: Instant) -> Self {
+        let end = now.after(rest);
+        let matters_until = self.matters_until.max(end);
+        Self { verb: Verb::Extend { ttl: rest }, keeps_until: Some(end), matters_until, ..self }
+    }
+
+    /// What is to be done after `answer`.
+    pub(crate) fn settled_by(&self, answer: &Answer) -> Settlement {
+        if self.keeps_until.is_some() && matches!(answer, Ok(Reply::NotOwner)) {
+            Settlement::LeavesQueue
+        } else if is_conclusive(answer) {
+            Settlement::Settled
+        } else {
+            Settlement::Open
+        }
+    }
+
+    /// Leaves the queue, when there was no key to keep.
+    pub(crate) const fn leave_queue(&mut self) {
+        self.keeps_until = None;
+        self.verb = Verb::Release { claim: CLAIM };
+    }
+
+    /// Is sent once more at `now`.
+    pub(crate) fn repeat(&mut self, now: Instant) {
+        self.is_expected = false;
+        if let Some(until) = self.keeps_until {
+            let ttl = lease::whole_millis(until.since(now));
+            self.verb = if ttl.is_zero() { Verb::Release { claim: CLAIM } } else { Verb::Extend { ttl } };
+        }
+    }
+}
+
+/// Whether an answer says what has become of a command.
+pub(crate) fn is_conclusive(answer: &Answer) -> bool {
+    const PASSING: [&str; 8] =
+        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "NOREPLICAS ", "READONLY ", "TRYAGAIN "];
+    match answer {
+        Ok(_) | Err(NodeError::Abstains(_)) => true,
+        // Before Redis 7, the error of a script has the code of the command in it somewhere in its text.
+        Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.contains(code)),
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_settles_nothing() {
+        let table = [
+            (Ok(Reply::Released), true),
+            (Ok(Reply::NotOwner), true),
+            (Err(NodeError::Abstains(Duration::ZERO)), true),
+            (Err(NodeError::Disconnected), false),
+            (Err(NodeError::Unreachable("".into())), false),
+            (Err(NodeError::Refused("BUSY Redis is busy running a script.".into())), false),
+            (Err(NodeError::Refused("LOADING Redis is loading the dataset in memory".into())), false),
+            (Err(NodeError::Refused("MISCONF Redis is configured to save RDB snapshots".into())), false),
+            (Err(NodeError::Refused("READONLY You can't write against a read only replica.".into())), false),
+            (Err(NodeError::Refused("NOPERM this user has no permissions".into())), true),
+            (Err(NodeError::Refused("BUSYKEY Target key name already exists.".into())), true),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(is_conclusive(&answer), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_window_is_kept_until_its_end_and_then_given_back() {
+        let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        let mut last = LastCommand::release(second, second, at(0)).keeping(minute, at(0));
+        assert_eq!((last.verb, last.matters_until), (Verb::Extend { ttl: minute }, at(60)));
+        last.repeat(at(20));
+        assert_eq!(last.verb, Verb::Extend { ttl: minute * 2 / 3 });
+        last.repeat(at(60));
+        assert_eq!(last.verb, Verb::Release { claim: CLAIM }, "its time is over");
+        assert_eq!(last.settled_by(&Ok(Reply::NotOwner)), Settlement::LeavesQueue);
+        last.leave_queue();
+        assert_eq!(last.settled_by(&Ok(Reply::NotOwner)), Settlement::Settled);
+        assert_eq!(last.settled_by(&Err(NodeError::Disconnected)), Settlement::Open);
+    }
+}

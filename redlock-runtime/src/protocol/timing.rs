@@ -1,0 +1,87 @@
+//! How long things take and last: every time that the protocol knows, in one place.
+//!
+//! Each says what breaks when it is smaller or larger. What a user can set (ttl, wait, node timeout, drift) is in
+//! `request`; how lease ends are calculated from these is in [`lease`](super::lease).
+
+use std::time::Duration;
+
+// --- Leases -------------------------------------------------------------------------------------------------------
+
+/// What is taken off every lease for the rounding of expiries: Redis expires keys to the millisecond, on both sides of
+/// the measurement. Smaller, a lease could count as held when its key has just expired; larger, short leases are lost.
+pub(crate) const EXPIRY_PRECISION: Duration = Duration::from_millis(2);
+
+/// The longest `ttl`. Longer, a lock that is left behind by a crash would need a person and not a lease, and the
+/// counters of fencing (31 days) could expire while a lock is held.
+pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A lock with less than this part of its `ttl` left (one twentieth) is not worth entering a body for. Smaller, bodies are
+/// stopped right after they begin; larger, slow answers turn good acquisitions into failures.
+pub(crate) const LEAST_USEFUL_PER_TTL: u32 = 20;
+
+/// A lock is passed on within a process as it is when more than this part of its `ttl` is left (a quarter), and extended
+/// first otherwise. Smaller, the next body may lose it before the first renewal; larger, more commands.
+pub(crate) const PASSABLE_PER_TTL: u32 = 4;
+
+// --- Waiting ------------------------------------------------------------------------------------------------------
+
+/// The lifetime of a claim, for a `ttl` that is not shorter. Smaller than the worst round trip, a waiter would lose what
+/// was handed to it before it could confirm; larger, a waiter that dies just then blocks the others for longer.
+pub(crate) const CLAIM: Duration = Duration::from_secs(1);
+
+/// After this part of a claim the node is asked whether it still stands. Smaller, needless commands; at 1, the claim may
+/// be gone before the question arrives.
+pub(crate) const RECHECK_PER_CLAIM: f64 = 0.9;
+
+/// How long a waiting token stands in the queue of a node without being heard of. Smaller than a few polls, waiters that
+/// live would lose their places; larger, the entries of dead processes stay for longer where nobody hands over.
+pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
+
+/// A waiting token asks every node again after about this time, should all wake-ups have been lost. Smaller, it is polling;
+/// larger, a lock that another program has deleted stays unnoticed for longer.
+pub(crate) const POLL: Duration = Duration::from_secs(1);
+
+/// When to ask again a node that refused, or that could not be asked. Smaller, a hot loop against a server that is down;
+/// larger, a server that is back is used later.
+pub(crate) const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// The key of a holder has expired for certain when it is this much over its time: Redis and our timers count whole
+/// milliseconds. Smaller, waiters would ask a moment too early and wait for the next poll.
+pub(crate) const EXPIRY_MARGIN: Duration = Duration::from_millis(5);
+
+/// When a holder has crashed, its successors ask one after the other, by so much for each place in the queue, so that the
+/// first one finds no crowd. Smaller, they meet; larger, the next one is slow to notice when the first is dead as well.
+pub(crate) const PER_RANK: Duration = Duration::from_millis(30);
+/// Ranks beyond this one add nothing, so that nobody asks later than 300 ms after the first.
+pub(crate) const MOST_RANKS: u32 = 10;
+
+/// How often to look whether the channel for wake-ups is open, before a place in a queue is asked for. Smaller, a hot
+/// loop; larger, the first wait of a manager begins later.
+pub(crate) const LISTENING_PAUSE: Duration = Duration::from_millis(2);
+
+/// A caller with a limit does not wait for servers that are gone for longer than this: waiting is for holders. Smaller, a
+/// short hiccup of the network fails calls; larger, calls hang when Redis is down.
+pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+
+// --- Holding ------------------------------------------------------------------------------------------------------
+
+/// Renewals are asked for after this part of what was left of the lease the last time (a third), so that two may fail.
+pub(crate) const RENEWALS_PER_LEASE: f64 = 3.0;
+/// Renewals are spread over the last tenth of their pause, so that locks that were taken together are not renewed together
+/// for ever.
+pub(crate) const RENEWAL_SPREAD: f64 = 0.1;
+/// Renewals are not closer together than this part of the `ttl`, however near the end is. Without it, a lease that cannot
+/// be renewed ends in a hot loop (defect 12 of peers).
+pub(crate) const MOST_RENEWALS_PER_TTL: u32 = 30;
+/// Nor than this, for a very short `ttl`.
+pub(crate) const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
+
+// --- Nodes --------------------------------------------------------------------------------------------------------
+
+/// The node timeout, where the user has set none, is this part of the `ttl` (a fiftieth): short enough that a dead
+/// majority is noticed long before a lease runs out.
+pub(crate) const NODE_TIMEOUTS_PER_TTL: u32 = 50;
+/// It is never shorter than this: a healthy network and a busy server take some milliseconds.
+pub(crate) const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(10);
+/// And never longer: an acquisition whose majority is dead would take as long.
+pub(crate) const LONGEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
