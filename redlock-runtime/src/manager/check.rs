@@ -7,9 +7,9 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long the answers of a node are waited for, and then once more its wake-ups. A healthy node needs a fraction of it;
-/// with less, one that is only slow would be reported as one that does not answer, and with more, the whole check would
-/// take longer than its documentation says.
+/// How long the answers of a node are waited for, and then once more its wake-ups. A healthy node needs a fraction of
+/// it; with less, one that is only slow would be reported as one that does not answer, and with more, the whole check
+/// would take longer than its documentation says.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The reports of all nodes, which are asked at the same time.
