@@ -1,15 +1,15 @@
 //! Decides whether a node that came back abstains, and what its answers prove meanwhile.
 //!
-//! A server that was restarted may have forgotten locks that it had granted, and grants them again while their holders go
-//! on. So its grants do not count before the leases that it may have forgotten have ended:
+//! A server that was restarted may have forgotten locks that it had granted, and grants them again while their holders
+//! go on. So its grants do not count before the leases that it may have forgotten have ended:
 //!
 //! 1. At each connection the server says who it is, and that is compared with the [`KnownServer`] at the same address.
-//! 2. The node counts at once when the server is the same process as before; when both that one and the new one write each
-//!    answer to disk before they give it; and when the manager trusts restarted servers ([`AfterRestart::Trust`]). A manager
-//!    that meets a server for the first time trusts it, since it knows of nothing that can be forgotten.
-//! 3. Otherwise the node abstains for as long as the longest lease that the manager has asked for, with the drift of the
-//!    clocks. That is counted from the earliest moment at which the new process was running for certain, because it has
-//!    forgotten nothing that was granted later.
+//! 2. The node counts at once when the server is the same process as before; when both that one and the new one write
+//!    each answer to disk before they give it; or when the manager trusts restarted servers ([`AfterRestart::Trust`]).
+//!    A manager that meets a server for the first time trusts it, since it knows of nothing that can be forgotten.
+//! 3. Otherwise the node abstains for as long as the longest lease that the manager has asked for, with the drift of
+//!    the clocks. That is counted from the earliest moment at which the new process was running for certain, because it
+//!    has forgotten nothing that was granted later.
 //! 4. Meanwhile the node executes commands as ever: [`Abstention::worth`] turns what would prove a lease into an error.
 
 use crate::error::NodeError;
@@ -54,8 +54,8 @@ impl Abstention {
     }
 }
 
-/// Until when a node abstains whose server says that it is `identity`, where `before` was before. `longest_lease` is the
-/// longest that may have been granted, with the drift.
+/// Until when a node abstains whose server says that it is `identity`, where `before` was before. `longest_lease` is
+/// the longest that may have been granted, with the drift.
 pub(super) fn abstains_until(
     before: &KnownServer,
     identity: &Identity,
@@ -76,8 +76,9 @@ pub(super) fn abstains_until(
 
 /// For how long, at least, the process has been running that says that it is `identity`.
 ///
-/// It counts by its wall clock, which is often set right after the start of its machine. But it was not running yet when
-/// the connection to its predecessor broke. Where the server `before` did not count, its connections are no evidence.
+/// It counts by its wall clock, which is often set right after the start of its machine. But it was not running yet
+/// when the connection to its predecessor broke. Where the server `before` did not count, its connections are no
+/// evidence.
 fn running_for(before: &KnownServer, identity: &Identity, now: Instant) -> Duration {
     if !before.counts {
         return Duration::ZERO;

@@ -35,8 +35,8 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// One independent voter: a Redis server, or whatever else executes each [`Command`] in one atomic step.
 ///
 /// A node may have several parts with different keys on each, as a cluster has, whose vote about a key is that of the
-/// shard on which the key lies. So what can differ from part to part is asked with the key: those methods end in `_of` or
-/// `_for`.
+/// shard on which the key lies. So what can differ from part to part is asked with the key: those methods end in `_of`
+/// or `_for`.
 pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// The address, without user and password. No two nodes of a manager have the same.
     fn label(&self) -> &str;

@@ -46,7 +46,7 @@ impl ServerClock {
 }
 
 impl Offset {
-    /// The server read its clock after `sent` and before `received`.
+    /// What `time` says, which the server read from its clock after `sent` and before `received`.
     fn between(time: Duration, sent: Instant, received: Instant) -> Self {
         let (time, microsecond) = (micros(time), 1);
         let least = time.saturating_sub(micros(received.since_origin()).saturating_add(microsecond));
@@ -54,11 +54,13 @@ impl Offset {
         Self { least, most, seen: sent }
     }
 
+    /// What is left of the knowledge after the clocks may have drifted apart by `drift` microseconds.
     const fn widened(self, drift: i64) -> Self {
         Self { least: self.least.saturating_sub(drift), most: self.most.saturating_add(drift), ..self }
     }
 }
 
+/// Microseconds. What is longer than 290 000 years counts as that.
 fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

@@ -9,6 +9,7 @@ use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// What is known of the server at one address.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     address: Box<str>,
@@ -22,12 +23,12 @@ impl ServerFacts {
         Self { address: address.into(), servers, clock }
     }
 
-    /// By our clock.
+    /// The time by our clock.
     pub(crate) fn now(&self) -> Instant {
         self.servers.clock.now()
     }
 
-    /// There is a connection. Returns until when what the server grants on it proves nothing.
+    /// There is a connection to a server that says that it is `identity`. Returns whether the node abstains on it.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when it counts already, under another address.
@@ -35,11 +36,12 @@ impl ServerFacts {
         self.servers.connected(&self.address, identity).map(Abstention::until)
     }
 
+    /// The connection broke.
     pub(crate) fn disconnected(&self) {
         self.servers.disconnected(&self.address);
     }
 
-    /// The server has told its `time` in an answer that is here, to what was `sent`.
+    /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
         // No code that can panic runs under this mutex.

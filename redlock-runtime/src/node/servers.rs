@@ -1,5 +1,5 @@
-//! The register of the servers behind the nodes of one manager: who was last at which address, and which addresses lead to
-//! one and the same server.
+//! The register of the servers behind the nodes of one manager: who was last at which address, and which addresses lead
+//! to one and the same server.
 //!
 //! Whether a server that was restarted abstains is decided in `abstention`.
 

@@ -19,7 +19,8 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
     (answer, seen)
 }
 
-/// Times stand at the end of an array, if at all: that of the server, then that of a token.
+/// Takes the times off the end of an array: that of the server, which begins with an `@`, and behind it that of a token.
+/// Each may be missing.
 fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
     match parts {
         [parts @ .., Value::BulkString(time)] if time.starts_with(b"@") => (parted(parts).0, None),
@@ -45,6 +46,7 @@ pub(super) fn time_of([seconds, micros]: [&str; 2]) -> Option<Duration> {
     Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))
 }
 
+/// The reply that `parts` are to a command of this `verb`, `None` when they are none.
 fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     let reply = match (verb, parts) {
         (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false, number: None },
@@ -72,11 +74,10 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     Some(reply)
 }
 
-/// The number at the end of an answer to a fenced command. A counter that holds what cannot be a number of ours makes
-/// the answer none.
+/// The fencing number at the end of an answer; `None` when the command was not fenced, or the token got no number.
 ///
 /// # Errors
-/// When it makes it none.
+/// When something else stands there than a number that we have drawn. The whole answer is unintelligible then.
 fn fencing_number(parts: &[Value]) -> Result<Option<u64>, NoNumber> {
     match parts {
         [] | [Value::Int(-1)] => Ok(None),
@@ -88,13 +89,15 @@ fn fencing_number(parts: &[Value]) -> Result<Option<u64>, NoNumber> {
     }
 }
 
+/// Something else than a fencing number.
 struct NoNumber;
 
-/// Negative for a key without expiry.
+/// What is left of a lease, from the answer to `PTTL`; `None` for a key without expiry, of which that is negative.
 fn pttl(left: i64) -> Option<Duration> {
     u64::try_from(left).ok().map(Duration::from_millis)
 }
 
+/// A number of tokens, `None` when it is negative.
 fn count(tokens: i64) -> Option<u32> {
     u32::try_from(tokens).ok()
 }
@@ -107,11 +110,12 @@ pub(super) fn wakeup(push: &PushInfo) -> Option<Wakeup> {
     }
 }
 
+/// The wake-up in the `payload` of a published message, if it is one.
 pub(super) fn wakeup_in(payload: &[u8]) -> Option<Wakeup> {
     Wakeup::parse(str::from_utf8(payload).ok()?)
 }
 
-/// A server's error answer, or a broken connection.
+/// The error that the client crate reports: the connection broke, or the server answered with an error.
 pub(super) fn refused(error: &RedisError) -> NodeError {
     if error.is_io_error() || error.kind() == ErrorKind::Parse {
         return NodeError::Disconnected;

@@ -3,13 +3,20 @@
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The longest that making a connection may take, from the name look-up to the last step.
+/// The longest that making a connection may take, from the name look-up to the last step. With less, a server far away
+/// would never be reached; with more, one that swallows all packets would look as if it were starting for longer.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pause before the first new try, which doubles with each try. With less, a server that is just starting is asked
+/// in vain more often; with more, it is missing for longer after a broken connection.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause. With less, a dead server costs more tries; with more, it is missing for longer after it has come
+/// back.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long to wait before the next try.
 pub(super) struct Backoff {
     pause: Duration,
+    /// Since when there is a connection, if the last try made one.
     connected: Option<Instant>,
 }
 
@@ -25,7 +32,8 @@ impl Backoff {
 
     /// Waits before the next try.
     pub(super) async fn pause(&mut self) {
-        // A connection that breaks at once is no success.
+        // A connection that breaks at once is no success: pauses go on growing, or a server that accepts and hangs up
+        // would be asked again and again without a pause.
         if self.connected.take().is_some_and(|since| since.elapsed() > LONGEST_PAUSE) {
             self.pause = FIRST_PAUSE;
         }

@@ -16,13 +16,19 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
+/// Makes a connection that is ready for commands, and the task that drives it.
+///
+/// # Errors
+/// Those of the socket and of the handshake as [`NodeError::Unreachable`] or [`NodeError::Refused`], and those of
+/// [`prepare`].
 pub(super) async fn connect(
     endpoint: &Endpoint,
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
-        // Servers before 6.0, and proxies, do not know HELLO. A wrong password stays wrong.
+        // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
+        // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
             let protocol = ProtocolVersion::RESP2;
             (handshake(endpoint, protocol, &environment.deliver).await?, protocol)
@@ -32,6 +38,7 @@ pub(super) async fn connect(
     prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
 }
 
+/// Why there is no connection.
 pub(super) enum Failure {
     Socket(io::Error),
     Handshake(RedisError),
@@ -49,6 +56,7 @@ impl From<Failure> for NodeError {
     }
 }
 
+/// Opens a socket and logs in.
 async fn handshake(
     endpoint: &Endpoint,
     protocol: ProtocolVersion,
@@ -56,7 +64,8 @@ async fn handshake(
 ) -> Result<(MultiplexedConnection, Driver), Failure> {
     let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
-        // Each operation has its own deadline; a command must stay in line even when nobody waits for it any more.
+        // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
+        // the order even when nobody waits for it any more.
         .set_response_timeout(None)
         .set_connection_timeout(None)
         // Releases are sent from `Drop`, which cannot wait for a place in a queue. What is in flight is bounded where
@@ -72,7 +81,7 @@ async fn handshake(
     Ok((connection, Box::pin(driver)))
 }
 
-/// Takes in what the server says unasked.
+/// Passes on the wake-ups among what the server says unasked.
 fn receiver(deliver: Deliver) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |push| {
         if let Some(wakeup) = wakeup(&push) {

@@ -1,4 +1,4 @@
-//! The connections of one node: what their tasks write and the callers read.
+//! The connections of one node: which there are, and whether wake-ups come on them.
 
 use super::live_connection::LiveConnection;
 use crate::error::NodeError;
@@ -13,9 +13,9 @@ pub(super) struct Connections {
     pub(super) environment: Environment,
     pub(super) server: Arc<ServerFacts>,
     state: RwLock<CommandConnection>,
-    /// How many connections there have been.
+    /// How many connections there have been, those for wake-ups included.
     epoch: AtomicU64,
-    /// Whether wake-ups are wanted.
+    /// Whether wake-ups are wanted; it never becomes `false` again.
     is_wanted: AtomicBool,
     /// Whether the connection for wake-ups stands, where there is one.
     is_subscribed: AtomicBool,
@@ -79,7 +79,8 @@ impl Connections {
 
     /// Wants wake-ups, on the present connection and on all that follow.
     pub(super) fn listen(&self) {
-        // First: a connection that is made from here on sees it.
+        // Before the look at the present connection: so one that is made at the same time either is seen here or sees
+        // this.
         let was_wanted = self.is_wanted.swap(true, Ordering::AcqRel);
         if let Ok(live) = self.live() {
             live.listen();
@@ -124,6 +125,7 @@ impl Connections {
         self.epoch.load(Ordering::Acquire)
     }
 
+    /// The connection for commands, or why there is none.
     fn state(&self) -> RwLockReadGuard<'_, CommandConnection> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }

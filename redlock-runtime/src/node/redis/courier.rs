@@ -1,7 +1,7 @@
 //! Carries commands to a connection, and the answers back.
 //!
-//! One task takes what has gathered in the outbox, sends it in batches and hands out the answers: so one system call, one
-//! message to the client crate and one wake-up serve many commands. At each turn the courier
+//! One task takes what has gathered in the outbox, sends it in batches and hands out the answers: so one system call,
+//! one message to the client crate and one wake-up serve many commands. At each turn the courier
 //!
 //! 1. goes to the back of the scheduler's queue once, so that all tasks that are ready put their commands in first,
 //! 2. takes what has gathered and gives it to the client crate,

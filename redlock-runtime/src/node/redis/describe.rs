@@ -13,8 +13,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 
-/// What the server with the address `label` is like. Its answers are waited for in `patience`, and then once more for its
-/// wake-ups.
+/// What the server with the address `label` is like. Its answers are waited for in `patience`, and then once more for
+/// its wake-ups.
 pub(super) async fn describe(label: &str, connections: &Connections, patience: Duration) -> NodeReport {
     let mut report = NodeReport::unknown(label);
     let live = match connections.live() {
@@ -54,7 +54,7 @@ async fn wake_ups(
     }
 }
 
-/// `None` for what the user may not ask.
+/// What the server has answered; `None` for what the user may not ask.
 struct Answers {
     info: Option<Info>,
     fsync: Option<Box<str>>,
@@ -66,13 +66,17 @@ struct Answers {
     round_trip: Duration,
 }
 
+/// Asks the server, all at once.
+///
+/// # Errors
+/// When the connection breaks.
 async fn answers(live: &LiveConnection, connections: &Connections) -> Result<Answers, NodeError> {
     let sent = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let begun = Instant::now();
     let time = live.probe(&["TIME"]);
     let info = live.probe(&["INFO"]);
     let [fsync, save] = ["appendfsync", "save"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
-    // To nobody but this manager, and no wake-up.
+    // The message goes to this manager alone, and it is no wake-up, so that it is ignored.
     let publishing = live.probe(&["PUBLISH", &channel(&connections.environment.manager.to_string()), "check"]);
     let time: Option<[String; 2]> = permitted(time.await)?;
     Ok(Answers {
@@ -86,7 +90,10 @@ async fn answers(live: &LiveConnection, connections: &Connections) -> Result<Ans
     })
 }
 
-/// `None` when the server refused.
+/// The answer as a `T`, `None` when the server refused or answered something else.
+///
+/// # Errors
+/// When there was no answer.
 fn permitted<T: FromRedisValue>(answer: Result<Value, NodeError>) -> Result<Option<T>, NodeError> {
     match answer {
         Ok(value) => Ok(redis::from_redis_value(value).ok()),
@@ -95,12 +102,14 @@ fn permitted<T: FromRedisValue>(answer: Result<Value, NodeError>) -> Result<Opti
     }
 }
 
+/// The value of one setting in an answer to `CONFIG GET`.
 fn setting(name: &str, answer: Result<Value, NodeError>) -> Result<Option<Box<str>>, NodeError> {
     let settings: Option<HashMap<String, String>> = permitted(answer)?;
     Ok(settings.and_then(|mut settings| settings.remove(name)).map(Into::into))
 }
 
 impl Answers {
+    /// Writes into `report` what the answers say.
     fn describe(self, report: &mut NodeReport) {
         report.round_trip = Some(self.round_trip);
         report.clock = self.time.map(|time| offset(time, self.sent, self.round_trip));
@@ -117,11 +126,13 @@ impl Answers {
     }
 }
 
+/// The policy by which the server may remove locks; empty when it removes none, `None` when that is not known.
 fn eviction(info: &Info) -> Option<Box<str>> {
     let policy = info.field("maxmemory_policy")?;
     Some(if info.number("maxmemory")? == 0 || policy == "noeviction" { "" } else { policy }.into())
 }
 
+/// What the server keeps over a crash, `None` when that is not known.
 fn persistence(info: &Info, fsync: Option<Box<str>>, save: Option<&str>) -> Option<Persistence> {
     if info.number("aof_enabled")? == 1 {
         return Some(Persistence::AppendOnly { fsync });

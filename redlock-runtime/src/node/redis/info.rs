@@ -9,20 +9,23 @@ use std::time::Duration;
 pub(crate) struct Info(HashMap<Box<str>, Box<str>>);
 
 impl Info {
+    /// Reads the answer to `INFO`: lines of `name:value`, and headings, which are left out.
     pub(crate) fn parse(text: &str) -> Self {
         let fields = text.lines().filter_map(|line| line.split_once(':'));
         Self(fields.map(|(name, value)| (name.into(), value.trim_end().into())).collect())
     }
 
+    /// The value of the field `name`, unless it is empty.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| &**value).filter(|value| !value.is_empty())
     }
 
+    /// The value of the field `name` as a number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.field(name)?.parse().ok()
     }
 
-    /// `None` when the server does not say which run it is. `fsync` is its `appendfsync`, if that is known.
+    /// Who the server is; `None` when it does not say which run it is. `fsync` is its `appendfsync`, if that is known.
     pub(crate) fn identity(&self, fsync: Option<&str>) -> Option<Identity> {
         Some(Identity {
             run_id: self.field("run_id")?.into(),

@@ -1,4 +1,4 @@
-//! One live connection: commands to wire format, answers to whoever asked.
+//! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
 use super::lost_script::{is_script_lost, may_be_repeated, repeat};
@@ -18,12 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub(super) struct LiveConnection {
+    /// What the courier is to send.
     pub(super) outbox: Outbox,
+    /// With their digests on this server.
     scripts: Scripts,
     /// Whether wake-ups can come on this connection: it speaks RESP3.
     has_pushes: bool,
+    /// Whether the server has confirmed the subscription on this connection.
     is_listening: AtomicBool,
-    /// Whether this user may not subscribe.
+    /// Whether the server has refused the subscription.
     is_refused: AtomicBool,
     abstention: Abstention,
     server: Arc<ServerFacts>,
@@ -43,7 +46,7 @@ impl LiveConnection {
         Self { outbox, scripts, has_pushes, is_listening, is_refused, abstention, server, environment }
     }
 
-    /// For how much longer the server does not count, if so.
+    /// For how much longer the node abstains, if so.
     pub(super) fn abstains_for(&self) -> Option<Duration> {
         self.abstention.left(self.server.now())
     }
@@ -72,7 +75,8 @@ impl LiveConnection {
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
-        // Where nobody wants it, it is not worth a look at the clock.
+        // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
+        // clock. For all other commands the look at our clock is saved.
         let is_timed = self.abstention.is_any() || command.verb.is_extension();
         let sent = is_timed.then(|| self.server.now());
         self.outbox.put(Question::new(command, sent, recipient), wire);
@@ -97,6 +101,7 @@ impl LiveConnection {
         }
     }
 
+    /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
             Ok(value) => {
@@ -104,7 +109,7 @@ impl LiveConnection {
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
-                // Before the answer: it proves something about the time after a step.
+                // A step of the server's clock has to be known before the answer, since what that proves depends on it.
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
@@ -118,6 +123,7 @@ impl LiveConnection {
         }
     }
 
+    /// Takes in the answer to the subscription.
     fn subscribed(&self, confirmation: Result<Value, RedisError>) {
         match confirmation {
             Ok(_) => {
@@ -134,6 +140,7 @@ impl LiveConnection {
     }
 }
 
+/// The plain `SET key token NX PX ttl`, which needs no script.
 fn set_nx(command: &Command) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);

@@ -1,15 +1,15 @@
 //! What becomes of a command whose script the server has lost.
 //!
-//! 1. A command is sent with the digest of its script. A server that was told `SCRIPT FLUSH` answers `NOSCRIPT`, and has
-//!    executed nothing.
+//! 1. A command is sent with the digest of its script. A server that was told `SCRIPT FLUSH` answers `NOSCRIPT`, and
+//!    has executed nothing.
 //! 2. The command is sent once more, with the source of the script, which also loads it. So it stands behind everything
 //!    that was put into the order of the connection meanwhile.
 //! 3. If the server does not know the script even then, the command is not sent a third time: its answer is the error.
-//! 4. A command that takes the lock is not sent again when nobody waits for its answer any more. The release of its token may
-//!    stand in the order already, and what takes the lock behind that would take it for a token that nobody knows. So
-//!    whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
-//! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put that in
-//!    before, and is seen to wait no more, or puts it in behind the command.
+//! 4. A command that takes the lock is not sent again when nobody waits for its answer any more. The release of its
+//!    token may stand in the order already, and what takes the lock behind that would take it for a token that nobody
+//!    knows. So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
+//! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put
+//!    that in before, and is seen to wait no more, or puts it in behind the command.
 
 use super::answer::refused;
 use super::outbox::Outbox;

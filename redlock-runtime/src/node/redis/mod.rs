@@ -1,4 +1,13 @@
-//! A Redis server as a node: one multiplexed connection, kept up by a supervisor.
+//! A Redis server as a node.
+//!
+//! Here belongs all that knows the Redis protocol: connections, scripts, and the texts of commands and answers. No type
+//! of the `redis` crate is used above this folder. What a command means does not belong here: `protocol::node_state`
+//! says that in Rust, and the scripts do the same.
+//!
+//! The way of a command: `RedisNode` finds the connection in `connections`; `live_connection` words the command with
+//! `script` and puts it into the `outbox`; the `courier` sends it in a `batch`. The answer comes back the same way, and
+//! `answer` reads it. The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`
+//! and `prepare` makes it ready. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
 
 mod answer;
 mod backoff;
@@ -41,6 +50,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
+/// One Redis server, and the tasks that keep the connections to it.
 pub(crate) struct RedisNode {
     label: Box<str>,
     connections: Arc<Connections>,

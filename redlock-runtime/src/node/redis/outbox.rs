@@ -1,7 +1,7 @@
 //! What waits to be sent on one connection, in its order.
 //!
-//! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes its
-//! place in the order.
+//! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes
+//! its place in the order.
 
 use super::question::{Asked, Outgoing, Question};
 use crate::error::NodeError;
@@ -32,8 +32,8 @@ impl Outbox {
         self.put_if(question, wire, |_| true);
     }
 
-    /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look at
-    /// that and the question. A question that is not put in is answered as if the connection had broken.
+    /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look
+    /// at that and the question. A question that is not put in is answered as if the connection had broken.
     pub(super) fn put_if(&self, question: Question, wire: Cmd, is_wanted: impl FnOnce(&Question) -> bool) {
         let gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {

@@ -16,8 +16,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+/// The setting that says when a server writes its append-only file to disk.
 const FSYNC: &str = "appendfsync";
 
+/// Makes a connection ready for commands, and the task that drives it.
+///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::SameServer`] when it counts already.
 pub(super) async fn prepare(
@@ -29,9 +32,9 @@ pub(super) async fn prepare(
     let sent = server.now();
     let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
     let scripts = Scripts::loaded(|| digest(answers.next()))?;
-    // Whether it takes a name is no matter.
+    // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
-    // Neither is whether this user may ask.
+    // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
@@ -43,6 +46,7 @@ pub(super) async fn prepare(
     Ok((Arc::clone(&live), Courier::new(live, connection, driver)))
 }
 
+/// What is asked, in the order in which [`prepare`] takes the answers.
 fn questions(environment: &Environment) -> Pipeline {
     let mut pipeline = redis::pipe();
     for (_, source) in Scripts::SOURCES {
@@ -55,7 +59,7 @@ fn questions(environment: &Environment) -> Pipeline {
     pipeline
 }
 
-/// The answers, one for each question. Nobody else drives the connection yet.
+/// The answers, one for each question. The connection is driven from here, because it has no task yet.
 async fn ask(
     connection: &mut MultiplexedConnection,
     driver: &mut Driver,
@@ -65,7 +69,8 @@ async fn ask(
     let answers = poll_fn(|cx| {
         let is_over = driver.as_mut().poll(cx).is_ready();
         match request.as_mut().poll(cx) {
-            // Also with the answers to it: whoever polled the driver once more would find that it has ended.
+            // A connection that broke is of no use, even when its answers are here: the courier would poll a driver
+            // that has ended.
             Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
             answers => answers.map_err(|error| refused(&error)),
         }
@@ -73,6 +78,7 @@ async fn ask(
     answers.await
 }
 
+/// The digest in an answer to `SCRIPT LOAD`.
 fn digest(answer: Option<Value>) -> Result<String, NodeError> {
     match answer.map(Value::extract_error) {
         Some(Ok(value)) => redis::from_redis_value(value)

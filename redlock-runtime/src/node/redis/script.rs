@@ -93,8 +93,9 @@ macro_rules! scripts {
 
 // One line for each script: its name, the verb and the fence that it executes, and its parts.
 //
-// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does when nobody
-// waits comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
+// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does when
+// nobody waits comes first in it, because it takes longer to make the functions that this does not need than to do all
+// of it.
 scripts! {
     no script: (Verb::SetNx { .. }, None),
     acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "lock", "hand", "acquire"),
@@ -120,9 +121,12 @@ impl Script {
     }
 }
 
-/// The largest fencing number that the node has given to any lock. One key for all of them, without expiry.
+/// The name of the key that holds the largest fencing number that the node has given to any lock. It is one key for all
+/// locks, and does not expire.
 const LARGEST_NUMBER: &str = "redlock:fence";
 
+/// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
+/// the heads of the `.lua` files name.
 fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
@@ -145,7 +149,8 @@ fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     call
 }
 
-/// Redis takes an expiry in whole milliseconds; `checked_ttl` bounds it far below the end of `u64`.
+/// An expiry as Redis takes it, in whole milliseconds. Every `ttl` is far below the end of `u64`; see
+/// `Policy::checked_ttl`.
 pub(super) fn millis(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
 }

@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+/// How many slots a cluster has.
 const SLOTS: u16 = 16384;
 
 /// The queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
@@ -23,11 +24,13 @@ fn side_key(lock: &str, kind: &str) -> String {
     match hash_tag(lock) {
         Some(tag) => ["{", tag, kind, ":", lock].concat(),
         None if !lock.contains('}') => ["{", lock, kind].concat(),
-        // No tag can hold a closing brace: one that happens to have the same slot.
+        // The lock has no tag, and cannot be the tag itself, because a tag holds no closing brace. So the tag is a
+        // number that happens to have the slot of the lock.
         None => format!("{{{}{kind}:{lock}", number_in(slot(lock.as_bytes()))),
     }
 }
 
+/// The part of `key` that decides its slot, unless the whole key does.
 fn hash_tag(key: &str) -> Option<&str> {
     let (_, rest) = key.split_once('{')?;
     let (tag, _) = rest.split_once('}')?;
@@ -57,6 +60,7 @@ fn numbers() -> Box<[u32]> {
     numbers.into_iter().flatten().collect()
 }
 
+/// The slot of what stands in braces, or of a whole key.
 fn slot(tag: &[u8]) -> u16 {
     tag.iter().fold(0, |crc, byte| crc16(crc, *byte)) % SLOTS
 }

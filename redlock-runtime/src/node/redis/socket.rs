@@ -7,9 +7,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// A peer that vanished without a word is noticed within about this time.
+/// A server that has vanished without closing its connections is noticed within about this time. With less, a network
+/// that is interrupted for a moment breaks connections that would have gone on; with more, callers send in vain for
+/// longer.
 const SILENCE: Duration = Duration::from_secs(10);
 
+/// What bytes can be read from and written to.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -17,6 +20,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 /// TCP, TLS or a unix socket.
 pub(super) type Socket = Box<dyn Stream>;
 
+/// Opens a socket to `endpoint`.
 pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Socket> {
     match endpoint.address() {
         Address::Tcp { host, port } => Ok(Box::new(tcp(host, *port).await?)),
@@ -27,12 +31,14 @@ pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Socket> {
     }
 }
 
+/// A TCP connection that sends at once and notices a peer that has vanished.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;
     let socket = SockRef::from(&stream);
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE / 2).with_interval(SILENCE / 10))?;
-    // Keepalive speaks only on idle connections: this is for the one with unacknowledged commands.
+    // Keepalive probes only connections on which nothing is under way: this limit is for commands that are not
+    // acknowledged.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     socket.set_tcp_user_timeout(Some(SILENCE))?;
     Ok(stream)

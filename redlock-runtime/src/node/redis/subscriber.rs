@@ -18,10 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// A server that refuses the subscription will not change its mind soon.
+/// The pause after a server has refused the subscription, which it does until somebody changes the user's permissions.
+/// With less, it is asked in vain more often; with more, callers are woken later after the change.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
-/// Runs until it is aborted; connects only when somebody wants to listen.
+/// Keeps the connection for wake-ups while one is needed. Runs until it is aborted.
 pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let channel = channel(&connections.environment.manager.to_string());
     let mut backoff = Backoff::new();
@@ -47,6 +48,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
     }
 }
 
+/// Connects and subscribes to `channel`.
 async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<PubSubStream, NodeError> {
     let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let login = endpoint.login().clone().set_protocol(ProtocolVersion::RESP2);

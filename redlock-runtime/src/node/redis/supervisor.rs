@@ -28,7 +28,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                 connections.up(live);
                 backoff.connected();
                 courier.await;
-                // Before anything else: callers must not go on sending into the void.
+                // Before anything else, so that callers do not go on sending what nobody will answer.
                 connections.down(NodeError::Unreachable("the connection broke".into()));
                 connections.server.disconnected();
                 tracing::warn!(node = endpoint.label(), "the connection broke");

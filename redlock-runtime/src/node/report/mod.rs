@@ -76,7 +76,8 @@ pub struct Capabilities {
     pub identity: bool,
 }
 
-/// A clock that is wrong by more is worth a warning: nothing here depends on it, but its next correction may be a step.
+/// A wall clock that is wrong by more is worth a warning: nothing depends on what it shows, but its next correction may
+/// be a step. With less, clocks that are only measured badly would be warned about.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
 
 impl CheckReport {
@@ -126,6 +127,7 @@ impl NodeReport {
         }
     }
 
+    /// What somebody should look at.
     fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.error.iter().map(NodeError::to_string).collect();
         if self.round_trip.is_none() {

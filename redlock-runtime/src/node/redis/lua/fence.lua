@@ -2,10 +2,11 @@
 -- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
 -- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
 
--- The number of the token that asks, which must own the lock; -1 when it gets none, for whatever reason: an error would
--- hide what the script has done to the lock. Numbers stay far below 2^53, up to which Lua's are exact.
+-- The number of the token that asks, which must own the lock; -1 when it gets none. That is not an error, whatever the
+-- reason, because an error would hide what the script has done to the lock. Numbers stay far below 2^53, up to which
+-- Lua's are exact.
 local function fence()
-  -- What comes before the `@` is unique by itself.
+  -- The part before the `@` is enough to tell who has drawn a number, since it is unique by itself.
   local by, wanted = string.sub(token, 1, ATTEMPT_LEN), tonumber(ARGV[#ARGV])
   local read = redis.pcall('MGET', KEYS[3], KEYS[4])
   -- A counter that has expired starts again above every number that the node has given to anybody.
@@ -14,7 +15,7 @@ local function fence()
   if drawn then
     number, is_ours = tonumber(string.sub(drawn, ATTEMPT_LEN + 2)), string.sub(drawn, 1, ATTEMPT_LEN) == by
   end
-  -- An error, or something else has one of the names.
+  -- The counters cannot be read, or something else has one of their names.
   if read.err or not number or not most then
     return -1
   end
@@ -32,7 +33,7 @@ local function fence()
   if type(stored) == 'table' and stored.err then
     return -1
   end
-  -- Also after a raise. Otherwise the counter of this lock, once expired, would start below it.
+  -- A raised number counts as well: otherwise the counter of this lock, once it has expired, would start below it.
   if number > most and redis.pcall('SET', KEYS[4], text).err then
     return -1
   end

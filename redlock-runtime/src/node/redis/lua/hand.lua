@@ -1,7 +1,7 @@
 -- The part of the scripts that pass a lock on: the queue, wake-ups, and the hand-over.
 
--- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a process
--- that has died must not stay for ever.
+-- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a
+-- process that has died must not stay for ever.
 local function join_queue()
   redis.call('ZADD', queue, 0, token)
   redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
@@ -12,12 +12,13 @@ local function later(a, b)
   return is_before(a, b) and b or a
 end
 
--- Gives the lock to a token. `last` is the largest in the queue from which it comes: unless it is that one, others wait.
+-- Gives the lock to the smallest of the tokens that want it. `last` is the largest in the queue: unless it is the same
+-- one, others wait, and the token gets the mark.
 local function give(to, ttl, last)
   redis.call('SET', lock, (to == last) and to or to .. MARK, 'PX', ttl)
 end
 
--- Tells the manager of a token. Returns how many received it; none when this user may not publish.
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
 local function notify(to, text)
   if not is_token(to) then
     return 0
@@ -27,10 +28,11 @@ local function notify(to, text)
 end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
--- none. The token that asks takes it for `own_ttl`, when that is given: a lease and not a claim, without a wake-up.
+-- none. The token gets the lock as a claim of the length `claim`, and is woken. Only the token that asks gets it for
+-- `own_ttl` instead, if that is given: as a lease, and without a wake-up.
 local function hand_over(claim, last, own_ttl)
   while true do
-    -- As in `waiter`, what cannot be read is empty.
+    -- A queue that cannot be read counts as empty, as in `waiter`.
     local next = redis.pcall('ZPOPMIN', queue)[1]
     if not next then
       redis.call('DEL', lock)

@@ -12,7 +12,7 @@ elseif not last or is_before(token, waiter(0)) then
 end
 local left = redis.call('PTTL', lock)
 join_queue()
--- An expiry must be positive: PTTL rounds down, and says -1 for a lock whose expiry somebody has removed.
+-- An expiry must be positive. PTTL can be 0, because it rounds down, and -1, when somebody has removed the expiry.
 if hand_over(ARGV[2], later(last, token), math.max(left, 1)) == token then
   return {1, newest(holder, last)}
 end

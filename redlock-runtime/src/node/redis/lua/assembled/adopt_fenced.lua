@@ -9,10 +9,11 @@ local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 -- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
 -- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
 
--- The number of the token that asks, which must own the lock; -1 when it gets none, for whatever reason: an error would
--- hide what the script has done to the lock. Numbers stay far below 2^53, up to which Lua's are exact.
+-- The number of the token that asks, which must own the lock; -1 when it gets none. That is not an error, whatever the
+-- reason, because an error would hide what the script has done to the lock. Numbers stay far below 2^53, up to which
+-- Lua's are exact.
 local function fence()
-  -- What comes before the `@` is unique by itself.
+  -- The part before the `@` is enough to tell who has drawn a number, since it is unique by itself.
   local by, wanted = string.sub(token, 1, 36), tonumber(ARGV[#ARGV])
   local read = redis.pcall('MGET', KEYS[3], KEYS[4])
   -- A counter that has expired starts again above every number that the node has given to anybody.
@@ -21,7 +22,7 @@ local function fence()
   if drawn then
     number, is_ours = tonumber(string.sub(drawn, 36 + 2)), string.sub(drawn, 1, 36) == by
   end
-  -- An error, or something else has one of the names.
+  -- The counters cannot be read, or something else has one of their names.
   if read.err or not number or not most then
     return -1
   end
@@ -39,7 +40,7 @@ local function fence()
   if type(stored) == 'table' and stored.err then
     return -1
   end
-  -- Also after a raise. Otherwise the counter of this lock, once expired, would start below it.
+  -- A raised number counts as well: otherwise the counter of this lock, once it has expired, would start below it.
   if number > most and redis.pcall('SET', KEYS[4], text).err then
     return -1
   end
@@ -51,21 +52,21 @@ local answer = (function()
 local value = redis.pcall('GET', lock)
 -- The start of extend.lua, for a lock that another token was left with: this one takes its place.
 -- ARGV[3] the token that the lock was left with
--- When the lock could not be read, `value` is a table and equals no text: the script goes on, and lock.lua decides what the
--- error means. A mark behind the other token stays behind this one, because the same tokens wait.
+-- When the lock could not be read, `value` is a table and equals no text: the script goes on, and lock.lua decides what
+-- the error means. A mark behind the other token stays behind this one, because the same tokens wait.
 if value == ARGV[3] or value == ARGV[3] .. '+' then
   value = token .. string.sub(value, 69 + 1)
   redis.call('SET', lock, value, 'PX', ARGV[2])
 end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
--- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token without
--- the mark need not look at the queue, so that an uncontended release is no more than a comparison and a deletion.
--- In one case others wait and there is no mark: the key had vanished without being handed over, and a plain SET has taken
--- it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
+-- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
+-- without the mark need not look at the queue, so that an uncontended release is no more than a comparison and a
+-- deletion. In one case others wait and there is no mark: the key had vanished without being handed over, and a plain
+-- SET has taken it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
 
--- Who has the lock. false: it is free. true: a key of another type stands there, which counts as held. And whether it
--- has the mark.
+-- The token that has the lock, or whatever another program has put there; false when the lock is free, and true when a
+-- key of another type stands there, which counts as taken. The second result is whether the token has the mark.
 local function find_holder()
   if type(value) == 'string' and #value == 69 + 1 and string.sub(value, -1) == '+' then
     return string.sub(value, 1, 69), true
@@ -74,7 +75,7 @@ local function find_holder()
   elseif string.find(value.err, 'WRONGTYPE', 1, true) then
     return true
   end
-  -- Any other error is the script's.
+  -- Any other error ends the script: this call raises it.
   return redis.call('GET', lock)
 end
 
@@ -84,14 +85,15 @@ local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
 end
 
--- Values of other programs hold no time, name no channel and are not to be changed.
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 69
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
 
--- Byte order of two tokens. Lua's `<` is that of the server's locale, and in some of them `aa` comes after `b`.
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
 local function is_before(a, b)
   for i = 1, #a do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -102,7 +104,8 @@ local function is_before(a, b)
   return false
 end
 
--- The time of the largest token that was there, when it is larger than the one that asks.
+-- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
+-- whoever asks moves its clock ahead of it.
 local function newest(holder, last)
   local largest = token
   if is_token(holder) and is_before(largest, holder) then

@@ -16,13 +16,13 @@ if value == token then
 end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
--- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token without
--- the mark need not look at the queue, so that an uncontended release is no more than a comparison and a deletion.
--- In one case others wait and there is no mark: the key had vanished without being handed over, and a plain SET has taken
--- it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
+-- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
+-- without the mark need not look at the queue, so that an uncontended release is no more than a comparison and a
+-- deletion. In one case others wait and there is no mark: the key had vanished without being handed over, and a plain
+-- SET has taken it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
 
--- Who has the lock. false: it is free. true: a key of another type stands there, which counts as held. And whether it
--- has the mark.
+-- The token that has the lock, or whatever another program has put there; false when the lock is free, and true when a
+-- key of another type stands there, which counts as taken. The second result is whether the token has the mark.
 local function find_holder()
   if type(value) == 'string' and #value == 69 + 1 and string.sub(value, -1) == '+' then
     return string.sub(value, 1, 69), true
@@ -31,7 +31,7 @@ local function find_holder()
   elseif string.find(value.err, 'WRONGTYPE', 1, true) then
     return true
   end
-  -- Any other error is the script's.
+  -- Any other error ends the script: this call raises it.
   return redis.call('GET', lock)
 end
 
@@ -41,14 +41,15 @@ local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
 end
 
--- Values of other programs hold no time, name no channel and are not to be changed.
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 69
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
 
--- Byte order of two tokens. Lua's `<` is that of the server's locale, and in some of them `aa` comes after `b`.
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
 local function is_before(a, b)
   for i = 1, #a do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -59,7 +60,8 @@ local function is_before(a, b)
   return false
 end
 
--- The time of the largest token that was there, when it is larger than the one that asks.
+-- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
+-- whoever asks moves its clock ahead of it.
 local function newest(holder, last)
   local largest = token
   if is_token(holder) and is_before(largest, holder) then
