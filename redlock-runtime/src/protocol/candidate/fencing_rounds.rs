@@ -45,7 +45,7 @@ fn decide(given: &[Drawn], quorum: usize) -> FencingDecision {
 }
 
 /// How far one token is with its number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FencingRounds {
     stage: Stage,
     /// Commands that were sent together are of one round.

@@ -6,7 +6,7 @@ use crate::protocol::timing::{CLOSEST_RENEWALS, MOST_RENEWALS_PER_TTL, RENEWAL_S
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HoldPeriod {
     ttl: Duration,
     terms: HoldOptions,

@@ -5,7 +5,7 @@ use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
 /// A command that was sent, as far as its answer depends on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     pub(super) verb: Verb,
     pub(super) sent: Instant,
@@ -27,7 +27,7 @@ impl InFlight {
 
 /// A queue in the order of a connection. Without contention one thing at a time stands in it, and it needs no memory for
 /// more.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
     first: Option<T>,
     rest: VecDeque<T>,

@@ -54,6 +54,8 @@
 //! direct hand-over and yielding are ours.
 
 mod answers;
+#[cfg(test)]
+mod conformance;
 mod ending;
 mod events;
 mod fencing;
@@ -93,7 +95,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 /// One token on its way to a lock; see the head of this file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     voters: Box<[Voter]>,
     phase: Phase,

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// while its polls are unanswered; larger, a silent node costs more memory.
 const MOST_IN_FLIGHT: usize = 8;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
     /// Why the last command got no answer.

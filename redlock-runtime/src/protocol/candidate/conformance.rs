@@ -1,0 +1,251 @@
+//! What this client counts, the client of the exhaustive model counts, too.
+//!
+//! The model (`tests/model`) searches what follows from its client. Both are driven here through every sequence of events
+//! up to a depth: answers to the oldest command, wake-ups, and connections that break and come back. The candidate sends
+//! what the model's client sends. After every event:
+//!
+//! 1. a lease that the candidate counts, the model counts; so whenever the candidate has won, the model holds;
+//! 2. while they wait or hold, the votes are the same, and always the nodes that are tainted;
+//! 3. what the model's client sends, the candidate wanted to send.
+//!
+//! Three differences are known, and make the candidate the stricter one or the later one. It drops the lease of a node
+//! together with the vote when a waiter's connection is new, which the model keeps: a state that the model holds by this
+//! alone is not followed further. It asks nothing of a node whose connection is new while it holds. And it takes a claim for
+//! newer than a negative answer that comes after it, which is why no such answer is given here.
+
+use super::voter::Voter;
+use super::{Candidate, LeaseTerms, Outgoing, Phase};
+use crate::error::NodeError;
+use crate::protocol::command::{Answer, Reply, Verb};
+use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rules;
+use crate::time::clock::Instant;
+use redlock_model::lock::{self as model, Client};
+use std::collections::HashSet;
+use std::time::Duration;
+
+const TTL: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(5);
+
+/// Something that happens to a client at one node.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Answer(model::Reply),
+    Granted,
+    /// A smaller token waits.
+    Contended,
+    /// The connection breaks, and there is a new one.
+    NewConnection,
+}
+
+/// Both clients, after the same events.
+#[derive(Clone)]
+struct Pair {
+    model: Client,
+    candidate: Candidate,
+    nodes: usize,
+    epochs: Vec<u64>,
+    /// How many connections may still break.
+    cuts: usize,
+    /// At which nodes a claim came before an answer that is still to come.
+    overtaken: Vec<bool>,
+}
+
+fn now() -> Instant {
+    Instant::from_origin(Duration::from_secs(1))
+}
+
+impl Pair {
+    fn new(nodes: usize, cuts: usize) -> Self {
+        let (node_timeout, quorum, rules) = (TTL / 50, Quorum::of(nodes, 0), Rules::default());
+        let terms = LeaseTerms { ttl: TTL, drift_factor: 0.01, node_timeout, quorum, rules };
+        let candidate = Candidate::new(std::iter::repeat_n(0, nodes), terms, now());
+        let (epochs, overtaken) = (vec![0; nodes], vec![false; nodes]);
+        Self { model: Client::new(nodes, false, None), candidate, nodes, epochs, cuts, overtaken }
+    }
+
+    fn trying(mut self) -> Self {
+        self.model.try_at_once();
+        self.candidate.try_at_once(now(), |_| {});
+        self
+    }
+
+    fn waiting(mut self) -> Self {
+        self.model.wait();
+        self.candidate.wait(now());
+        self.candidate.next_commands(now(), |_| true, |_| {});
+        self
+    }
+
+    fn voter(&self, node: usize) -> &Voter {
+        &self.candidate.voters[node]
+    }
+
+    fn events(&self, node: usize) -> Vec<Event> {
+        use model::Reply::{Kept, Lease, LeaseSmaller, No, Yielded};
+        let answers: &[model::Reply] = match self.model.unanswered(node).first() {
+            Some(model::Command::SetNx | model::Command::Extend) => &[Lease, No],
+            Some(model::Command::Acquire) => &[Lease, LeaseSmaller, No],
+            Some(model::Command::Yield) => &[Kept, Yielded],
+            _ => &[],
+        };
+        let is_newer = |reply: &&model::Reply| !(self.overtaken[node] && matches!(reply, No | Yielded));
+        let mut events: Vec<_> = answers.iter().filter(is_newer).map(|reply| Event::Answer(*reply)).collect();
+        if self.model.phase() != model::Phase::Fast {
+            events.extend([Event::Granted, Event::Contended]);
+            events.extend((self.cuts > 0).then_some(Event::NewConnection));
+        }
+        events
+    }
+
+    /// Both take `event` in. Whether the two are to be followed further.
+    fn step(&mut self, node: usize, event: Event) -> bool {
+        let before: Vec<_> = (0..self.nodes).map(|node| self.model.unanswered(node)).collect();
+        let phase = self.model.phase();
+        let mut answered = 0;
+        match event {
+            Event::Answer(reply) => {
+                let verb = before[node][0];
+                self.model.answer(node, Some(reply));
+                self.candidate.answered(node, answer(verb, reply), now());
+                answered = 1;
+                self.overtaken[node] &= before[node].len() > 1;
+            }
+            Event::Granted => {
+                self.model.push(node, model::Reply::Granted);
+                self.candidate.granted(node, now());
+                self.overtaken[node] = !before[node].is_empty();
+            }
+            Event::Contended => {
+                self.model.push(node, model::Reply::Contended);
+                self.candidate.contended(node, true, now());
+            }
+            Event::NewConnection => {
+                self.model.cut(node);
+                self.model.reconnect(node);
+                before[node].iter().for_each(|_| self.candidate.answered(node, Err(NodeError::Disconnected), now()));
+                self.epochs[node] += 1;
+                self.cuts -= 1;
+                answered = before[node].len();
+                self.overtaken[node] = false;
+                self.candidate.connections(self.epochs.iter().copied(), now());
+            }
+        }
+        self.candidate.note_proof();
+        self.follow_phase(phase);
+        self.send_the_same(node, &before, answered, matches!(event, Event::NewConnection));
+        self.is_followed()
+    }
+
+    fn follow_phase(&mut self, before: model::Phase) {
+        match self.model.phase() {
+            model::Phase::Wait if before == model::Phase::Fast => self.candidate.wait(now()),
+            model::Phase::Hold if before != model::Phase::Hold && self.candidate.is_won(now()) => {
+                self.candidate.hold(now());
+            }
+            _ => {}
+        }
+    }
+
+    /// The candidate sends what the model has sent. Only at `node`, so many commands were `answered`.
+    fn send_the_same(&mut self, node: usize, before: &[Vec<model::Command>], answered: usize, is_new: bool) {
+        for index in 0..self.nodes {
+            let known = before[index].len() - if index == node { answered } else { 0 };
+            for command in self.model.unanswered(index).into_iter().skip(known) {
+                let Some(verb) = verb(command) else { continue };
+                // A holder asks nothing of a node whose connection is new.
+                if !(is_new && self.candidate.phase() == Phase::Holding) {
+                    assert_eq!(self.candidate.wants(index, now()), Some(verb), "node {index}: {self}");
+                }
+                self.candidate.ask(Outgoing { index, verb, fence: None }, now(), &mut |_| {});
+            }
+        }
+    }
+
+    fn is_followed(&self) -> bool {
+        use model::Phase::{Fast, Hold, Wait};
+        let (is_won, phase) = (self.candidate.is_won(now()), self.model.phase());
+        assert!(!is_won || phase == Hold, "the candidate has won, and the model has not: {self}");
+        for node in 0..self.nodes {
+            let (known, voter) = (self.model.known(node), self.voter(node));
+            assert!(voter.lease_end().is_none() || known.lease, "node {node} has a lease: {self}");
+            assert_eq!(voter.is_tainted, known.tainted, "node {node} is tainted: {self}");
+            let yields = self.model.unanswered(node).contains(&model::Command::Yield);
+            let counts = known.vote && !known.tainted && !yields;
+            let is_ours = voter.is_ours(now(), TTL);
+            assert!(phase == Fast || !matches!(phase, Wait | Hold) || is_ours == counts, "node {node} votes: {self}");
+        }
+        matches!(phase, Fast | Wait) || (phase == Hold && is_won)
+    }
+}
+
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{:?}", self.model.phase())?;
+        (0..self.nodes).try_for_each(|node| {
+            let (known, unanswered) = (self.model.known(node), self.model.unanswered(node));
+            writeln!(f, "{node}: {known:?} {unanswered:?}\n   {:?}", self.voter(node))
+        })
+    }
+}
+
+fn verb(command: model::Command) -> Option<Verb> {
+    let claim = crate::protocol::timing::CLAIM;
+    match command {
+        model::Command::SetNx => Some(Verb::SetNx { ttl: TTL }),
+        model::Command::Acquire => Some(Verb::Acquire { ttl: TTL, claim }),
+        model::Command::Extend => Some(Verb::Extend { ttl: TTL }),
+        model::Command::Yield => Some(Verb::Yield { claim }),
+        model::Command::Release | model::Command::Adopt => None,
+    }
+}
+
+fn answer(command: model::Command, reply: model::Reply) -> Answer {
+    use model::Command::{Acquire, Extend, SetNx, Yield};
+    use model::Reply::{Kept, Lease, LeaseSmaller, No, Yielded};
+    let left = Some(LONG);
+    Ok(match (command, reply) {
+        (SetNx | Acquire, Lease) => Reply::Granted { smaller: false, number: None },
+        (Acquire, LeaseSmaller) => Reply::Granted { smaller: true, number: None },
+        (SetNx, No) => Reply::Taken,
+        (Acquire, No) => Reply::Queued { left, rank: 0 },
+        (Extend, Lease) => Reply::Extended { waiters: 0, number: None },
+        (Extend, No) => Reply::NotOwner,
+        (Yield, Kept) => Reply::Kept,
+        (Yield, Yielded) => Reply::Yielded { left },
+        other => panic!("no such answer: {other:?}"),
+    })
+}
+
+/// Follows both through every sequence of events up to `depth`; returns how many pairs of states there are.
+fn follow(start: Pair, depth: usize) -> usize {
+    let (mut seen, mut frontier) = (HashSet::new(), vec![start]);
+    for _ in 0..depth {
+        let mut next = Vec::new();
+        for pair in &frontier {
+            for node in 0..pair.nodes {
+                for event in pair.events(node) {
+                    let mut pair = pair.clone();
+                    let is_followed = pair.step(node, event);
+                    let key = format!("{pair}{:?}{:?}{}", pair.epochs, pair.overtaken, pair.cuts);
+                    if is_followed && seen.insert(key) {
+                        next.push(pair);
+                    }
+                }
+            }
+        }
+        frontier = next;
+    }
+    seen.len()
+}
+
+#[test]
+fn the_candidate_counts_no_more_than_the_client_of_the_model() {
+    for (nodes, cuts, depth) in [(1, 2, 12), (2, 1, 7), (3, 0, 6), (3, 1, 5)] {
+        for (how, start) in [("tries", Pair::new(nodes, cuts).trying()), ("waits", Pair::new(nodes, cuts).waiting())] {
+            let states = follow(start, depth);
+            println!("{nodes} nodes, {cuts} cuts, {how}, depth {depth}: {states} states");
+            assert!(states > 100, "{states}");
+        }
+    }
+}
