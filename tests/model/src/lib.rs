@@ -33,8 +33,11 @@
 //!    so with all rules, and without each of those that a node keeps.
 //!
 //! So a node of this model and the scripts can differ only in what random commands do not show. A rule has the same name
-//! here, in the code and in the simulation; the second test does not compile otherwise. The client's half of the model is
-//! tied to the code by these names only.
+//! here, in the code and in the simulation; the second test does not compile otherwise.
+//!
+//! The client's half, [`lock::Client`], is compared with the candidate of the code by `protocol/candidate/conformance.rs`,
+//! through every sequence of answers, wake-ups and new connections up to a depth: what the candidate counts, this client
+//! counts, too. So the search allows more than the code does.
 //!
 //! # Bounds
 //!
