@@ -18,7 +18,7 @@
 use super::voter::Voter;
 use super::{Candidate, LeaseTerms, Outgoing, Phase};
 use crate::error::NodeError;
-use crate::protocol::command::{Answer, Reply, Verb};
+use crate::protocol::command::{Reply, Verb};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
@@ -107,10 +107,10 @@ impl Pair {
         let phase = self.model.phase();
         let mut answered = 0;
         match event {
-            Event::Answer(reply) => {
-                let verb = before[node][0];
-                self.model.answer(node, Some(reply));
-                self.candidate.answered(node, answer(verb, reply), now());
+            Event::Answer(answer) => {
+                let command = before[node][0];
+                self.model.answer(node, Some(answer));
+                self.candidate.answered(node, Ok(reply(command, answer)), now());
                 answered = 1;
                 self.overtaken[node] &= before[node].len() > 1;
             }
@@ -153,8 +153,8 @@ impl Pair {
     /// The candidate sends what the model has sent. Only at `node`, so many commands were `answered`. `false` when it would
     /// not, because the answer to a yield is still to come.
     fn send_the_same(&mut self, node: usize, before: &[Vec<model::Command>], answered: usize, is_new: bool) -> bool {
-        for index in 0..self.nodes {
-            let known = before[index].len() - if index == node { answered } else { 0 };
+        for (index, before) in before.iter().enumerate() {
+            let known = before.len() - if index == node { answered } else { 0 };
             for command in self.model.unanswered(index).into_iter().skip(known) {
                 let Some(verb) = verb(command) else { continue };
                 if !self.voter(index).is_open() {
@@ -212,11 +212,11 @@ fn verb(command: model::Command) -> Option<Verb> {
     }
 }
 
-fn answer(command: model::Command, reply: model::Reply) -> Answer {
+fn reply(command: model::Command, reply: model::Reply) -> Reply {
     use model::Command::{Acquire, Extend, SetNx, Yield};
     use model::Reply::{Kept, Lease, LeaseSmaller, No, Yielded};
     let left = Some(LONG);
-    Ok(match (command, reply) {
+    match (command, reply) {
         (SetNx | Acquire, Lease) => Reply::Granted { smaller: false, number: None },
         (Acquire, LeaseSmaller) => Reply::Granted { smaller: true, number: None },
         (SetNx, No) => Reply::Taken,
@@ -226,7 +226,7 @@ fn answer(command: model::Command, reply: model::Reply) -> Answer {
         (Yield, Kept) => Reply::Kept,
         (Yield, Yielded) => Reply::Yielded { left },
         other => panic!("no such answer: {other:?}"),
-    })
+    }
 }
 
 /// Follows both through every sequence of events up to `depth`; returns how many pairs of states there are.

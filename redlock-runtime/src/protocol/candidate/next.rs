@@ -66,6 +66,8 @@ impl Candidate {
             if let Some(verb) = self.wants(index, now)
                 && (is_ready(index) || !self.postpones(index, verb, now))
             {
+                // Who yields owns nothing to draw a number for.
+                let fence = fence.filter(|_| !matches!(verb, Verb::Yield { .. }));
                 self.ask(Outgoing { index, verb, fence }, now, &mut send);
                 has_asked = true;
             }

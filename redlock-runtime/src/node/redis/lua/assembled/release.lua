@@ -135,5 +135,6 @@ end
 if holder ~= token then
   return {-1, newest(holder, last)}
 end
-hand_over(ARGV[2], last)
+-- An owner that stands in its own queue has just left it, so that another one may be the last.
+hand_over(ARGV[2], last == token and waiter(-1) or last)
 return {1, newest(holder, last)}
