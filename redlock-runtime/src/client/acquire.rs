@@ -10,7 +10,6 @@ use crate::protocol::command::Subject;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::quorum::Verdict;
-use crate::request::policy::check_key;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -100,7 +99,9 @@ impl<'c> Call<'c> {
     fn begin(local: &'c Arc<LocalQueue>, request: LockRequest) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let key = request.key.below(&shared.namespace);
-        check_key(&key)?;
+        if let Some(fault) = key.fault() {
+            return Err(LockError::configuration(fault));
+        }
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
@@ -141,7 +142,7 @@ impl<'c> Call<'c> {
 
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
-        match self.local.enter(&self.key, self.wanted, self.wait != Wait::None, self.begun) {
+        match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
                 // Whoever has the lock passes it on here until it hears of others: so it must be able to hear.
@@ -217,15 +218,11 @@ impl<'c> Call<'c> {
         match found {
             TakenUp::Superseded => Err(Setback::Superseded),
             TakenUp::Ended => Err(Setback::Failed(LockError::Closed)),
-            TakenUp::Fresh if self.may_try_at_once() => self.try_at_once(turn).await,
+            TakenUp::Fresh if self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), self.now()) => {
+                self.try_at_once(turn).await
+            }
             TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
         }
-    }
-
-    /// Whether to try at once without standing in the queues first. Where others have waited lately it would fail; but who
-    /// does not wait may not stand in a queue.
-    fn may_try_at_once(&self) -> bool {
-        self.wait == Wait::None || !self.shared().hot_keys.is_hot(&self.key, self.now())
     }
 
     /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
@@ -306,6 +303,11 @@ impl<'c> Call<'c> {
             Wait::For(limit) => Some(self.begun.after(limit)),
             Wait::Forever => None,
         }
+    }
+
+    /// Whether the call waits for whoever has the lock.
+    fn waits(&self) -> bool {
+        self.wait != Wait::None
     }
 
     /// How much of the wait is left; `None` for ever.

@@ -1,4 +1,4 @@
-//! Keys for which others have waited lately.
+//! Keys for which others have waited lately, and whether a first try for such a key is skipped.
 
 use crate::lock::LockKey;
 use crate::time::clock::Instant;
@@ -30,6 +30,12 @@ impl HotKeys {
         }
     }
 
+    /// Whether a call for `key` may try all nodes at once, without standing in their queues first. Where others have waited
+    /// lately it would fail; but who does not wait may not stand in a queue.
+    pub(crate) fn may_try_at_once(&self, key: &LockKey, waits: bool, now: Instant) -> bool {
+        !(waits && self.is_hot(key, now))
+    }
+
     /// Others wait for `key` now.
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {
         if let Some(slot) = self.slot(key) {
@@ -38,7 +44,7 @@ impl HotKeys {
     }
 
     /// Whether others have waited for `key` lately.
-    pub(crate) fn is_hot(&self, key: &LockKey, now: Instant) -> bool {
+    fn is_hot(&self, key: &LockKey, now: Instant) -> bool {
         self.slot(key).is_some_and(|slot| now.millis() < slot.load(Ordering::Relaxed))
     }
 
@@ -61,5 +67,7 @@ mod tests {
         hot.heat(&key, at(10));
         assert!(hot.is_hot(&key, at(2009)));
         assert!(!hot.is_hot(&key, at(2010)));
+        let tries = [true, false].map(|waits| hot.may_try_at_once(&key, waits, at(10)));
+        assert_eq!(tries, [false, true], "who does not wait has no other way");
     }
 }

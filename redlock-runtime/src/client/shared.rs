@@ -11,7 +11,7 @@ use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::node::{Environment, Servers, Status};
+use crate::node::{Environment, ServerRegister, Status};
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
-    pub(crate) servers: Arc<Servers>,
+    pub(crate) servers: Arc<ServerRegister>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
     pub(crate) hot_keys: HotKeys,

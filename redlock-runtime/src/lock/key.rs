@@ -81,6 +81,20 @@ impl LockKey {
     }
 }
 
+impl LockKey {
+    /// Why it cannot be locked, if so: it is empty, or too long.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self.as_str().len() {
+            0 => Some("the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
+            length if length > Self::MAX_LEN => Some(format!(
+                "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
+                Self::MAX_LEN
+            )),
+            _ => None,
+        }
+    }
+}
+
 impl From<&str> for LockKey {
     fn from(key: &str) -> Self {
         Self { name: key.into(), start: 0 }
@@ -140,6 +154,14 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_bounded() {
+        assert!(LockKey::from("").fault().is_some());
+        assert_eq!(LockKey::from("k".repeat(LockKey::MAX_LEN)).below("ns:").fault(), None);
+        let fault = LockKey::from("k".repeat(10 * 1024)).fault().unwrap();
+        assert!(fault.contains("10240 bytes"), "{fault}");
+    }
+
+    #[test]
     fn the_text_of_a_template_is_shortened_beyond_its_limit() {
         let longest = "k".repeat(LockKey::MAX_TEMPLATE_LEN);
         assert_eq!(LockKey::from_template(longest.clone()).as_str(), longest);
@@ -147,7 +169,7 @@ mod tests {
         // `printf 'k%.0s' {1..513} | sha256sum`
         let digest = "45a7c7ef95c3417e800362f5672aba16da807261fe7121f3a81b0a0fb6b9a05c";
         assert_eq!(shortened.as_str(), format!("{longest}#{digest}"));
-        assert!(shortened.as_str().len() <= LockKey::MAX_LEN);
+        assert_eq!(shortened.fault(), None);
     }
 
     #[test]

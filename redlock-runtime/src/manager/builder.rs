@@ -11,7 +11,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, Servers};
+use crate::node::{Environment, ServerRegister};
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
@@ -237,7 +237,7 @@ impl LockManagerBuilder {
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
-        let servers = Servers::new(clock, self.policy.after_restart(nodes), self.policy.drift_factor);
+        let servers = ServerRegister::new(clock, self.policy.after_restart(nodes), self.policy.drift_factor);
         servers.lease_of(self.policy.default_ttl);
         Environment {
             manager: ManagerId::random(),

@@ -1,4 +1,4 @@
-//! The memory node and a real Redis node answer and publish alike, whatever the sequence of commands.
+//! The memory node and a real Redis node answer, publish and store alike, whatever the sequence of commands.
 //!
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
@@ -7,7 +7,7 @@ use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, Node, Servers};
+use crate::node::{Environment, Node, ServerRegister};
 use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::wakeup::channel;
@@ -136,7 +136,7 @@ impl Redis {
             token_clock: Arc::clone(&token_clock),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),
-            servers: Arc::new(Servers::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let node = RedisNode::start(endpoint, environment, &Handle::current());
         node.up_for(&KEYS[0].into()).await;
@@ -204,6 +204,8 @@ impl Pair {
         let answer = self.redis.node.send(command).await.unwrap();
         assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
+        let stored: Option<String> = self.redis.server.get(KEYS[key]).unwrap();
+        assert_eq!(self.memory.state.value(KEYS[key], self.memory.clock.now()), stored, "the owner and the mark");
         let published = std::mem::take(&mut self.memory.published);
         assert_eq!(published, self.redis.published(), "memory left, Redis right");
         self.seen.insert(kind(answer));

@@ -1,7 +1,7 @@
 //! What the nodes of one manager share: who it is, and what it wants to be told.
 
 use crate::lock::owner_token::ManagerId;
-use crate::node::servers::Servers;
+use crate::node::server_register::ServerRegister;
 use crate::protocol::command::Deliver;
 use crate::time::token_clock::TokenClock;
 use std::fmt;
@@ -19,7 +19,7 @@ pub(crate) struct Environment {
     /// Takes in the wake-ups of one node, so that each node has an environment of its own.
     pub(crate) deliver: Deliver,
     /// What the nodes find out about their servers.
-    pub(crate) servers: Arc<Servers>,
+    pub(crate) servers: Arc<ServerRegister>,
 }
 
 impl fmt::Debug for Environment {

@@ -15,13 +15,13 @@ pub(crate) mod report;
 mod server_clock;
 pub(crate) mod server_facts;
 pub(crate) mod server_identity;
-mod servers;
+mod server_register;
 mod status;
 
 pub(crate) use self::environment::Environment;
 pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
-pub(crate) use self::servers::Servers;
+pub(crate) use self::server_register::ServerRegister;
 pub(crate) use self::status::Status;
 use crate::lock::LockKey;
 use crate::protocol::command::Command;

@@ -4,7 +4,7 @@ use crate::error::NodeError;
 use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::Identity;
-use crate::node::servers::Servers;
+use crate::node::server_register::ServerRegister;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     address: Box<str>,
-    servers: Arc<Servers>,
+    servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
 }
 
 impl ServerFacts {
-    pub(crate) fn new(address: &str, servers: Arc<Servers>) -> Self {
+    pub(crate) fn new(address: &str, servers: Arc<ServerRegister>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
         Self { address: address.into(), servers, clock }
     }

@@ -5,9 +5,7 @@
 //! only what that node proves.
 
 use crate::protocol::quorum::Quorum;
-use crate::protocol::timing::{
-    CLAIM, EXPIRY_PRECISION, LEAST_USEFUL_PER_TTL, LONGEST_NODE_TIMEOUT, NODE_TIMEOUTS_PER_TTL, SHORTEST_NODE_TIMEOUT,
-};
+use crate::protocol::timing::{CLAIM, EXPIRY_PRECISION, LEAST_USEFUL_PER_TTL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -38,11 +36,6 @@ pub(crate) fn provable(ttl: Duration, drift_factor: f64) -> Duration {
 /// The least of a lease of length `ttl` that is worth entering a body for.
 pub(crate) fn least_useful(ttl: Duration) -> Duration {
     ttl / LEAST_USEFUL_PER_TTL
-}
-
-/// How long to wait for a node when the user has set no `node_timeout`.
-pub(crate) fn node_timeout(ttl: Duration) -> Duration {
-    (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT)
 }
 
 /// The moment until which enough nodes provably hold the lock for us: the q-th largest of the lease `ends` that are
@@ -94,13 +87,5 @@ mod tests {
         // A peer wraps around to 1.8e19 milliseconds here.
         assert_eq!(provable(Duration::from_millis(1), 0.01), Duration::ZERO);
         assert_eq!(provable(Duration::from_secs(1), 0.01), Duration::from_millis(988));
-    }
-
-    #[test]
-    fn node_timeouts_follow_the_ttl_within_bounds() {
-        let table = [(100, 10), (500, 10), (1000, 20), (2500, 50), (30_000, 50)];
-        for (ttl, expected) in table {
-            assert_eq!(node_timeout(Duration::from_millis(ttl)), Duration::from_millis(expected));
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! For how long the calls of one process go first while others wait.
+//! How often, and for how long, the calls of one process go first while others wait.
 
 use std::time::Duration;
 
@@ -7,6 +7,14 @@ use std::time::Duration;
 pub(crate) struct LocalBudget {
     pub(crate) passes: u32,
     pub(crate) time: Duration,
+}
+
+impl LocalBudget {
+    /// Whether one more call may go first, when so many `passes` have gone first since others are known to wait, which is
+    /// `waited` ago.
+    pub(crate) fn allows(self, passes: u32, waited: Duration) -> bool {
+        passes < self.passes && waited < self.time
+    }
 }
 
 impl Default for LocalBudget {

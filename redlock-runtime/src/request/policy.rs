@@ -1,11 +1,10 @@
 //! What a manager has decided for all requests.
 
 use crate::error::LockError;
-use crate::lock::LockKey;
 use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
-use crate::protocol::timing::MAX_TTL;
+use crate::protocol::timing::{LONGEST_NODE_TIMEOUT, MAX_TTL, NODE_TIMEOUTS_PER_TTL, SHORTEST_NODE_TIMEOUT};
 use crate::request::AfterRestart;
 use crate::request::lock_request::Wait;
 use std::time::Duration;
@@ -64,8 +63,11 @@ impl Policy {
         )))
     }
 
+    /// How long a node is waited for, in a call with this `ttl`: what the user has set, or a fiftieth of the `ttl` within
+    /// bounds.
     pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
-        self.node_timeout.unwrap_or_else(|| lease::node_timeout(ttl))
+        let default = || (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT);
+        self.node_timeout.unwrap_or_else(default)
     }
 
     /// `ttl` as Redis counts it, in whole milliseconds.
@@ -89,32 +91,9 @@ impl Policy {
     }
 }
 
-/// Whether `key` can be locked.
-///
-/// # Errors
-/// [`LockError::Configuration`] for an empty key and for one that is too long.
-pub(crate) fn check_key(key: &LockKey) -> Result<(), LockError> {
-    match key.as_str().len() {
-        0 => Err(LockError::configuration("the key is empty: a lock needs a name, as in \"order:7\"")),
-        length if length > LockKey::MAX_LEN => Err(LockError::configuration(format!(
-            "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
-            LockKey::MAX_LEN
-        ))),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_are_bounded() {
-        assert!(check_key(&LockKey::from("")).is_err());
-        assert!(check_key(&LockKey::from("k".repeat(LockKey::MAX_LEN)).below("ns:")).is_ok());
-        let error = check_key(&LockKey::from("k".repeat(10 * 1024))).unwrap_err();
-        assert!(error.to_string().contains("10240 bytes"), "{error}");
-    }
 
     #[test]
     fn a_ttl_that_proves_nothing_is_refused() {
@@ -147,5 +126,13 @@ mod tests {
     fn a_ttl_is_cut_to_milliseconds() {
         let ttl = Duration::from_micros(40_999);
         assert_eq!(Policy::default().checked_ttl(ttl).unwrap(), Duration::from_millis(40));
+    }
+
+    #[test]
+    fn node_timeouts_follow_the_ttl_within_bounds() {
+        let table = [(100, 10), (500, 10), (1000, 20), (2500, 50), (30_000, 50)];
+        for (ttl, expected) in table {
+            assert_eq!(Policy::default().node_timeout(Duration::from_millis(ttl)), Duration::from_millis(expected));
+        }
     }
 }

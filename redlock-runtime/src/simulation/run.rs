@@ -16,7 +16,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::client::wakeup_router::WakeupRouter;
 use crate::lock::owner_token::ManagerId;
-use crate::node::{Environment, Servers};
+use crate::node::{Environment, ServerRegister};
 use crate::protocol::timing;
 use crate::request::Policy;
 use crate::time::clock::{Clock, ClockError, Instant};
@@ -223,7 +223,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
-        servers: Arc::new(Servers::new(clock, profile.after_restart, policy.drift_factor)),
+        servers: Arc::new(ServerRegister::new(clock, profile.after_restart, policy.drift_factor)),
     };
     environment.servers.lease_of(policy.default_ttl);
     let router = WakeupRouter::default();

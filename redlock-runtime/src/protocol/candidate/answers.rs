@@ -6,7 +6,7 @@
 //! 3. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
 //!    nobody has answered taints it.
 
-use super::fencing_rounds::Drawn;
+use super::fencing_number::Drawn;
 use super::footprint::Footprint;
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};

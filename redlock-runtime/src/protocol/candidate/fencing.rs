@@ -9,7 +9,7 @@
 //!    overtaken. Another token, which draws above that, may have more luck.
 //! 6. The number counts only if the lock is still held when it is agreed on.
 
-use super::fencing_rounds::{Drawn, FencingDecision};
+use super::fencing_number::{Drawn, FencingDecision};
 use super::next::Outgoing;
 use super::voter::Voter;
 use super::{Candidate, Phase};

@@ -95,7 +95,7 @@ impl HoldPeriod {
     pub(crate) fn pass(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
         let is_fresh = self.first_held.is_some_and(|held| now.since(held) < self.ttl);
         let is_within_budget =
-            contended_since.is_none_or(|since| self.contended_passes < budget.passes && now.since(since) < budget.time);
+            contended_since.is_none_or(|since| budget.allows(self.contended_passes, now.since(since)));
         if !is_fresh || !is_within_budget || self.rest(now).is_some() {
             return false;
         }

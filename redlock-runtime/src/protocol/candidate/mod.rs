@@ -31,7 +31,7 @@
 //! | a wait ends | [`waiting`] |
 //! | a lease must be renewed, an extension is over | [`renewal`] |
 //! | the lock may be passed on inside the process | [`passing`] |
-//! | a fencing number is agreed on | [`fencing`], [`fencing_rounds`] |
+//! | which fencing number counts, and how a token comes to it | [`fencing_number`], [`fencing`] |
 //! | the body has used up its time | [`hold_period`] |
 //! | the token is given up, kept or left; why it was lost | [`ending`] |
 //!
@@ -59,7 +59,7 @@ mod conformance;
 mod ending;
 mod events;
 mod fencing;
-mod fencing_rounds;
+mod fencing_number;
 mod footprint;
 mod hold_period;
 mod in_flight;
@@ -75,7 +75,7 @@ mod waiting;
 
 pub(crate) use self::ending::Loss;
 pub(crate) use self::fencing::NotIssued;
-pub(crate) use self::fencing_rounds::FencingDecision;
+pub(crate) use self::fencing_number::FencingDecision;
 pub(crate) use self::in_flight::Queue;
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
@@ -83,7 +83,7 @@ pub(crate) use self::passing::Wanted;
 pub(crate) use self::renewal::{Extension, Look};
 pub(crate) use self::waiting::Waited;
 
-use self::fencing_rounds::FencingRounds;
+use self::fencing_number::FencingNumber;
 use self::hold_period::HoldPeriod;
 use self::voter::{Vote, Voter};
 use crate::error::NodeError;
@@ -103,7 +103,7 @@ pub(crate) struct Candidate {
     hold_period: HoldPeriod,
     /// Another worker has left the lock with another token, and this one takes its place.
     adopts: bool,
-    fencing: FencingRounds,
+    fencing: FencingNumber,
     /// The latest moment until which the lock ever was provably ours.
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
@@ -140,7 +140,7 @@ impl Candidate {
             terms,
             hold_period: HoldPeriod::new(terms.ttl, now),
             adopts: false,
-            fencing: FencingRounds::new(terms.rules),
+            fencing: FencingNumber::new(terms.rules),
             proven_until: None,
             contended_since: None,
             silent_since: None,

@@ -10,7 +10,7 @@
 //!
 //! A holder extends claims that came late, and yields nothing. No other phase asks for anything.
 
-use super::fencing_rounds::FencingRounds;
+use super::fencing_number::FencingNumber;
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
@@ -52,8 +52,7 @@ impl Candidate {
     /// Sends what the nodes should be asked next. Whether anything was.
     ///
     /// `is_ready` says of a node whether a place in its queue can be asked for: its wake-ups will arrive, or there is no
-    /// connection at all. `release` sends the last command to a node that is tainted: what it may still hold is of no use
-    /// to the token, and others wait for it.
+    /// connection at all.
     pub(crate) fn next_commands(
         &mut self,
         now: Instant,
@@ -75,7 +74,7 @@ impl Candidate {
         has_asked
     }
 
-    /// Gives back what tainted nodes may have of the token.
+    /// Gives back what tainted nodes may have of the token: it is of no use to the token, and others wait for it.
     pub(crate) fn leave_tainted(&mut self, now: Instant, leave: impl FnMut(usize, LastCommand)) {
         self.leave_where(now, |voter| voter.is_tainted, leave);
     }
@@ -128,6 +127,6 @@ impl Candidate {
 
     /// What is asked of a node together with the lock.
     pub(super) const fn fence(&self) -> Option<Fence> {
-        FencingRounds::fence(&self.fencing)
+        FencingNumber::fence(&self.fencing)
     }
 }

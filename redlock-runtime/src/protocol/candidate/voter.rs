@@ -1,6 +1,6 @@
 //! What a candidate knows of one node.
 
-use super::fencing_rounds::Drawn;
+use super::fencing_number::Drawn;
 use super::footprint::Footprint;
 use super::in_flight::{InFlight, Queue};
 use crate::error::NodeError;

@@ -31,6 +31,12 @@ impl NodeState {
         self.locks.get(key).filter(|holder| now < holder.expires).map(|holder| holder.token)
     }
 
+    /// What stands in Redis where this node has an owner of `key`.
+    pub(crate) fn value(&self, key: &str, now: Instant) -> Option<String> {
+        let holder = self.locks.get(key).filter(|holder| now < holder.expires)?;
+        Some(format!("{}{}", holder.token, if holder.is_marked { "+" } else { "" }))
+    }
+
     pub(crate) fn queue(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
         queue.into_iter().flat_map(Queue::tokens).collect()

@@ -7,7 +7,7 @@ use super::RedisNode;
 use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::node::{Environment, Node, Servers, Status};
+use crate::node::{Environment, Node, ServerRegister, Status};
 use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::timing::CLAIM;
 use crate::request::AfterRestart;
@@ -44,7 +44,7 @@ impl Peer {
             token_clock: Arc::new(TokenClock::new(Clock::Boot)),
             changed: Arc::default(),
             deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
-            servers: Arc::new(Servers::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let node = RedisNode::start(endpoint, environment.clone(), &Handle::current());

@@ -46,7 +46,7 @@ fn decide(given: &[Drawn], quorum: usize) -> FencingDecision {
 
 /// How far one token is with its number.
 #[derive(Clone, Debug)]
-pub(crate) struct FencingRounds {
+pub(crate) struct FencingNumber {
     stage: Stage,
     /// Commands that were sent together are of one round.
     round: u64,
@@ -67,7 +67,7 @@ enum Stage {
     Drawn { number: u64, next: u32 },
 }
 
-impl FencingRounds {
+impl FencingNumber {
     pub(crate) const fn new(rules: Rules) -> Self {
         Self { stage: Stage::Unwanted, round: 0, counts_from: 0, rules }
     }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_before_does_not_count() {
-        let mut rounds = FencingRounds::new(Rules::default());
+        let mut rounds = FencingNumber::new(Rules::default());
         let given = |round, number| [Drawn { round, number }].into_iter();
         rounds.want(true, 0);
         assert_eq!(rounds.decide(given(0, 5), 1), Missing);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn one_number_serves_many_calls_and_not_more_than_it_can() {
-        let mut rounds = FencingRounds::new(Rules::default());
+        let mut rounds = FencingNumber::new(Rules::default());
         assert_eq!((rounds.next_token(), rounds.may_pass(true)), (None, true));
         rounds.agreed(7);
         let tokens: Vec<_> = std::iter::from_fn(|| rounds.next_token()).collect();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_of_the_nodes_at_each_stage() {
-        let mut rounds = FencingRounds::new(Rules::default());
+        let mut rounds = FencingNumber::new(Rules::default());
         assert_eq!(rounds.fence(), None);
         rounds.want(true, 3);
         assert_eq!(rounds.fence(), Some(Fence::Draw { above: 3 }));

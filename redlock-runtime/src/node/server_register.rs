@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// What the nodes of one manager find out about their servers.
-pub(crate) struct Servers {
+pub(crate) struct ServerRegister {
     pub(crate) clock: Clock,
     pub(crate) drift_factor: f64,
     after_restart: AfterRestart,
@@ -31,7 +31,7 @@ pub(crate) struct Servers {
 /// Is told the address of a server whose clock was set forward, and by how much at the most.
 pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
-impl Servers {
+impl ServerRegister {
     pub(crate) fn new(clock: Clock, after_restart: AfterRestart, drift_factor: f64) -> Self {
         let (longest_lease, known) = (AtomicU64::new(0), Mutex::default());
         Self { clock, drift_factor, after_restart, on_step: OnceLock::new(), longest_lease, known }
@@ -99,9 +99,9 @@ impl Servers {
     }
 }
 
-impl fmt::Debug for Servers {
+impl fmt::Debug for ServerRegister {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Servers").field("known", &self.known()).finish_non_exhaustive()
+        f.debug_struct("ServerRegister").field("known", &self.known()).finish_non_exhaustive()
     }
 }
 
@@ -113,8 +113,8 @@ mod tests {
     /// The longest lease with the drift.
     const WINDOW: Duration = Duration::from_millis(30_302);
 
-    fn servers(after_restart: AfterRestart) -> Servers {
-        let servers = Servers::new(Clock::tokio(), after_restart, 0.01);
+    fn servers(after_restart: AfterRestart) -> ServerRegister {
+        let servers = ServerRegister::new(Clock::tokio(), after_restart, 0.01);
         servers.lease_of(TTL);
         servers.lease_of(TTL / 2);
         servers
