@@ -25,7 +25,7 @@ impl Default for HoldOptions {
 
 impl HoldOptions {
     /// # Errors
-    /// [`LockError::Configuration`] for terms that contradict each other or the `ttl`.
+    /// [`LockError::Configuration`] for options that contradict each other or the `ttl`.
     pub(crate) fn check(&self, ttl: Duration) -> Result<(), LockError> {
         match (self.max_hold, self.min_hold) {
             (Some(Duration::ZERO), _) => {

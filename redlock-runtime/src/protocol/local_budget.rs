@@ -17,6 +17,8 @@ impl LocalBudget {
     }
 }
 
+/// Smaller, callers are served nearer to the order in which they came; larger, more calls get through in all, because a
+/// local pass sends nothing.
 impl Default for LocalBudget {
     fn default() -> Self {
         Self { passes: 16, time: Duration::from_millis(20) }

@@ -1,4 +1,4 @@
-//! How long things take and last: every time that the protocol knows, in one place.
+//! How long things take and last: the times of the protocol, in one place.
 //!
 //! Each says what breaks when it is smaller or larger. What a user can set (ttl, wait, node timeout, drift) is in
 //! `request`; how lease ends are calculated from these is in [`lease`](super::lease).
@@ -72,12 +72,12 @@ pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 /// Renewals are asked for after this part of what was left of the lease the last time (a third), so that two may fail.
 pub(crate) const RENEWALS_PER_LEASE: f64 = 3.0;
 /// Renewals are spread over the last tenth of their pause, so that locks that were taken together are not renewed together
-/// for ever.
+/// for ever. Smaller, they stay together for longer; larger, more renewals.
 pub(crate) const RENEWAL_SPREAD: f64 = 0.1;
 /// Renewals are not closer together than this part of the `ttl`, however near the end is. Without it, a lease that cannot
 /// be renewed ends in a hot loop (defect 12 of peers).
 pub(crate) const MOST_RENEWALS_PER_TTL: u32 = 30;
-/// Nor than this, for a very short `ttl`.
+/// Nor than this, for a very short `ttl`. Smaller, a hot loop; larger, a very short lease has fewer tries.
 pub(crate) const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
 
 // --- Nodes --------------------------------------------------------------------------------------------------------

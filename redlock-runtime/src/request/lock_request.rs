@@ -82,7 +82,9 @@ impl fmt::Debug for LockRequest {
         let Self { key, ttl, wait, hold, is_fenced, site } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
-        request.field("is_fenced", is_fenced);
+        if *is_fenced {
+            request.field("is_fenced", is_fenced);
+        }
         if let Some(site) = site {
             request.field("site", site);
         }

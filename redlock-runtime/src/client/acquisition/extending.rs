@@ -31,7 +31,7 @@ impl Acquisition {
 
     /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.
     async fn extend_with(&self, fence: Option<Fence>) -> Result<(), LockError> {
-        let _turn = self.extending.lock().await;
+        let _alone = self.extending.lock().await;
         let begun = self.now();
         {
             let mut state = self.state();
@@ -43,7 +43,7 @@ impl Acquisition {
         }
         let answers = poll_fn(|cx| {
             let mut state = self.state();
-            if state.candidate.has_ended_since(begun) {
+            if state.candidate.has_ended(begun) {
                 return Poll::Ready(Err(self.lost_by(&state)));
             }
             state.poll(cx, self.shared.clock);

@@ -31,7 +31,7 @@ impl Acquisition {
         if let Some(token) = self.state().candidate.next_token() {
             return Ok(token);
         }
-        let _turn = self.extending.lock().await;
+        let _alone = self.extending.lock().await;
         let mut decision = self.state().candidate.fencing_decision();
         if decision == FencingDecision::Missing {
             decision = self.fencing_round().await;

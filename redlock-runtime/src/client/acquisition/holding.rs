@@ -6,7 +6,6 @@ use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
 use crate::time::clock::Instant;
-use std::sync::PoisonError;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -39,15 +38,21 @@ impl Acquisition {
         is_holding.then(|| self.validity())
     }
 
-    /// Whether the lock was held and its lease has run out.
-    pub(crate) fn is_over(&self) -> bool {
-        self.lease_left().is_some_and(|left| left.is_zero())
+    /// Whether the lock was held and its lease has run out. Those who rely on the lock may have to be woken when no mutex is
+    /// held any more.
+    pub(crate) fn is_over(&self) -> (bool, Calls) {
+        let mut state = self.lock();
+        if state.candidate.is_over(self.now()) {
+            // An answer that is here may have made the lease longer.
+            state.take_in(self.shared.clock);
+        }
+        (state.candidate.is_over(self.now()), state.watchers.called())
     }
 
     /// Whether the next call in this process, which has `wanted` the lock, may go on with the token. Then those who rely on
     /// the lock are to be woken, which have it no more, when no mutex is held any more.
     pub(crate) fn pass(&self, wanted: Wanted) -> Option<Calls> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let passes = state.candidate.pass(wanted, self.shared.policy.local_budget, self.now());
         passes.then(|| {
             state.watchers.call();
@@ -58,7 +63,7 @@ impl Acquisition {
     /// Another call of this process goes on without the token, because the lease has run out. Those who rely on the lock are
     /// to be woken when no mutex is held any more.
     pub(crate) fn supersede(&self) -> Calls {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.candidate.supersede();
         state.watchers.call();
         state.watchers.called()

@@ -32,7 +32,7 @@ use crate::protocol::command::{Notice, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -111,7 +111,7 @@ impl Acquisition {
             return false;
         }
         match notice {
-            Notice::Granted => state.candidate.granted(index, now),
+            Notice::Granted => state.candidate.claimed(index, now),
             Notice::Contended { by } => state.candidate.contended(index, by < *self.token(), now),
         }
         // At once: the task that waits has a way to go until it runs.
@@ -157,9 +157,15 @@ impl Acquisition {
         failures.filter_map(|(node, error)| Some(NodeFailure { node: node.label().into(), error: error? })).collect()
     }
 
+    /// The state. Those who rely on the lock are woken when it is free again, if they are to be.
     fn state(&self) -> StateGuard<'_> {
+        StateGuard::new(self.lock())
+    }
+
+    /// The state, for whoever wakes others later because he has another mutex as well.
+    fn lock(&self) -> MutexGuard<'_, State> {
         // A panic under this mutex leaves no half-made change that matters: every field is valid by itself.
-        StateGuard::new(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,7 +16,7 @@ impl Acquisition {
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
         let lost = self.lost();
         let mut state = self.state();
-        let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.taken());
+        let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.known_taken());
         self.end(&mut state, |sender, index, last| {
             sender.forget_answers(index);
             confirmed.send(index, last);

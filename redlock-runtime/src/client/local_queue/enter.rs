@@ -24,6 +24,8 @@ impl LocalQueue {
     /// Takes the turn for `key`, or a place behind whoever has it if the caller `waits`.
     pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wanted: Wanted, waits: bool, now: Instant) -> Entered {
         let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl));
+        // Before the shard, so that they are woken after it.
+        let (is_free, _seen, _superseded);
         let mut shard = self.shard(key.name());
         shard.look_by(now.after(schedule::pause(wanted.ttl)));
         let Some(entry) = shard.entries.get_mut(key.name()) else {
@@ -31,11 +33,10 @@ impl LocalQueue {
             shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition)));
             return Entered::First(LocalTurn::new(self, acquisition));
         };
-        if entry.is_free() {
+        (is_free, _seen) = entry.is_free();
+        if is_free {
             let acquisition = first();
-            let calls = entry.supersede(&acquisition);
-            drop(shard);
-            drop(calls);
+            _superseded = entry.supersede(&acquisition);
             return Entered::First(LocalTurn::new(self, acquisition));
         }
         if !waits {

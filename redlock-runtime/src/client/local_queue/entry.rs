@@ -4,7 +4,7 @@
 //! |---|---|
 //! | *nobody*: there is no entry | a call enters, with a new token |
 //! | *taken*: one call has the turn | the turn ends: to *nobody* if no call waits, else to *taken* by the first that waits, with the same token or a new one |
-//! | *over*: the turn is taken, and its lease has run out | the first that waits, or the next to enter, supersedes it: to *taken*, with a new token |
+//! | *over*: the turn is taken, and its lease has run out | the first that waits supersedes it, or the next to enter when nobody waits: to *taken*, with a new token |
 //!
 //! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that stays held without a
 //! call, or that several calls hold together, would be further states of this machine.
@@ -50,9 +50,10 @@ impl Entry {
         Arc::ptr_eq(&self.acquisition, acquisition)
     }
 
-    /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone.
-    pub(super) fn is_free(&self) -> bool {
-        self.waiters.is_empty() && self.acquisition.is_over()
+    /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone. Others may have to
+    /// be woken when no mutex is held any more.
+    pub(super) fn is_free(&self) -> (bool, Calls) {
+        if self.waiters.is_empty() { self.acquisition.is_over() } else { (false, Calls::default()) }
     }
 
     /// Takes a place at the end of the line.
@@ -63,19 +64,23 @@ impl Entry {
         place
     }
 
-    /// Leaves a place in the line.
-    pub(super) fn leave(&mut self, place: u64) {
-        self.waiters.remove(&place);
+    /// The call of `waiter` leaves its `place` in the line, if it still has that: the line may be another one by now.
+    pub(super) fn leave(&mut self, place: u64, waiter: &Arc<LocalWaiter>) {
+        if self.waiters.get(&place).is_some_and(|other| Arc::ptr_eq(other, waiter)) {
+            self.waiters.remove(&place);
+        }
     }
 
-    /// Takes the first place out of the line, if that is `place` and the lease of whoever has the turn has run out.
-    pub(super) fn leave_to_supersede(&mut self, place: u64) -> bool {
-        let is_first = self.waiters.first_key_value().is_some_and(|(first, _)| *first == place);
-        let may = is_first && self.acquisition.is_over();
-        if may {
-            self.leave(place);
+    /// Takes the call of `waiter` out of the line, if it is the first and the lease of whoever has the turn has run out.
+    /// Others may have to be woken when no mutex is held any more.
+    pub(super) fn leave_to_supersede(&mut self, waiter: &Arc<LocalWaiter>) -> (bool, Calls) {
+        let first = self.waiters.first_entry().filter(|first| Arc::ptr_eq(first.get(), waiter));
+        let Some(first) = first else { return (false, Calls::default()) };
+        let (is_over, calls) = self.acquisition.is_over();
+        if is_over {
+            first.remove();
         }
-        may
+        (is_over, calls)
     }
 
     /// The turn is that of `acquisition` from now on, although the one before has not ended.

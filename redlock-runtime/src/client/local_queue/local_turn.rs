@@ -38,7 +38,7 @@ impl LocalTurn {
         &self.acquisition
     }
 
-    /// Goes on with another token, after the one before was released.
+    /// Goes on with another token, after the one before was released. That one is released in any case.
     ///
     /// # Errors
     /// [`Superseded`] when another call has the turn.

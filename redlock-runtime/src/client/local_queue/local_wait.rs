@@ -27,15 +27,16 @@ impl LocalWait {
 
     /// Takes the turn from a holder whose lease has run out, if this is the first place in line.
     pub(crate) fn supersede(&self) -> Option<LocalTurn> {
+        // Before the shard, so that they are woken after it.
+        let (is_over, _seen, _superseded);
         let mut shard = self.local.shard(self.key.name());
         let entry = shard.entries.get_mut(self.key.name())?;
-        if !entry.leave_to_supersede(self.place) {
+        (is_over, _seen) = entry.leave_to_supersede(&self.waiter);
+        if !is_over {
             return None;
         }
         let acquisition = Arc::new(Acquisition::of_key(&self.local.shared, &self.key, self.waiter.wanted.ttl));
-        let calls = entry.supersede(&acquisition);
-        drop(shard);
-        drop(calls);
+        _superseded = entry.supersede(&acquisition);
         Some(LocalTurn::new(&self.local, acquisition))
     }
 }
@@ -54,7 +55,7 @@ impl Drop for LocalWait {
         match self.waiter.leave() {
             Left::Waiting => {
                 if let Some(entry) = self.local.shard(self.key.name()).entries.get_mut(self.key.name()) {
-                    entry.leave(self.place);
+                    entry.leave(self.place, &self.waiter);
                 }
             }
             // The turn goes to the next in line.

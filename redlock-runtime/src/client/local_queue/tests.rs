@@ -1,10 +1,15 @@
 //! Lines in memory: whoever leaves, and in whatever way, the entry of the key ends with the last one.
 
 use super::entry::Entry;
+use super::local_waiter::LocalWaiter;
 use super::{Entered, LocalQueue};
+use crate::client::acquisition::Acquisition;
 use crate::protocol::candidate::Wanted;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
+use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -140,4 +145,57 @@ async fn nothing_that_a_key_in_use_keeps_alive_keeps_its_manager_alive() {
     assert!(held.is_held() && local.strong_count() == 1, "the guard alone");
     drop(held);
     assert_eq!(local.strong_count(), 0);
+}
+
+/// A waker that runs at once, in the thread that wakes: it looks at the line of the key.
+struct Inline(LockManager);
+
+impl Wake for Inline {
+    fn wake(self: Arc<Self>) {
+        self.0.local.acquisition(KEY);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_woken_by_a_pass_or_a_takeover_may_look_at_the_line_at_once() {
+    let manager = LockManager::in_memory();
+    let waker = Waker::from(Arc::new(Inline(manager.clone())));
+    let mut cx = Context::from_waker(&waker);
+    let held = manager.acquire(request()).await.unwrap();
+    let next = waiting(&manager, request()).await;
+    let is_watching = pin!(held.lost()).poll(&mut cx).is_pending();
+    assert!(is_watching);
+    drop(held);
+    next.await.unwrap().unwrap();
+    let held = manager.acquire(request()).await.unwrap();
+    let mut lost = pin!(held.lost());
+    assert!(lost.as_mut().poll(&mut cx).is_pending());
+    tokio::time::advance(TTL).await;
+    drop(manager.try_acquire(request()).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_gone() {
+    let manager = LockManager::in_memory();
+    for _ in 0..2 {
+        let late = manager.acquire(request()).await.unwrap();
+        tokio::time::advance(TTL).await;
+        manager.try_acquire(request()).await.unwrap().release().await.unwrap();
+        assert!(matches!(late.release().await, Err(LockError::Lost { .. })));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
+    let manager = LockManager::in_memory();
+    let (wanted, key) = (Wanted { ttl: TTL, is_fenced: false }, LockKey::from(KEY));
+    let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL)));
+    let waiter = || Arc::new(LocalWaiter::new(wanted));
+    let (mut before, mut now, gone, waits) = (line(), line(), waiter(), waiter());
+    let place = before.join(Arc::clone(&gone));
+    assert_eq!(now.join(Arc::clone(&waits)), place, "every line begins anew");
+    now.leave(place, &gone);
+    assert_eq!(now.waiting(), 1);
+    now.leave(place, &waits);
+    assert_eq!(now.waiting(), 0);
 }

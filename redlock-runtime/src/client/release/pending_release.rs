@@ -83,7 +83,7 @@ impl PendingRelease {
 
     /// The first answer is here.
     fn answered(mut self, answer: Answer, queue: Option<&CollectorQueue>) {
-        self.is_heard();
+        self.note_heard();
         match queue {
             // A node that answers at once has no queue to leave.
             Some(queue) if self.last.settled_by(&answer) != Settlement::Settled => {
@@ -112,7 +112,8 @@ impl PendingRelease {
         self.answer = node.send(self.command());
     }
 
-    /// The answer if it is here. One that is conclusive is put back, for whoever settles the release in its turn.
+    /// Whether an answer is here that leaves the release open; it is taken out then. A conclusive one stays, for whoever
+    /// settles the release.
     pub(super) fn is_open_by_now(&mut self) -> bool {
         match self.answer.try_answer() {
             Some(answer) if is_conclusive(&answer) => {
@@ -146,7 +147,7 @@ impl PendingRelease {
     }
 
     /// The connection has answered, if nobody else looks after the answer.
-    fn is_heard(&mut self) {
+    fn note_heard(&mut self) {
         if std::mem::take(&mut self.is_owed) {
             self.ledger.heard();
         }
@@ -155,7 +156,7 @@ impl PendingRelease {
 
 impl Drop for PendingRelease {
     fn drop(&mut self) {
-        self.is_heard();
+        self.note_heard();
         if !self.is_settled {
             self.count_as_abandoned("the runtime has ended");
         }

@@ -105,9 +105,9 @@ impl fmt::Debug for Watchdog {
 /// Runs as long as what is watched lives, which the manager and each of its guards see to.
 async fn run(watched: Weak<dyn Watched>, rest: Rest) {
     let watchdog = &rest.0;
-    let (mut timer, mut round) = (Timer::new(watchdog.clock), Round::default());
+    let (mut timer, mut memory) = (Timer::new(watchdog.clock), Memory::default());
     while let Some(watched) = watched.upgrade() {
-        let next = round.look(watchdog, &*watched);
+        let next = memory.look(watchdog, &*watched);
         // Not while it sleeps: the last guard must be able to end it.
         drop(watched);
         match next {
@@ -134,7 +134,7 @@ struct Renewed {
 
 /// What the task knows from one look to the next.
 #[derive(Default)]
-struct Round {
+struct Memory {
     /// Renewals whose answers have not been seen, and when to look for them.
     renewed: Vec<Renewed>,
     answers_at: Option<Instant>,
@@ -142,7 +142,7 @@ struct Round {
     idle_looks: u32,
 }
 
-impl Round {
+impl Memory {
     /// Renews what is due. Returns when to look again; `None` to rest until something is held.
     fn look(&mut self, watchdog: &Watchdog, watched: &dyn Watched) -> Option<Instant> {
         let now = watchdog.clock.now();

@@ -13,8 +13,8 @@ use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A lock that is taken now is looked at after this part of its ttl. A third or less, and it could be renewed late; larger,
-/// more looks that find nothing due.
+/// A lock that is taken now is looked at after this part of its ttl. At 3 or smaller, it could be renewed late; larger, more
+/// looks that find nothing due.
 const LOOKS_PER_TTL: u32 = 8;
 /// What is due within this part of its ttl is renewed together with what is due now. Smaller, more wake-ups; larger, more
 /// renewals.

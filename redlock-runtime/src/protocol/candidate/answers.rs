@@ -48,13 +48,13 @@ impl Voter {
             Reply::Queued { left, rank } => {
                 self.footprint = Footprint::Queue;
                 if !sent.is_overtaken {
-                    let turn = PER_RANK * rank.min(MOST_RANKS);
-                    self.taken(expiry(left, now, self.rules).map(|at| at.after(turn)));
+                    let pause = PER_RANK * rank.min(MOST_RANKS);
+                    self.lose(expiry(left, now, self.rules).map(|at| at.after(pause)));
                 }
             }
             Reply::Yielded { left } => {
                 self.footprint = Footprint::Queue;
-                self.taken(if sent.is_overtaken { Some(now) } else { expiry(left, now, self.rules) });
+                self.lose(if sent.is_overtaken { Some(now) } else { expiry(left, now, self.rules) });
             }
             Reply::Taken | Reply::NotOwner => {
                 // Only a release takes a token out of a queue.
@@ -62,7 +62,7 @@ impl Voter {
                     self.footprint = Footprint::None;
                 }
                 // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
-                self.taken(if reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
+                self.lose(if reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
             Reply::Released => {}
         }
@@ -81,7 +81,7 @@ impl Voter {
     }
 
     /// Somebody else has the lock at the node, or nobody has.
-    fn taken(&mut self, recheck_at: Option<Instant>) {
+    fn lose(&mut self, recheck_at: Option<Instant>) {
         self.change_vote(Vote::Taken);
         self.recheck_at = recheck_at;
     }

@@ -8,12 +8,13 @@
 //! 2. while they wait or hold, the votes are the same, and always the nodes that are tainted;
 //! 3. what the model's client sends, the candidate wanted to send.
 //!
-//! Four differences are known, and make the candidate the stricter one or the later one. It sends nothing behind a yield that
-//! is unanswered, where the model may yield once more: that is not followed further. It drops the lease of a node
-//! together with the vote when a waiter's connection is new, which the model keeps: a state that the model holds by this
-//! alone is not followed further. It asks nothing of a node whose connection is new while it holds or
-//! has enough votes. And it takes a claim for
-//! newer than a negative answer that comes after it, which is why no such answer is given here.
+//! Four differences are known, and make the candidate the stricter one or the later one:
+//!
+//! - it sends nothing behind a yield that is unanswered, where the model may yield once more: not followed further;
+//! - it drops the lease of a node together with the vote when a waiter's connection is new, which the model keeps: a state
+//!   that the model holds by this alone is not followed further;
+//! - it asks nothing of a node whose connection is new while it holds or has enough votes;
+//! - it takes a claim for newer than a negative answer that comes after it, which is why no such answer is given here.
 
 use super::voter::Voter;
 use super::{Candidate, LeaseTerms, Outgoing, Phase};
@@ -116,7 +117,7 @@ impl Pair {
             }
             Event::Granted => {
                 self.model.push(node, model::Reply::Granted);
-                self.candidate.granted(node, now());
+                self.candidate.claimed(node, now());
                 self.overtaken[node] = !before[node].is_empty();
             }
             Event::Contended => {

@@ -7,10 +7,11 @@
 //! 4. What is still to come from these nodes is of no use, and must be dropped *before* the last command is sent: a script
 //!    that a server had lost is sent again for as long as somebody waits for its answer, and would be executed after it.
 
-use super::voter::Voter;
+use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::lease;
+use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::mem;
@@ -106,5 +107,16 @@ impl Candidate {
         } else {
             Loss::Expired
         }
+    }
+
+    /// Whether so many nodes say that the lock is not ours that it cannot be.
+    pub(super) fn is_taken(&self) -> bool {
+        self.verdict() == Verdict::Contended
+    }
+
+    /// The nodes that said that the lock is not ours, and know nothing of the token.
+    pub(crate) fn known_taken(&self) -> usize {
+        let is_taken = |voter: &&Voter| voter.vote == Vote::Taken && !voter.may_know();
+        self.voters.iter().filter(is_taken).count()
     }
 }

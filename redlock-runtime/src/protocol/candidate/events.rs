@@ -22,7 +22,7 @@ impl Candidate {
     }
 
     /// Node number `index` has handed the lock to us, as a claim.
-    pub(crate) fn granted(&mut self, index: usize, now: Instant) {
+    pub(crate) fn claimed(&mut self, index: usize, now: Instant) {
         let claim_end = now.after(self.terms.claim());
         if let Some(voter) = self.voters.get_mut(index) {
             voter.claimed(now, claim_end);

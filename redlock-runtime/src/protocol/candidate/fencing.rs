@@ -58,30 +58,20 @@ impl Candidate {
     /// # Errors
     /// [`NotIssued`] when there is none, or the lock is not held any more.
     pub(crate) fn issue(&mut self, decision: FencingDecision, now: Instant) -> Result<FencingToken, NotIssued> {
-        let number = match decision {
+        let (above, is_agreed) = match decision {
             FencingDecision::Missing => return Err(NotIssued::Missing),
-            FencingDecision::Differ { highest } => {
-                return Err(NotIssued::Overtaken { above: self.note_loss(highest, now) });
-            }
-            FencingDecision::Agreed(number) => self.note_loss(number, now),
+            FencingDecision::Differ { highest } => (highest, false),
+            FencingDecision::Agreed(number) => (number, true),
         };
-        if !self.is_holding(now) {
-            return Err(NotIssued::Overtaken { above: number });
-        }
-        self.fencing.agreed(number);
-        self.fencing.next_token().ok_or(NotIssued::Overtaken { above: number })
-    }
-
-    fn is_holding(&self, now: Instant) -> bool {
-        self.phase == Phase::Holding && self.is_won(now)
-    }
-
-    /// The same number, after a lock that is not held any more has been noted as such at its nodes, for the error.
-    fn note_loss(&mut self, number: u64, now: Instant) -> u64 {
-        if !self.is_holding(now) {
+        let is_holding = self.phase == Phase::Holding && self.is_won(now);
+        if !is_holding {
             self.fail_as_too_late();
         }
-        number
+        if !is_agreed || !is_holding {
+            return Err(NotIssued::Overtaken { above });
+        }
+        self.fencing.agreed(above);
+        self.fencing.next_token().ok_or(NotIssued::Overtaken { above })
     }
 
     /// The largest number that the nodes have given, also those that came too late to count: a node that is ahead of the

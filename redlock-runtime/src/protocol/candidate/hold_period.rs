@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct HoldPeriod {
     ttl: Duration,
-    terms: HoldOptions,
+    options: HoldOptions,
     /// Since when whoever has the lock now has had it.
     since: Instant,
     /// Since when the token has had the lock.
@@ -26,7 +26,7 @@ impl HoldPeriod {
     pub(crate) fn new(ttl: Duration, now: Instant) -> Self {
         Self {
             ttl,
-            terms: HoldOptions::UNTIL_BEGUN,
+            options: HoldOptions::UNTIL_BEGUN,
             since: now,
             first_held: None,
             contended_passes: 0,
@@ -41,9 +41,9 @@ impl HoldPeriod {
         (self.since, self.renewed_at) = (now, now);
     }
 
-    /// A call has the lock from now on, on its own terms.
-    pub(crate) fn begin(&mut self, terms: HoldOptions, now: Instant) {
-        (self.terms, self.since) = (terms, now);
+    /// A call has the lock from now on, with options of its own.
+    pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) {
+        (self.options, self.since) = (options, now);
     }
 
     /// For how long the lock has been held, when it was proven until `proven`.
@@ -58,7 +58,7 @@ impl HoldPeriod {
 
     /// When the call must be done, however often the lease is renewed.
     fn must_end(&self) -> Option<Instant> {
-        self.terms.max_hold.map(|longest| self.since.after(longest))
+        self.options.max_hold.map(|longest| self.since.after(longest))
     }
 
     /// Whether the call has used up the time that it may have.
@@ -67,7 +67,7 @@ impl HoldPeriod {
     }
 
     pub(crate) const fn renews(&self) -> bool {
-        self.terms.renew
+        self.options.renew
     }
 
     /// When the leases should be asked for again: after a third of what was left of them the last time.
@@ -75,7 +75,7 @@ impl HoldPeriod {
         let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / RENEWALS_PER_LEASE);
         let due = self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS));
         let is_needed = self.must_end().is_none_or(|end| valid_until < end);
-        (self.terms.renew && is_needed).then_some(due)
+        (self.options.renew && is_needed).then_some(due)
     }
 
     pub(crate) const fn renewed(&mut self, now: Instant) {
@@ -84,7 +84,7 @@ impl HoldPeriod {
 
     /// How much longer the key must stay taken when the call ends now.
     pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
-        let end = self.since.after(self.terms.min_hold?);
+        let end = self.since.after(self.options.min_hold?);
         Some(end.since(now)).filter(|rest| !rest.is_zero())
     }
 
@@ -96,7 +96,7 @@ impl HoldPeriod {
         let is_fresh = self.first_held.is_some_and(|held| now.since(held) < self.ttl);
         let is_within_budget =
             contended_since.is_none_or(|since| budget.allows(self.contended_passes, now.since(since)));
-        if !is_fresh || !is_within_budget || self.rest(now).is_some() {
+        if !is_fresh || !is_within_budget {
             return false;
         }
         self.contended_passes += u32::from(contended_since.is_some());

@@ -5,22 +5,36 @@
 //!
 //! # How to drive it
 //!
-//! 1. **Make it** with [`Candidate::new`], from the connections that the nodes have now, in [`Phase::Trying`].
-//! 2. **Commands go out** through a function that the driver passes in, and which it is called with once for each command:
-//!    the number of the node, what to send. It must be put into the order of the node's connection right then. These are
-//!    [`try_at_once`](Candidate::try_at_once), [`next_commands`](Candidate::next_commands), [`extend`](Candidate::extend),
-//!    [`renew`](Candidate::renew), [`end`](Candidate::end) and [`detach`](Candidate::detach).
+//! 1. **Make it** with [`Candidate::new`], from the connections that the nodes have now, in [`Phase::Trying`]. A call that acts
+//!    for it says with [`want_number`](Candidate::want_number) whether it wants a fencing number.
+//! 2. **Commands go out** through a function that the driver passes in, and which is called once for each of them with the
+//!    number of the node and what to send. It must be put into the order of the node's connection right then. These methods
+//!    send: [`try_at_once`](Candidate::try_at_once), [`next_commands`](Candidate::next_commands),
+//!    [`extend`](Candidate::extend), [`renew`](Candidate::renew) and
+//!    [`begin_fencing_round`](Candidate::begin_fencing_round); and these send the last command to a node, before which what is
+//!    still to come from it must be dropped: [`leave_tainted`](Candidate::leave_tainted),
+//!    [`last_commands`](Candidate::last_commands) and [`detach`](Candidate::detach).
 //! 3. **Answers come in** through [`answered`](Candidate::answered), for each node in the order of its commands: the
-//!    candidate knows what it has asked. After one or more of them comes [`note_proof`](Candidate::note_proof).
-//! 4. **The rest comes in** through [`granted`](Candidate::granted) and [`contended`](Candidate::contended) (wake-ups),
+//!    candidate knows what it has asked. After one or more of them comes [`note_proof`](Candidate::note_proof). All answers
+//!    that are here are taken in before a command of step 2 is sent.
+//! 4. **The rest comes in** through [`claimed`](Candidate::claimed) and [`contended`](Candidate::contended) (wake-ups),
 //!    [`connections`](Candidate::connections) (the numbers of the present connections),
-//!    [`clock_stepped`](Candidate::clock_stepped) and [`tick`](Candidate::tick) (time).
-//! 5. **Then ask** what has become of it: [`tried`](Candidate::tried) for the first try,
-//!    [`wait_outcome`](Candidate::wait_outcome) and [`wait_until`](Candidate::wait_until) while it waits (the latter is the
-//!    next deadline), [`extension`](Candidate::extension) and [`fencing_decision`](Candidate::fencing_decision) for rounds,
-//!    [`look`](Candidate::look) for renewals, [`held_until`](Candidate::held_until) for the body.
-//! 6. **Wake whoever relies on the lock** when [`held_until`](Candidate::held_until) has become earlier, or the
-//!    phase is [`Phase::Superseded`] or [`Phase::Ended`].
+//!    [`clock_stepped`](Candidate::clock_stepped) and [`tick`](Candidate::tick) (time). After any of these, and after answers
+//!    while it waits, come [`leave_tainted`](Candidate::leave_tainted) and [`next_commands`](Candidate::next_commands).
+//! 5. **Try, then wait.** [`tried`](Candidate::tried) says what has become of the first try, which
+//!    [`conclude_try`](Candidate::conclude_try) or [`give_up_try`](Candidate::give_up_try) ends. [`wait`](Candidate::wait)
+//!    begins to wait; [`wait_outcome`](Candidate::wait_outcome) says whether that is over, and
+//!    [`wait_until`](Candidate::wait_until) when to look again at the latest.
+//! 6. **Hold.** [`begin`](Candidate::begin) gives the lock to a call, and [`pass`](Candidate::pass) to the next one. The body
+//!    may go on until [`held_until`](Candidate::held_until); [`look`](Candidate::look) says when to renew;
+//!    [`extension`](Candidate::extension) and [`fencing_decision`](Candidate::fencing_decision) say what has become of rounds
+//!    that somebody waits for, and [`issue`](Candidate::issue) gives the number. A lock that was left by another worker
+//!    begins with [`adopt`](Candidate::adopt) and an extension, then [`hold`](Candidate::hold).
+//! 7. **End** with [`end`](Candidate::end); then take in the answers, keep the token for as long as
+//!    [`kept_for`](Candidate::kept_for) says, and send the [`last_commands`](Candidate::last_commands). Or another call goes on:
+//!    [`supersede`](Candidate::supersede).
+//! 8. **Wake whoever relies on the lock** when [`held_until`](Candidate::held_until) has become earlier, when the lock is
+//!    passed on, and when the phase becomes [`Phase::Superseded`] or [`Phase::Ended`].
 //!
 //! | what happens | where it is decided |
 //! |---|---|
@@ -66,6 +80,7 @@ mod in_flight;
 mod lease_terms;
 mod next;
 mod passing;
+mod queue;
 mod renewal;
 #[cfg(test)]
 mod tests;
@@ -76,10 +91,10 @@ mod waiting;
 pub(crate) use self::ending::Loss;
 pub(crate) use self::fencing::NotIssued;
 pub(crate) use self::fencing_number::FencingDecision;
-pub(crate) use self::in_flight::Queue;
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
 pub(crate) use self::passing::Wanted;
+pub(crate) use self::queue::Queue;
 pub(crate) use self::renewal::{Extension, Look};
 pub(crate) use self::waiting::Waited;
 
@@ -212,7 +227,7 @@ impl Candidate {
     }
 
     /// Whether the present call may not go on with the lock, whatever the nodes say.
-    fn has_ended(&self, now: Instant) -> bool {
+    pub(crate) fn has_ended(&self, now: Instant) -> bool {
         matches!(self.phase, Phase::Superseded | Phase::Ended) || self.hold_period.is_used_up(now)
     }
 

@@ -10,7 +10,6 @@
 //!
 //! A holder extends claims that came late, and yields nothing. No other phase asks for anything.
 
-use super::fencing_number::FencingNumber;
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
@@ -127,6 +126,6 @@ impl Candidate {
 
     /// What is asked of a node together with the lock.
     pub(super) const fn fence(&self) -> Option<Fence> {
-        FencingNumber::fence(&self.fencing)
+        self.fencing.fence()
     }
 }

@@ -7,7 +7,6 @@
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 
 use super::next::Outgoing;
-use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
 use crate::protocol::command::{Fence, Verb};
 use crate::protocol::quorum::Verdict;
@@ -126,21 +125,5 @@ impl Candidate {
     /// Whether enough leases are as long as one that was asked for at `begun`.
     pub(crate) fn is_extended(&self, begun: Instant) -> bool {
         self.valid_until().is_some_and(|end| end >= self.terms.provable(begun))
-    }
-
-    /// Whether the present call may not go on with an extension that was begun at `begun`.
-    pub(crate) fn has_ended_since(&self, begun: Instant) -> bool {
-        self.has_ended(begun)
-    }
-
-    /// Whether so many nodes say that the lock is not ours that it cannot be.
-    pub(super) fn is_taken(&self) -> bool {
-        self.verdict() == Verdict::Contended
-    }
-
-    /// The nodes that said that the lock is not ours, and know nothing of the token.
-    pub(crate) fn taken(&self) -> usize {
-        let is_taken = |voter: &&Voter| voter.vote == Vote::Taken && !voter.may_know();
-        self.voters.iter().filter(is_taken).count()
     }
 }

@@ -1,8 +1,8 @@
 //! The first try: every node is asked at once whether the lock is free.
 
+use super::Candidate;
 use super::next::Outgoing;
 use super::voter::Vote;
-use super::{Candidate, Phase};
 use crate::error::NodeError;
 use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;
@@ -45,15 +45,6 @@ impl Candidate {
     pub(super) fn fail_as_too_late(&mut self) {
         for voter in &mut self.voters {
             voter.failure.get_or_insert(NodeError::TooLate);
-        }
-    }
-
-    /// Begins to stand in the queues, if the try has not got the lock.
-    pub(crate) fn wait(&mut self, now: Instant) {
-        if self.phase == Phase::Trying {
-            self.phase = Phase::Waiting;
-            self.listening_by = now.after(self.terms.node_timeout);
-            self.poll_again(now);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::fencing_number::Drawn;
 use super::footprint::Footprint;
-use super::in_flight::{InFlight, Queue};
+use super::in_flight::InFlight;
+use super::queue::Queue;
 use crate::error::NodeError;
 use crate::protocol::command::Verb;
 use crate::protocol::rules::{Rule, Rules};

@@ -23,6 +23,15 @@ pub(crate) enum Waited {
 }
 
 impl Candidate {
+    /// Begins to stand in the queues, unless it does already or has the lock.
+    pub(crate) fn wait(&mut self, now: Instant) {
+        if self.phase == Phase::Trying {
+            self.phase = Phase::Waiting;
+            self.listening_by = now.after(self.terms.node_timeout);
+            self.poll_again(now);
+        }
+    }
+
     /// Whether the wait is over by what has come in. Where the lock is won, it is held from here on.
     pub(crate) fn wait_outcome(&mut self, now: Instant) -> Option<Waited> {
         match self.phase {

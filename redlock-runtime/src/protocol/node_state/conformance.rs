@@ -1,7 +1,7 @@
 //! This node and the one of the exhaustive model do the same in every small state.
 //!
 //! The model (`tests/model`) searches what follows from its node, and the test in `node/differential.rs` compares this
-//! node with the scripts: so what the search finds is true of the scripts. Compared are the answer, whoever is told of
+//! node with the scripts: so what the search finds is true of the scripts, as far as random commands show. Compared are the answer, whoever is told of
 //! what, and all that is there afterwards; with every rule, and without each of those that a node keeps.
 
 use super::counter::Counters;

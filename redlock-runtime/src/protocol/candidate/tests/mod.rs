@@ -109,7 +109,7 @@ impl Scene {
     }
 
     fn claim(&mut self, node: usize) {
-        self.candidate.granted(node, self.now);
+        self.candidate.claimed(node, self.now);
     }
 
     /// What every node should be asked next.
