@@ -215,19 +215,20 @@ impl<'c> Call<'c> {
             turn.change_to_successor(self.wanted.ttl)?;
             found = turn.acquisition().take_up(self.wanted.is_fenced);
         }
+        let now = self.now();
         match found {
             TakenUp::Superseded => Err(Setback::Superseded),
             TakenUp::Ended => Err(Setback::Failed(LockError::Closed)),
-            TakenUp::Fresh if self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), self.now()) => {
-                self.try_at_once(turn).await
+            TakenUp::Fresh if self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now) => {
+                self.try_at_once(turn, now).await
             }
             TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
         }
     }
 
     /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
-    async fn try_at_once(&self, turn: LocalTurn) -> Result<LocalTurn, Setback> {
-        let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
+    async fn try_at_once(&self, turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
+        let verdict = turn.acquisition().try_at_once(now, self.patience()).await;
         match (verdict, self.wait) {
             (Verdict::Reached, _) => Ok(turn),
             (Verdict::Contended, Wait::None) => Err(Setback::Failed(self.contended())),

@@ -37,6 +37,9 @@ impl Instant {
 
     /// What a clock shows that has run too fast by `ppm` parts in a million since the origin.
     pub(crate) fn drifted(self, ppm: i32) -> Self {
+        if ppm == 0 {
+            return self;
+        }
         let error = self.since_origin() / 1_000_000 * ppm.unsigned_abs();
         Self::from_origin(if ppm < 0 { self.since_origin().saturating_sub(error) } else { self.since_origin() + error })
     }

@@ -37,6 +37,11 @@ impl LossWatchers {
         self.is_called = true;
     }
 
+    /// Whether anybody is to be woken.
+    pub(super) const fn is_called(&self) -> bool {
+        self.is_called
+    }
+
     /// Those who are to be woken now.
     pub(super) fn called(&mut self) -> Calls {
         Calls(if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() })
@@ -51,7 +56,7 @@ pub(crate) struct Calls(Vec<(u64, Waker)>);
 
 impl Drop for Calls {
     fn drop(&mut self) {
-        for (_, waker) in self.0.drain(..) {
+        while let Some((_, waker)) = self.0.pop() {
             waker.wake();
         }
     }

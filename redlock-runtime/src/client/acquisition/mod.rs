@@ -66,13 +66,13 @@ impl Acquisition {
     }
 
     /// A new token of this process for `key`.
-    pub(crate) fn of_key(shared: &Arc<Shared>, key: &LockKey, ttl: Duration) -> Self {
-        Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, shared.clock.now())
+    pub(crate) fn of_key(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
+        Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
     /// The next token of this process for the same key, at the end of the queues.
     pub(crate) fn successor(&self, ttl: Duration) -> Self {
-        Self::of_key(&self.shared, self.key(), ttl)
+        Self::of_key(&self.shared, self.key(), ttl, self.now())
     }
 
     /// Another token with the same place in the queues.

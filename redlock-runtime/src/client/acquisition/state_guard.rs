@@ -20,7 +20,9 @@ impl<'a> StateGuard<'a> {
 
 impl Drop for StateGuard<'_> {
     fn drop(&mut self) {
-        self.calls = self.state.watchers.called();
+        if self.state.watchers.is_called() {
+            self.calls = self.state.watchers.called();
+        }
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum Entered {
 impl LocalQueue {
     /// Takes the turn for `key`, or a place behind whoever has it if the caller `waits`.
     pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wanted: Wanted, waits: bool, now: Instant) -> Entered {
-        let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl));
+        let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl, now));
         // Before the shard, so that they are woken after it.
         let (is_free, _seen, _superseded);
         let mut shard = self.shard(key.name());

@@ -35,7 +35,8 @@ impl LocalWait {
         if !is_over {
             return None;
         }
-        let acquisition = Arc::new(Acquisition::of_key(&self.local.shared, &self.key, self.waiter.wanted.ttl));
+        let (shared, now) = (&self.local.shared, self.local.shared.clock.now());
+        let acquisition = Arc::new(Acquisition::of_key(shared, &self.key, self.waiter.wanted.ttl, now));
         _superseded = entry.supersede(&acquisition);
         Some(LocalTurn::new(&self.local, acquisition))
     }

@@ -189,7 +189,8 @@ async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_g
 async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     let manager = LockManager::in_memory();
     let (wanted, key) = (Wanted { ttl: TTL, is_fenced: false }, LockKey::from(KEY));
-    let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL)));
+    let line =
+        || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, manager.shared().clock.now())));
     let waiter = || Arc::new(LocalWaiter::new(wanted));
     let (mut before, mut now, gone, waits) = (line(), line(), waiter(), waiter());
     let place = before.join(Arc::clone(&gone));

@@ -1,4 +1,7 @@
 //! How a wait goes on and ends.
+//!
+//! What counts as silence of the nodes is found in [`tick`](Candidate::tick), as time passes; that it ends the wait is
+//! decided here. Which token goes on when this one has lost its majority is up to the caller.
 
 use super::voter::Voter;
 use super::{Candidate, Phase};
