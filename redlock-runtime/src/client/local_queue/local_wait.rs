@@ -35,8 +35,8 @@ impl LocalWait {
         if !is_over {
             return None;
         }
-        let (shared, now) = (&self.local.shared, self.local.shared.clock.now());
-        let acquisition = Arc::new(Acquisition::of_key(shared, &self.key, self.waiter.wanted.ttl, now));
+        let (manager, now) = (&self.local.shared, self.local.shared.clock.now());
+        let acquisition = Arc::new(Acquisition::of_key(manager, &self.key, self.waiter.wanted.ttl, now));
         _superseded = entry.supersede(&acquisition);
         Some(LocalTurn::new(&self.local, acquisition))
     }
