@@ -101,6 +101,7 @@ impl Writer<'_> {
             // An argument that only the key needs is not unused, so the compiler must not warn of it.
             let is_used = self.lock.in_options.have_variable(&variable.unraw().to_string());
             let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
+            // Clippy takes a binding whose name begins with `_` for a statement without effect; this one fills a pattern.
             let is_silent = variable.unraw().to_string().starts_with('_');
             let allowed = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
             Some(quote_spanned!(here()=> #whole #(#cfg)* #allowed let #pattern = #variable; #used))
