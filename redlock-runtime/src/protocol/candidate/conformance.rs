@@ -8,8 +8,10 @@
 //! 2. while they wait or hold, the votes are the same, and always the nodes that are tainted;
 //! 3. what the model's client sends, the candidate wanted to send.
 //!
-//! Four differences are known, and make the candidate the stricter one or the later one:
+//! Five differences are known. The first makes it yield to a holder that the model has forgotten; the others make it the
+//! stricter one or the later one:
 //!
+//! - it remembers by whom a node is wanted until it has the vote of that node;
 //! - it sends nothing behind a yield that is unanswered, where the model may yield once more: not followed further;
 //! - it drops the lease of a node together with the vote when a waiter's connection is new, which the model keeps: a state
 //!   that the model holds by this alone is not followed further;
@@ -20,12 +22,10 @@ use super::voter::Voter;
 use super::{Candidate, LeaseTerms, Phase};
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::lock::owner_token::ManagerId;
 use crate::protocol::command::{Reply, Verb};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
-use crate::time::token_clock::TokenTime;
 use redlock_model::lock::{self as model, Client};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -194,8 +194,11 @@ impl Pair {
                 }
                 let mut names = None;
                 self.candidate.ask(index, verb, None, now(), &mut |out| names = out.other);
-                let yields_to = matches!(command, model::Command::YieldTo(_)).then(larger);
-                assert_eq!(names, yields_to, "node {index}: {self}");
+                match command {
+                    model::Command::YieldTo(_) => assert_eq!(names, Some(larger()), "node {index}: {self}"),
+                    model::Command::Yield => {}
+                    _ => assert_eq!(names, None, "node {index}: {self}"),
+                }
             }
         }
         true
@@ -238,7 +241,7 @@ const LARGER: u8 = 2;
 
 /// The same token in the code. The candidate knows its own by its phase only.
 fn larger() -> OwnerToken {
-    OwnerToken::new(ManagerId::numbered(2), TokenTime::new(2, 0))
+    OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000000000000002").unwrap()
 }
 
 fn verb(command: model::Command) -> Option<Verb> {

@@ -15,7 +15,7 @@ if ARGV[3] ~= '' and redis.pcall('ZREM', queue, ARGV[3]) == 1 then
   redis.call('SET', lock, ARGV[3] .. MARK, 'PX', ARGV[2])
   -- Nobody receives it: that process is gone.
   if notify(ARGV[3], 'granted ' .. ARGV[3] .. ' ' .. lock) == 0
-    and hand_over(ARGV[2], later(last, token), math.max(left, 1)) == token then
+    and hand_over(ARGV[2], waiter(-1), math.max(left, 1)) == token then
     return {1, newest(holder, last)}
   end
   return {0, redis.call('PTTL', lock), newest(holder, last)}

@@ -1,6 +1,7 @@
 //! A token that takes the place of another one.
 
 use super::*;
+use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::local_budget::LocalBudget;
 
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
@@ -11,6 +12,7 @@ fn scene(missing: NodeError) -> Scene {
     scene.fail(2, ADOPT, missing);
     let now = scene.now();
     scene.candidate.hold(now);
+    scene.candidate.begin(HoldOptions { renew: true, max_hold: None, min_hold: None }, now);
     scene
 }
 
