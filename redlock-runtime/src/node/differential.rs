@@ -199,7 +199,14 @@ impl Pair {
         Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
     }
 
-    async fn ask(&mut self, verb: Verb, fence: Option<Fence>, key: usize, token: OwnerToken, other: Option<OwnerToken>) {
+    async fn ask(
+        &mut self,
+        verb: Verb,
+        fence: Option<Fence>,
+        key: usize,
+        token: OwnerToken,
+        other: Option<OwnerToken>,
+    ) {
         let subject = Subject { key: KEYS[key].into(), token, other: other.map(Box::new) };
         let owner = self.memory.state.owner(KEYS[key], self.memory.clock.now());
         let command = Command { verb, fence, subject: Arc::new(subject) };

@@ -67,6 +67,8 @@ pub(crate) enum Rule {
     ReconnectsAsk,
     /// Who waits does not count on a node that gave no answer: another one may be free.
     SilentVotesAreOpen,
+    /// Who has waited enters by leases that were heard of just now: the clock of a server may have been set forward since.
+    OldLeasesAreConfirmed,
     /// Leases are renewed in time.
     LeasesAreRenewed,
     /// The answers to a renewal are looked for, and not only at the next one: they may say that the lock is lost.

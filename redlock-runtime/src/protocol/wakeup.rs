@@ -51,8 +51,13 @@ mod tests {
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };
             assert_eq!(Wakeup::parse(&format!("wanted {token} {by} {key}")), Some(wanted));
         }
-        let wrong =
-            [String::new(), format!("granted {token}"), format!("lost {token} k"), format!("contended {token} k"), format!("wanted {token} k")];
+        let wrong = [
+            String::new(),
+            format!("granted {token}"),
+            format!("lost {token} k"),
+            format!("contended {token} k"),
+            format!("wanted {token} k"),
+        ];
         for payload in wrong {
             assert_eq!(Wakeup::parse(&payload), None, "{payload}");
         }

@@ -6,10 +6,10 @@
 //! 3. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
 //!    nobody has answered taints it.
 
+use super::Phase;
 use super::fencing_number::Drawn;
 use super::footprint::Footprint;
 use super::in_flight::InFlight;
-use super::Phase;
 use super::voter::{Vote, Voter};
 use crate::error::NodeError;
 use crate::protocol::command::{Answer, Reply, Verb};
@@ -78,6 +78,7 @@ impl Voter {
         }
         let counts_from_send = self.rules.apply(Rule::ValidityFromTheSend);
         let end = if counts_from_send { sent.lease_end } else { now.after(sent.lease_end.since(sent.sent)) };
+        self.heard_at = Some(now);
         let drawn = number.map(|number| Drawn { round: sent.round, number });
         self.vote =
             Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)), number: drawn.or(self.vote.number()) };

@@ -230,6 +230,13 @@ impl Candidate {
         self.valid_until().is_some_and(|end| end >= self.terms.useful_from(now))
     }
 
+    /// Whether the lock is ours by leases that were all heard of just now.
+    fn is_confirmed(&self, now: Instant) -> bool {
+        let fresh = self.voters.iter().filter(|voter| voter.is_fresh(now, self.terms.node_timeout));
+        let end = lease::valid_until(&fresh.filter_map(Voter::lease_end), self.terms.quorum);
+        end.is_some_and(|end| end >= self.terms.useful_from(now))
+    }
+
     /// Whether the present call may not go on with the lock, whatever the nodes say.
     pub(crate) fn has_ended(&self, now: Instant) -> bool {
         matches!(self.phase, Phase::Superseded | Phase::Ended) || self.hold_period.is_used_up(now)

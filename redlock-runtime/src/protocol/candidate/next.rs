@@ -104,9 +104,7 @@ impl Candidate {
                 self.rest(None, now).map(|ttl| self.extension_verb(ttl))
             }
             Phase::Holding => self.holder_asks(index, false, now, now),
-            Phase::Waiting if self.has_votes(now) => {
-                self.wants_extension(voter, now).then(|| self.extension_verb(ttl))
-            }
+            Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then(|| self.extension_verb(ttl)),
             Phase::Waiting if voter.must_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => voter.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim, holds: false }),
             Phase::Trying | Phase::Superseded | Phase::Ended => None,

@@ -34,6 +34,8 @@ pub(crate) struct Voter {
     pub(super) recheck_at: Option<Instant>,
     /// When the present vote was last asked to become a lease.
     pub(super) extended_at: Option<Instant>,
+    /// When the node last said that the token has a lease.
+    pub(super) heard_at: Option<Instant>,
     /// The connection on which the node was asked.
     epoch: u64,
     pub(super) rules: Rules,
@@ -81,6 +83,7 @@ impl Voter {
             wanted_by: None,
             recheck_at: None,
             extended_at: None,
+            heard_at: None,
             epoch,
             rules,
         }
@@ -188,16 +191,22 @@ impl Voter {
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
+    /// Whether the node has confirmed its lease within the last `patience`.
+    pub(super) fn is_fresh(&self, now: Instant, patience: Duration) -> bool {
+        self.heard_at.is_some_and(|at| now <= at.after(patience)) || !self.rules.apply(Rule::OldLeasesAreConfirmed)
+    }
+
     /// The fencing number that the token has at the node, as long as the node holds the lock for us.
     pub(super) const fn number(&self) -> Option<Drawn> {
         self.vote.number()
     }
 
-    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`.
+    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, and that was heard
+    /// of just now.
     pub(super) fn wants_extension(&self, now: Instant, useful_from: Instant, patience: Duration) -> bool {
         let is_due = self.extended_at.is_none_or(|at| at.after(patience) <= now);
         let is_short = self.vote.lease_end().is_none_or(|end| end < useful_from);
-        self.vote.is_granted() && is_due && is_short && self.is_open()
+        self.vote.is_granted() && is_due && (is_short || !self.is_fresh(now, patience)) && self.is_open()
     }
 
     /// Whether an extension can make the lease of the node longer. One at a time: a silent node owes no more than that.

@@ -136,7 +136,11 @@ fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
     scene.answer(0, Ok(EXTENDED));
     assert!(scene.candidate.valid_until().unwrap() <= end.after(MILLISECOND), "and end when it would");
     let now = scene.now();
-    assert_eq!(scene.candidate.look(now, now, true), Look::Later(scene.candidate.valid_until().unwrap()), "all are here");
+    assert_eq!(
+        scene.candidate.look(now, now, true),
+        Look::Later(scene.candidate.valid_until().unwrap()),
+        "all are here"
+    );
 }
 
 #[test]
