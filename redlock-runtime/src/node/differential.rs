@@ -10,6 +10,7 @@ use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node, ServerRegister};
 use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
+use crate::protocol::quorum::Quorum;
 use crate::protocol::wakeup::channel;
 use crate::request::AfterRestart;
 use crate::time::clock::{Clock, ClockError};
@@ -136,7 +137,7 @@ impl Redis {
             token_clock: Arc::clone(&token_clock),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, Quorum::of(1, 0), 0.01)),
         };
         let node = RedisNode::start(endpoint, environment, &Handle::current());
         node.up_for(&KEYS[0].into()).await;
@@ -293,6 +294,7 @@ fn kind(reply: Reply) -> &'static str {
         Reply::Queued { .. } => "queued",
         Reply::Extended { waiters: 0, .. } => "extended",
         Reply::Extended { .. } => "extended, others wait",
+        Reply::Found { .. } => panic!("no node here abstains"),
         Reply::Kept => "kept",
         Reply::Yielded { .. } => "yielded",
         Reply::Released => "released",

@@ -59,6 +59,11 @@ pub(crate) enum Rule {
     LossesAreLookedFor,
     /// What one lock shows of the clock of a server counts for all others.
     StepsShortenLeases,
+    /// A node that abstains goes on with the leases that it has proven before: otherwise a fail-over that kept the data
+    /// would lose every lock.
+    ProvenLeasesGoOn,
+    /// Where a node that abstains has proven no lease before, its extension proves none: another may have had the lock.
+    FindingProvesNothing,
     /// A manager that is shut down ends the waits in its lines at once.
     ClosingEndsTheLines,
     /// A shutdown waits until the releases are answered.

@@ -4,6 +4,7 @@ use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
 use super::network::{Step, World};
 use super::wire::Wire;
+use crate::node::abstention::worth;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -51,7 +52,8 @@ impl World {
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
                 }
-                recipient.answer(link.abstention.worth(Ok(*reply), Some(sent)));
+                let left = link.server_facts.abstains_for(link.abstention, sent);
+                recipient.answer(worth(Ok(*reply), left));
             }
         }
     }

@@ -223,7 +223,12 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
-        servers: Arc::new(ServerRegister::new(clock, profile.after_restart, policy.drift_factor)),
+        servers: Arc::new(ServerRegister::new(
+            clock,
+            profile.after_restart,
+            policy.quorum(servers),
+            policy.drift_factor,
+        )),
     };
     environment.servers.lease_of(policy.default_ttl);
     let router = WakeupRouter::default();

@@ -1,7 +1,7 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
 use crate::lock::OwnerToken;
-use crate::node::server_identity::Identity;
+use crate::node::server_identity::{DataSet, Identity};
 use crate::protocol::command::{Command, Reply, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
@@ -85,7 +85,8 @@ impl Server {
         let seconds = |at: Instant| at.since_origin().as_secs();
         let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at));
         let run_id = format!("{}.{}", self.number, self.starts).into();
-        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable: self.is_durable }
+        let data = DataSet::default();
+        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable: self.is_durable, data }
     }
 
     /// Another process from then on.

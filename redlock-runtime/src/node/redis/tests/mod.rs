@@ -9,6 +9,7 @@ use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, Node, ServerRegister, Status};
 use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::quorum::Quorum;
 use crate::protocol::timing::CLAIM;
 use crate::request::AfterRestart;
 use crate::time::clock::Clock;
@@ -44,7 +45,7 @@ impl Peer {
             token_clock: Arc::new(TokenClock::new(Clock::Boot)),
             changed: Arc::default(),
             deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, Quorum::of(1, 0), 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let node = RedisNode::start(endpoint, environment.clone(), &Handle::current());
