@@ -8,6 +8,7 @@ use crate::client::shared::Shared;
 use crate::client::wakeup_router::WakeupRouter;
 use crate::error::LockError;
 use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Caution;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
@@ -249,8 +250,8 @@ impl LockManagerBuilder {
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
-        let (after_restart, quorum) = (self.policy.after_restart(nodes), self.policy.quorum(nodes));
-        let servers = ServerRegister::new(clock, after_restart, quorum, self.policy.drift_factor);
+        let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
+        let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
         servers.lease_of(self.policy.longest_ttl());
         Environment {
             manager: ManagerId::random(),
@@ -285,7 +286,6 @@ impl LockManagerBuilder {
                 "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
             )));
         }
-        // Named first, because it would be the cure for the other one.
         self.policy.check_longest_ttl()?;
         self.policy.checked_ttl(default_ttl)?;
         Ok(())

@@ -21,6 +21,7 @@
 use crate::error::NodeError;
 use crate::node::server_identity::{Identity, KnownServer};
 use crate::protocol::command::{Answer, Reply};
+use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -28,6 +29,13 @@ use std::time::Duration;
 /// Servers count their uptime in whole seconds, from a start in whole seconds, so that it may be too long by this much.
 /// With less, a node could count again while a lease still runs that it has forgotten.
 const UPTIME_PRECISION: Duration = Duration::from_secs(1);
+
+/// What counts when a server may have forgotten something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caution {
+    pub(crate) after_restart: AfterRestart,
+    pub(crate) rules: Rules,
+}
 
 /// Until when the commands of one connection prove nothing, if so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,16 +76,18 @@ pub(crate) fn worth(answer: Answer, left: Option<Duration>) -> Answer {
 pub(super) fn abstains_until(
     before: &KnownServer,
     identity: &Identity,
-    after_restart: AfterRestart,
+    Caution { after_restart, rules }: Caution,
     longest_lease: Duration,
     now: Instant,
 ) -> Option<Instant> {
-    let is_same = before.run_id == identity.run_id && identity.data.continues(&before.data) && before.counts;
+    let has_its_data =
+        identity.data.continues(&before.data) || !rules.apply(Rule::ReplacedDataIsForgotten);
+    let is_same = before.run_id == identity.run_id && has_its_data && before.counts;
     let remembers = before.is_durable && identity.is_durable && before.counts;
     let restarted = if is_same || remembers || after_restart == AfterRestart::Trust {
         None
     } else {
-        let left = longest_lease.saturating_sub(running_for(before, identity, now));
+        let left = longest_lease.saturating_sub(running_for(before, identity, rules, now));
         (!left.is_zero()).then(|| now.after(left))
     };
     before.abstains_until.max(restarted)
@@ -86,11 +96,12 @@ pub(super) fn abstains_until(
 /// Until when a server that the manager meets for the first time is young, if so.
 pub(super) fn young_until(
     identity: &Identity,
-    after_restart: AfterRestart,
+    Caution { after_restart, rules }: Caution,
     longest_lease: Duration,
     now: Instant,
 ) -> Option<Instant> {
-    if identity.is_durable || after_restart == AfterRestart::Trust {
+    let is_trusted = after_restart == AfterRestart::Trust || !rules.apply(Rule::YoungServersAbstain);
+    if identity.is_durable || is_trusted {
         return None;
     }
     let left = longest_lease.saturating_sub(identity.uptime.saturating_sub(UPTIME_PRECISION));
@@ -102,13 +113,15 @@ pub(super) fn young_until(
 /// A process that was restarted has been for as long as it is running, which was not before the connection to its
 /// predecessor broke. One that ran before that was not restarted but took the place of the other, as a replica that was
 /// promoted does; and where the data was replaced, or the server `before` did not count, nothing is known of the time.
-fn running_for(before: &KnownServer, identity: &Identity, now: Instant) -> Duration {
+fn running_for(before: &KnownServer, identity: &Identity, rules: Rules, now: Instant) -> Duration {
     let since_lost = before.lost_at.map_or(Duration::ZERO, |lost_at| now.since(lost_at));
     let took_its_place = identity.uptime > since_lost + UPTIME_PRECISION || identity.data.previous.is_some();
-    if took_its_place || !before.counts || before.run_id == identity.run_id {
-        return Duration::ZERO;
+    let was_restarted = !took_its_place || !rules.apply(Rule::PromotionsAreNoRestarts);
+    if was_restarted && before.counts && before.run_id != identity.run_id {
+        identity.uptime.saturating_sub(UPTIME_PRECISION).min(since_lost)
+    } else {
+        Duration::ZERO
     }
-    identity.uptime.saturating_sub(UPTIME_PRECISION)
 }
 
 #[cfg(test)]
@@ -120,6 +133,10 @@ mod tests {
     const LONGEST: Duration = Duration::from_millis(30_302);
     /// What is left of it after five seconds.
     const REST: Duration = Duration::from_millis(25_302);
+
+    fn caution(after_restart: AfterRestart) -> Caution {
+        Caution { after_restart, rules: Rules::default() }
+    }
 
     fn identity(run_id: &str, uptime: u64, is_durable: bool, data: [&str; 2]) -> Identity {
         let [id, previous] = data.map(|id| (!id.is_empty()).then(|| id.into()));
@@ -153,7 +170,7 @@ mod tests {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(1000 - lost)));
             let before = KnownServer { lost_at, ..KnownServer::new(identity("1", 0, was_durable, ["a", ""]), true) };
             let identity = identity("2", uptime, is_durable, ["b", ""]);
-            let left = abstains_until(&before, &identity, rule, LONGEST, now).map(|until| until.since(now));
+            let left = abstains_until(&before, &identity, caution(rule), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{rule:?} {was_durable} {is_durable} {uptime} {lost}");
         }
     }
@@ -174,7 +191,7 @@ mod tests {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(980)));
             let before = KnownServer { lost_at, ..KnownServer::new(identity("1", 0, false, ["a", ""]), counts) };
             let identity = identity(run_id, uptime, false, data);
-            let left = abstains_until(&before, &identity, Abstain, LONGEST, now).map(|until| until.since(now));
+            let left = abstains_until(&before, &identity, caution(Abstain), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{name}");
         }
     }
@@ -191,7 +208,7 @@ mod tests {
         ];
         for (rule, is_durable, uptime, expected) in table {
             let identity = identity("1", uptime, is_durable, ["a", ""]);
-            let left = young_until(&identity, rule, LONGEST, now).map(|until| until.since(now));
+            let left = young_until(&identity, caution(rule), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{rule:?} {is_durable} {uptime}");
         }
     }

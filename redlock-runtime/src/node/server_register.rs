@@ -4,10 +4,11 @@
 //! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
-use crate::node::abstention::{Abstention, abstains_until, young_until};
+use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rule;
 use crate::request::AfterRestart;
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use std::time::Duration;
 pub(crate) struct ServerRegister {
     pub(crate) clock: Clock,
     pub(crate) drift_factor: f64,
-    after_restart: AfterRestart,
+    caution: Caution,
     quorum: Quorum,
     on_step: OnceLock<OnStep>,
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
@@ -34,9 +35,9 @@ pub(crate) struct ServerRegister {
 pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl ServerRegister {
-    pub(crate) fn new(clock: Clock, after_restart: AfterRestart, quorum: Quorum, drift_factor: f64) -> Self {
+    pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (longest_lease, known) = (AtomicU64::new(0), Mutex::default());
-        Self { clock, drift_factor, after_restart, quorum, on_step: OnceLock::new(), longest_lease, known }
+        Self { clock, drift_factor, caution, quorum, on_step: OnceLock::new(), longest_lease, known }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -53,7 +54,7 @@ impl ServerRegister {
 
     /// Whether it matters that a server has forgotten something.
     pub(crate) fn distrusts(&self) -> bool {
-        self.after_restart == AfterRestart::Abstain
+        self.caution.after_restart == AfterRestart::Abstain
     }
 
     /// Leases of length `ttl` may be given.
@@ -80,9 +81,9 @@ impl ServerRegister {
         let twin = twin.map(|(address, _)| address.clone());
         let (abstains_until, young_until) = match before {
             Some(before) => {
-                (abstains_until(&before, &identity, self.after_restart, longest, now), before.young_until)
+                (abstains_until(&before, &identity, self.caution, longest, now), before.young_until)
             }
-            None => (None, young_until(&identity, self.after_restart, longest, now).filter(|_| twin.is_none())),
+            None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
         };
         let current = KnownServer { abstains_until, young_until, ..KnownServer::new(identity, twin.is_none()) };
         let abstention = abstention(&current);
@@ -115,6 +116,7 @@ impl ServerRegister {
         let is_young = |known: &&KnownServer| known.young_until.is_some_and(|until| at < until);
         let young = self.known().values().filter(is_young).count();
         self.quorum.nodes.saturating_sub(young) >= self.quorum.needed
+            || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
     }
 
     /// The connection to `address` broke.
@@ -151,6 +153,7 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::rules::Rules;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.
@@ -159,7 +162,8 @@ mod tests {
     const OLD: u64 = 1000;
 
     fn servers(after_restart: AfterRestart) -> ServerRegister {
-        let servers = ServerRegister::new(Clock::tokio(), after_restart, Quorum::of(3, 0), 0.01);
+        let caution = Caution { after_restart, rules: Rules::default() };
+        let servers = ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01);
         servers.lease_of(TTL);
         servers.lease_of(TTL / 2);
         servers

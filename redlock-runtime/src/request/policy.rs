@@ -85,13 +85,12 @@ impl Policy {
     /// # Errors
     /// [`LockError::Configuration`] when the longest `ttl` is out of range.
     pub(crate) fn check_longest_ttl(&self) -> Result<(), LockError> {
-        let longest = self.longest_ttl();
-        if longest > MAX_TTL {
-            return Err(LockError::configuration(format!(
+        match self.longest_ttl.filter(|longest| *longest > MAX_TTL) {
+            Some(longest) => Err(LockError::configuration(format!(
                 "a longest_ttl of {longest:?} is too long: at most 30 days are allowed"
-            )));
+            ))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// `ttl` as Redis counts it, in whole milliseconds.

@@ -52,6 +52,8 @@ pub(super) enum Request {
 pub(super) enum Replied {
     Command { reply: Reply, seen: Option<TokenTime>, time: Option<Duration> },
     Subscribed,
+    /// The server says that it throws its data away; once it was asked, it is clear that it has other data.
+    Replaced,
 }
 
 pub(super) struct Entry {

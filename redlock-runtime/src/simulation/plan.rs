@@ -53,7 +53,14 @@ impl Faults {
                 (Fault::Step { server: random.usize(0..troubled), by }, SECOND)
             }),
         ];
-        let kinds = of_servers.iter().filter(|_| troubled > 0).chain(&of_clients);
+        let promote = |server, loses| (Fault::Promote { server, loses }, whole_lease);
+        let of_data: [Kind<'_>; 3] = [
+            (self.replacements, &|random| (Fault::Replace { server: random.usize(0..troubled) }, whole_lease)),
+            (self.promotions, &|random| promote(random.usize(0..troubled), true)),
+            (self.fail_overs, &|random| promote(random.usize(0..troubled), false)),
+        ];
+        let of_data = of_data.iter().filter(|(most, _)| *most > 0);
+        let kinds = of_servers.iter().chain(of_data).filter(|_| troubled > 0).chain(&of_clients);
         let mut end = network.now();
         for (most, draw) in kinds {
             for _ in 0..random.u32(0..=*most) {
