@@ -109,7 +109,9 @@ impl<'c> Call<'c> {
         };
         request.hold.check(ttl)?;
         // A `ttl` is never longer than the longest that all managers know of. But a node may forget that a key is kept.
-        request.hold.min_hold.into_iter().for_each(|least| shared.servers.lease_of(least));
+        if let Some(least) = request.hold.min_hold {
+            shared.servers.lease_of(least);
+        }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced };
         Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
     }

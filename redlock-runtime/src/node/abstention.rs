@@ -80,8 +80,7 @@ pub(super) fn abstains_until(
     longest_lease: Duration,
     now: Instant,
 ) -> Option<Instant> {
-    let has_its_data =
-        identity.data.continues(&before.data) || !rules.apply(Rule::ReplacedDataIsForgotten);
+    let has_its_data = identity.data.continues(&before.data) || !rules.apply(Rule::ReplacedDataIsForgotten);
     let is_same = before.run_id == identity.run_id && has_its_data && before.counts;
     let remembers = before.is_durable && identity.is_durable && before.counts;
     let restarted = if is_same || remembers || after_restart == AfterRestart::Trust {

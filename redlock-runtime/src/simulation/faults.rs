@@ -126,8 +126,7 @@ impl Faults {
 
     /// Whether all the trouble is that servers fail over and keep their data.
     pub(super) const fn are_fail_overs(&self) -> bool {
-        self.fail_overs > 0
-            && Self { fail_overs: 0, until: 0, longest: 0, ..*self }.are_none()
+        self.fail_overs > 0 && Self { fail_overs: 0, until: 0, longest: 0, ..*self }.are_none()
     }
 
     /// Whether keys vanish under their holders.

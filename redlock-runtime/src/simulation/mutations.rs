@@ -3,9 +3,9 @@
 use super::circumstances::{
     calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions,
     cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over, families_with_cuts, fenced_with_cuts,
-    fenced_with_thefts, forgetful, forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies,
-    long_holds, one_forgets, promoted, replaced, shutdowns, slow_crowd, thefts, troubled_minority, windows,
-    wrong_clocks,
+    fenced_with_thefts, forgetful, forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns, late_starts,
+    long_bodies, long_holds, one_forgets, promoted, replaced, shutdowns, slow_crowd, thefts, troubled_minority,
+    windows, wrong_clocks,
 };
 use super::faults::Faults;
 use super::profile::Profile;

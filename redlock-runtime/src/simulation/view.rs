@@ -139,7 +139,9 @@ impl World {
 
     fn is_connected(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
-        let counts = |link: &Link| self.is_cold || link.server_facts.abstains_for(link.abstention, link.server_facts.now()).is_none();
+        let counts = |link: &Link| {
+            self.is_cold || link.server_facts.abstains_for(link.abstention, link.server_facts.now()).is_none()
+        };
         links.all(|link| counts(link) && matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
     }
 }

@@ -45,7 +45,9 @@ pub(super) async fn prepare(
         server.told(time, sent);
     }
     if info.is_replica() {
-        identity.into_iter().for_each(|identity| server.is_replica(identity));
+        if let Some(identity) = identity {
+            server.is_replica(identity);
+        }
         return Err(NodeError::Replica);
     }
     let abstention = server.connected(identity)?;

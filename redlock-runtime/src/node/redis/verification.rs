@@ -107,8 +107,7 @@ impl Verification {
 fn ask(mut connection: MultiplexedConnection) -> Asked {
     let mut question = Cmd::new();
     question.arg("INFO").arg("replication");
-    let mut asked: Asked =
-        Box::pin(unconstrained(async move { connection.send_packed_command(&question).await }));
+    let mut asked: Asked = Box::pin(unconstrained(async move { connection.send_packed_command(&question).await }));
     match asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Pending => asked,
         Poll::Ready(answer) => Box::pin(std::future::ready(answer)),
