@@ -32,6 +32,7 @@ mod supervisor;
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+mod verification;
 
 use self::connections::Connections;
 use self::endpoint::Endpoint;
@@ -83,6 +84,10 @@ impl Node for RedisNode {
 
     fn status(&self) -> Status {
         self.connections.status()
+    }
+
+    fn abstains_for(&self) -> Option<Duration> {
+        self.connections.live().ok()?.abstains_for()
     }
 
     fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
