@@ -1,0 +1,116 @@
+//! Tries a lock at one node, for [`LockManager::check`](super::LockManager::check) and
+//! [`LockManager::ready`](super::LockManager::ready).
+
+use crate::client::shared::Shared;
+use crate::error::NodeError;
+use crate::node::report::{Deployment, NodeReport};
+use crate::node::{Node, Pending};
+use crate::protocol::last_command::LastCommand;
+use crate::protocol::timing::{CLAIM, QUEUE_EXPIRY};
+use crate::protocol::trial::{Outcome, Step, TRIAL_TTL, Trial};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How often a lock is tried that was not answered as it should be. Fewer, a server that pauses or is told to forget its
+/// scripts in the midst of it looks broken; more, one that is broken is found out later.
+const TRIES: usize = 2;
+
+/// What node number `index` is like, and whether a lock works there. Each answer is waited for in `patience`.
+pub(super) async fn report(shared: &Shared, index: usize, deployment: &Deployment, patience: Duration) -> NodeReport {
+    let Some(handle) = shared.nodes.get(index) else { return NodeReport::unknown("") };
+    let node = handle.node();
+    let mut report = node.report(trial(shared).key(), patience).await;
+    report.weigh(deployment);
+    if report.may_be_tried() {
+        let expects_hand_over = node.hands_over() && report.capabilities.wake_ups == Some(true);
+        match attempts(shared, index, node, expects_hand_over, patience).await {
+            Ok(outcome) => report.tried(outcome, node.hands_over()),
+            Err(error) => report.error = Some(error),
+        }
+    }
+    report
+}
+
+/// Tries a lock until it works, a few times.
+///
+/// # Errors
+/// When there was no answer.
+async fn attempts(
+    shared: &Shared,
+    index: usize,
+    node: &dyn Node,
+    expects_hand_over: bool,
+    patience: Duration,
+) -> Result<Outcome, NodeError> {
+    let mut outcome = Outcome::default();
+    for _ in 0..TRIES {
+        let attempt = Attempt::begin(shared, index, node, trial(shared));
+        outcome = timeout(patience, attempt.outcome()).await.unwrap_or(Err(NodeError::TimedOut(patience)))?;
+        if outcome.is_clean() && outcome.is_handed_over >= expects_hand_over {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+/// A lock that nobody has tried.
+fn trial(shared: &Shared) -> Trial {
+    Trial::new(&shared.namespace, || shared.new_token())
+}
+
+/// A trial under way. When it is dropped before it has gone well, whatever it has left is released.
+struct Attempt<'a> {
+    shared: &'a Shared,
+    index: usize,
+    trial: Trial,
+    answers: Vec<(Step, Pending)>,
+    is_clean: bool,
+}
+
+impl<'a> Attempt<'a> {
+    /// Sends all commands, so that the whole trial takes one round trip.
+    fn begin(shared: &'a Shared, index: usize, node: &dyn Node, trial: Trial) -> Self {
+        let now = shared.clock.now();
+        // No call has these tokens. What the node says of them must not be taken for what a dead call has left behind,
+        // or they would be released in the midst of the trial.
+        for subject in trial.subjects() {
+            shared.kept_tokens.keep(subject.token, now.after(QUEUE_EXPIRY), now);
+        }
+        let mut attempt = Self { shared, index, trial, answers: Vec::new(), is_clean: false };
+        for (step, command) in attempt.trial.commands() {
+            attempt.answers.push((step, node.send(command)));
+        }
+        attempt
+    }
+
+    /// # Errors
+    /// When an answer does not come.
+    async fn outcome(mut self) -> Result<Outcome, NodeError> {
+        let mut outcome = Outcome::default();
+        for (step, answer) in &mut self.answers {
+            match answer.await {
+                Err(error) if !matches!(error, NodeError::Refused(_) | NodeError::Unintelligible(_)) => {
+                    return Err(error);
+                }
+                answer => outcome.answered(*step, answer),
+            }
+        }
+        self.is_clean = outcome.is_clean();
+        Ok(outcome)
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.is_clean {
+            return;
+        }
+        // The answers first: what takes the lock is not sent again for nobody, behind its release.
+        self.answers.clear();
+        let last = LastCommand::release(CLAIM, TRIAL_TTL, self.shared.clock.now());
+        for subject in self.trial.subjects() {
+            self.shared.release(self.index, Arc::clone(subject), last);
+        }
+    }
+}
