@@ -12,7 +12,8 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// For how long the answers of a node are waited for, then once more for its wake-ups, and for those of each trial.
+/// For how long the answers of a node are waited for, then once more for its wake-ups, for a slow round trip that is
+/// measured again, and for each trial.
 /// Smaller, a node that is far away counts as silent; larger, a report about a frozen node takes longer.
 const PATIENCE: Duration = Duration::from_millis(500);
 

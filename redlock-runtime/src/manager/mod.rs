@@ -196,7 +196,7 @@ impl LockManager {
     /// A user who may not use it can have all other permissions: the report says then that no lock was tried, and which
     /// pattern to grant.
     ///
-    /// It takes four seconds at most, and far less when all nodes answer. What the user may not ask is unknown, and no
+    /// It takes five seconds at most, and far less when all nodes answer. What the user may not ask is unknown, and no
     /// error. It opens the channels for wake-ups, to see whether that is permitted.
     ///
     /// # Panics

@@ -33,6 +33,7 @@ mod local_leases;
 mod local_line;
 mod network;
 mod paused;
+mod permissions;
 mod queue;
 mod restarted;
 mod servers;

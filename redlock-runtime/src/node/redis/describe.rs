@@ -27,7 +27,7 @@ const MEASUREMENTS: usize = 2;
 const SLOTS: u64 = 16384;
 
 /// What the server with the address `label` is like, and what it refuses of the lock `key`. Its answers are waited for in
-/// `patience`, and then once more for its wake-ups.
+/// `patience`, then once more for its wake-ups, and for each round trip that is measured again.
 pub(super) async fn describe(label: &str, connections: &Connections, key: &LockKey, patience: Duration) -> NodeReport {
     let mut report = NodeReport { trial_name: key.name().into(), ..NodeReport::unknown(label) };
     let live = match connections.live() {
@@ -36,8 +36,8 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     };
     // First, so that it is under way meanwhile.
     connections.listen();
-    match timeout(patience, answers(&live, connections, key, patience)).await {
-        Ok(Ok(answers)) => answers.describe(&mut report),
+    match timeout(patience, answers(&live, connections, key)).await {
+        Ok(Ok(answers)) => answers.measured_again(&live, patience).await.describe(&mut report),
         Ok(Err(error)) => report.error = Some(error),
         Err(_) => report.error = Some(NodeError::TimedOut(patience)),
     }
@@ -92,29 +92,17 @@ struct Measured {
 ///
 /// # Errors
 /// When the connection breaks.
-async fn answers(
-    live: &LiveConnection,
-    connections: &Connections,
-    key: &LockKey,
-    patience: Duration,
-) -> Result<Answers, NodeError> {
-    let begun = Instant::now();
+async fn answers(live: &LiveConnection, connections: &Connections, key: &LockKey) -> Result<Answers, NodeError> {
     let measured = measure(live);
     let info = live.probe(&["INFO"]);
     let [fsync, save, least] =
         ["appendfsync", "save", "min-replicas-to-write"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
     let permissions = permissions::ask(live, key, &channel(&connections.environment.manager.to_string()));
-    let mut measured = measured.await?;
+    let measured = measured.await?;
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
     let cluster = if info.as_ref().is_some_and(is_cluster_member) { cluster(live).await? } else { None };
-    for _ in 0..MEASUREMENTS {
-        if measured.round_trip > SLOW && begun.elapsed() < patience / 2 {
-            let again = measure(live).await?;
-            measured = if again.round_trip < measured.round_trip { again } else { measured };
-        }
-    }
     Ok(Answers { info, cluster, fsync, save, least_to_write, permissions, measured })
 }
 
@@ -155,6 +143,19 @@ fn setting(name: &str, answer: Result<Value, NodeError>) -> Result<Option<Box<st
 }
 
 impl Answers {
+    /// With the shortest of several round trips, when the first is slow.
+    async fn measured_again(mut self, live: &LiveConnection, patience: Duration) -> Self {
+        for _ in 0..MEASUREMENTS {
+            if self.measured.round_trip > SLOW
+                && let Ok(Ok(again)) = timeout(patience, measure(live)).await
+                && again.round_trip < self.measured.round_trip
+            {
+                self.measured = again;
+            }
+        }
+        self
+    }
+
     /// Writes into `report` what the answers say.
     fn describe(self, report: &mut NodeReport) {
         let Measured { time, sent, round_trip } = self.measured;

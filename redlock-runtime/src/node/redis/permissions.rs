@@ -11,9 +11,13 @@ use super::side_key::{counter_name, queue_name};
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::{Purpose, Refusal, Refused};
+use redis::Value;
 
 /// A digest that no script has.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
+
+/// What is said of a largest number that another program has written.
+const NO_NUMBER: &str = "a value of redlock:fence that is no number: delete that key, or use another database";
 
 /// What the server refuses.
 pub(super) struct Permissions {
@@ -41,6 +45,9 @@ pub(super) fn ask(
             match answer.await {
                 Err(NodeError::Refused(answer)) if is_refusal(&answer) => {
                     refusals.push(Refusal::new(&command, purpose, answer));
+                }
+                Ok(value) if purpose == Purpose::Fencing && !is_number_or_none(&value) => {
+                    refusals.push(Refusal::new(&command, purpose, NO_NUMBER.into()));
                 }
                 Ok(_) | Err(NodeError::Refused(_)) => {}
                 Err(error) => return Err(error),
@@ -77,6 +84,15 @@ fn questions<'a>(key: &'a str, queue: &'a str, counter: &'a str, channel: &'a st
 /// Whether the server has refused the command, and not found out that the script does not exist.
 fn is_refusal(answer: &str) -> bool {
     !answer.contains("NOSCRIPT")
+}
+
+/// Whether the largest number can be read in an answer to `MGET`, where it stands behind the counter of the lock.
+fn is_number_or_none(answer: &Value) -> bool {
+    let Value::Array(values) = answer else { return true };
+    match values.last() {
+        Some(Value::BulkString(text)) => str::from_utf8(text).is_ok_and(|text| text.parse::<u64>().is_ok()),
+        _ => true,
+    }
 }
 
 /// Takes out what says nothing of other locks.

@@ -131,7 +131,8 @@ impl NodeReport {
     pub(crate) fn tried(&mut self, outcome: Outcome, hands_over: bool) {
         let Outcome { failed, failed_fenced, is_handed_over } = outcome;
         self.capabilities.locks = Some(failed.is_none());
-        self.capabilities.fencing = Some(failed.is_none() && failed_fenced.is_none());
+        let refuses_fences = self.refusals.iter().any(|refusal| refusal.purpose == Purpose::Fencing);
+        self.capabilities.fencing = Some(failed.is_none() && failed_fenced.is_none() && !refuses_fences);
         if failed.is_none() && hands_over && !is_handed_over {
             self.capabilities.wake_ups = self.capabilities.wake_ups.map(|_| false);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(crate) fn may_pass(error: &NodeError, patience: Duration) -> bool {
     match error {
         NodeError::Abstains(left) => *left < patience,
-        NodeError::Refused(answer) => is_passing(answer) || answer.contains("OOM "),
+        NodeError::Refused(answer) => is_passing(answer),
         NodeError::Unintelligible(_) | NodeError::Replica | NodeError::SameServer(_) | NodeError::Unfit(_) => false,
         NodeError::Unreachable(_)
         | NodeError::Disconnected
@@ -82,7 +82,7 @@ mod tests {
             (NodeError::Abstains(second), true),
             (refused("LOADING Redis is loading the dataset in memory"), true),
             (refused("NOREPLICAS Not enough good replicas to write."), true),
-            (refused("OOM command not allowed when used memory > 'maxmemory'."), true),
+            (refused("OOM command not allowed when used memory > 'maxmemory'."), false),
             (NodeError::Unreachable("connection refused".into()), true),
             (NodeError::Disconnected, true),
             (NodeError::TimedOut(second), true),
