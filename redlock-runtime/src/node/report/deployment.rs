@@ -1,6 +1,5 @@
 //! How a manager uses its nodes, and what is at risk by that.
 
-use super::node_report::NodeReport;
 use super::persistence::Persistence;
 use crate::error::NodeError;
 use crate::protocol::quorum::Quorum;
@@ -38,24 +37,21 @@ impl Deployment {
         (round_trip >= self.node_timeout).then(|| NodeError::Unfit(text().into()))
     }
 
-    /// What is at risk at one node by how it is used.
-    pub(super) fn risks_of<'a>(&'a self, node: &'a NodeReport) -> impl Iterator<Item = String> + 'a {
-        let far = node.round_trip.filter(|round_trip| *round_trip < self.node_timeout);
-        let far = far.filter(|round_trip| *round_trip * 2 > self.node_timeout).map(|round_trip| {
+    /// What is at risk when a round trip takes so long that it nearly is too far.
+    pub(super) fn nearly_too_far(&self, round_trip: Duration) -> Option<String> {
+        let text = || {
             format!(
                 "a round trip takes {round_trip:.1?} of the node timeout of {:?}, so that a slow answer fails a lock: set \
                  `node_timeout` to {:?} or more",
                 self.node_timeout,
                 recommended(round_trip)
             )
-        });
-        far.into_iter().chain(self.amnesia_of(node))
+        };
+        (round_trip < self.node_timeout && round_trip * 2 > self.node_timeout).then(text)
     }
 
-    /// What a restart of a server costs that is trusted after it.
-    fn amnesia_of(&self, node: &NodeReport) -> Option<String> {
-        // What has no run is not restarted: the node in memory.
-        let persistence = node.persistence.as_ref().filter(|_| node.run_id.is_some())?;
+    /// What a restart costs of a server that keeps this much and is trusted after it.
+    pub(super) fn amnesia(&self, persistence: &Persistence) -> Option<String> {
         let forgets = match persistence {
             _ if !self.trusts_restarts || self.tolerated_amnesia > 0 => return None,
             Persistence::AppendOnly { fsync: Some(fsync) } if &**fsync == "always" => return None,
@@ -104,9 +100,8 @@ mod tests {
         let ms = Duration::from_millis;
         let table = [(1, false, false), (25, false, false), (26, false, true), (49, false, true), (50, true, false)];
         for (round_trip, fails, is_near) in table {
-            let node = NodeReport { round_trip: Some(ms(round_trip)), ..NodeReport::unknown("a") };
             assert_eq!(deployment().too_far(ms(round_trip)).is_some(), fails, "{round_trip} ms");
-            assert_eq!(deployment().risks_of(&node).next().is_some(), is_near, "{round_trip} ms");
+            assert_eq!(deployment().nearly_too_far(ms(round_trip)).is_some(), is_near, "{round_trip} ms");
         }
         let error = deployment().too_far(ms(81)).unwrap().to_string();
         assert!(error.contains("takes 81.0ms and the node timeout is 50ms") && error.contains("to 330ms"), "{error}");
@@ -132,19 +127,14 @@ mod tests {
             (append_only("always"), None),
         ];
         for (persistence, expected) in table {
-            let unknown = || NodeReport { persistence: Some(persistence.clone()), ..NodeReport::unknown("a") };
-            let node = NodeReport { run_id: Some("1".into()), ..unknown() };
-            let risk = deployment().amnesia_of(&node);
+            let risk = deployment().amnesia(&persistence);
             assert_eq!(risk.is_some(), expected.is_some(), "{persistence}");
             assert!(risk.is_none_or(|risk| risk.contains(expected.unwrap())), "{persistence}");
             let harmless = [
-                (Deployment { trusts_restarts: false, ..deployment() }, node.clone()),
-                (Deployment { tolerated_amnesia: 1, ..deployment() }, node),
-                (deployment(), unknown()),
+                Deployment { trusts_restarts: false, ..deployment() },
+                Deployment { tolerated_amnesia: 1, ..deployment() },
             ];
-            for (deployment, node) in harmless {
-                assert_eq!(deployment.amnesia_of(&node), None, "{persistence}");
-            }
+            assert!(harmless.iter().all(|deployment| deployment.amnesia(&persistence).is_none()), "{persistence}");
         }
     }
 }

@@ -150,11 +150,12 @@ impl NodeReport {
             Some(remedy) => format!("{error}: {remedy}"),
             None => error.to_string(),
         });
-        if self.round_trip.is_none() {
-            return error.into_iter().collect();
-        }
+        let Some(round_trip) = self.round_trip else { return error.into_iter().collect() };
         let risks = self.untried().into_iter().chain(self.missing()).chain(self.risks());
-        error.into_iter().chain(risks).chain(deployment.risks_of(self)).collect()
+        // What has no run is not restarted: the node in memory.
+        let persistence = self.persistence.as_ref().filter(|_| self.run_id.is_some());
+        let amnesia = persistence.and_then(|persistence| deployment.amnesia(persistence));
+        error.into_iter().chain(risks).chain(deployment.nearly_too_far(round_trip)).chain(amnesia).collect()
     }
 
     /// That no lock could be tried, when the user may not use the name.
