@@ -4,7 +4,7 @@
 use super::trial;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::node::report::{CheckReport, Deployment, NodeReport, may_pass};
+use crate::node::report::{CheckReport, Deployment, NodeReport, explained, may_pass};
 use crate::node::{BoxFuture, Status};
 use crate::request::AfterRestart;
 use std::future::poll_fn;
@@ -73,7 +73,7 @@ fn failures(shared: &Shared, known: &[Option<NodeReport>]) -> Box<[NodeFailure]>
             (Status::Up, Some(report)) => report.error.clone()?,
             (Status::Starting, _) | (Status::Up, None) => NodeError::TimedOut(LIMIT),
         };
-        Some(NodeFailure { node: node.label().into(), error })
+        Some(NodeFailure { node: node.label().into(), error: explained(error, LIMIT) })
     });
     failures.collect()
 }

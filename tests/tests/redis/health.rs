@@ -149,8 +149,8 @@ async fn what_waiting_does_not_heal_is_not_waited_for() {
     let server = RedisServer::builder().password("secret").start().await;
     let wrong = at(&server.url().replace("secret", "terces"));
     let error = wrong.ready().await.unwrap_err();
-    let refused = |error: &LockError| causes(error).iter().any(|(_, error)| matches!(error, NodeError::Refused(_)));
-    assert!(refused(&error) && !error.to_string().contains("terces"), "{error}");
+    assert!(unfit_by(&error).ends_with("that user or password is wrong: mend them in the URL of the node"), "{error}");
+    assert!(!error.to_string().contains("terces"), "{error}");
     assert!(has(&wrong.check().await.warnings(), "mend them in the URL"), "{error}");
 
     // Two of three are no masters of their own: that the third does not answer changes nothing.
@@ -236,6 +236,18 @@ async fn a_trial_that_is_cut_off_leaves_nothing() {
     check.await.unwrap();
     eventually(PATIENCE, "the manager is well again", async || manager.ready().await).await;
     assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn what_the_node_says_of_a_trial_is_answered_by_nothing() {
+    let nodes = Nodes::start(1).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    manager.check().await;
+    let before = nodes[0].inspect().calls("evalsha").await;
+    manager.check().await;
+    assert_nothing_left(&manager, &nodes).await;
+    // The question whether the user may, and all of the trial but the plain SET.
+    assert_eq!(nodes[0].inspect().calls("evalsha").await - before, 1 + 12);
 }
 
 #[tokio::test]

@@ -108,6 +108,10 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     manager.ready().await.unwrap();
     assert!(warnings(&manager.check().await).is_empty());
 
+    let manager = below(user(&server, &rules("%R~shop:* ~{shop:*")).await);
+    let reason = unfit(&manager).await;
+    assert!(reason.contains("may not write the key of a lock: grant it `~shop:* ~{shop:*`"), "{reason}");
+
     // Without a namespace, nobody knows which names the user may use.
     let manager = user(&server, &rules("~order:* ~{order:*")).await;
     manager.ready().await.unwrap();
@@ -121,6 +125,16 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     let manager = user(&server, &rules("~order:* ~{order:*").replace("+evalsha", "")).await;
     assert!(unfit(&manager).await.contains("grant it `+evalsha`"));
     assert_eq!(keys(&server).await, 0);
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_load_scripts_is_told_at_once() {
+    let server = RedisServer::start().await;
+    let manager = user(&server, &rules("+script|load")).await;
+    let error = manager.ready().await.unwrap_err();
+    assert!(error.to_string().ends_with("'script|load' command: grant it `+script|load`"), "{error}");
+    let warnings = manager.check().await.warnings();
+    assert!(warnings[0].ends_with("grant it `+script|load`"), "{warnings:?}");
 }
 
 #[tokio::test]

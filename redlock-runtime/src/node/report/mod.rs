@@ -22,5 +22,5 @@ pub use self::node_report::NodeReport;
 pub use self::persistence::Persistence;
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::{Purpose, Refused};
-pub(crate) use self::remedy::may_pass;
+pub(crate) use self::remedy::{explained, may_pass};
 pub use self::replication::Replication;

@@ -78,7 +78,8 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
         parts.push(format!("the user may not run {}: grant it `{grants}`", commands(Refused::Command)));
     }
     if of(Refused::Key).next().is_some() {
-        parts.push(keys(purpose, name));
+        let is_lock = of(Refused::Key).any(|refusal| matches!(&*refusal.command, "SET" | "DEL" | "PTTL" | "PEXPIRE"));
+        parts.push(keys(purpose, is_lock, name));
     }
     if of(Refused::Channel).next().is_some() {
         parts.push("the user may not publish on channels: grant it `&redlock:*`".to_owned());
@@ -91,14 +92,19 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
     (!parts.is_empty()).then(|| format!("{}: {}", purpose.without(), parts.join("; ")))
 }
 
-/// Which keys the user may not use, and what to grant.
-fn keys(purpose: Purpose, name: &str) -> String {
+/// Which keys the user may not use, and what to grant. `is_lock` is whether one of them is the lock itself, which the user
+/// may only read.
+fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     if purpose == Purpose::Fencing {
         return "the user may not use the key redlock:fence: grant it `~redlock:fence`".to_owned();
     }
     let mut text = String::new();
     let pattern = pattern(name);
-    let _ = write!(text, "the user may not use the queue beside a lock: grant it `~{{{pattern}` beside `~{pattern}`");
+    let _ = if is_lock {
+        write!(text, "the user may not write the key of a lock: grant it `~{pattern} ~{{{pattern}`")
+    } else {
+        write!(text, "the user may not use the queue beside a lock: grant it `~{{{pattern}` beside `~{pattern}`")
+    };
     if pattern.starts_with(TRIAL_NAME) {
         text += ", and the like for every lock";
     }

@@ -2,6 +2,7 @@
 
 use crate::error::NodeError;
 use crate::protocol::last_command::is_passing;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Whether a node that has failed like this may count again within `patience` although nobody does anything.
@@ -20,8 +21,18 @@ pub(crate) fn may_pass(error: &NodeError, patience: Duration) -> bool {
     }
 }
 
+/// The error, with what to do about it where nobody mends it and its own text does not say that.
+pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
+    match (&error, remedy(&error)) {
+        (NodeError::Refused(_), Some(remedy)) if !may_pass(&error, patience) => {
+            NodeError::Unfit(format!("{error}: {remedy}").into())
+        }
+        _ => error,
+    }
+}
+
 /// What to do about it; `None` when the error says so itself.
-pub(crate) fn remedy(error: &NodeError) -> Option<&'static str> {
+pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     let remedy = match error {
         NodeError::Refused(answer) => return of_refusal(answer),
         NodeError::Unreachable(_) => "see that a Redis server runs and listens there",
@@ -37,12 +48,12 @@ pub(crate) fn remedy(error: &NodeError) -> Option<&'static str> {
         NodeError::SameServer(_) => "leave out one of the two",
         NodeError::Held | NodeError::Unfit(_) => return None,
     };
-    Some(remedy)
+    Some(remedy.into())
 }
 
 /// What to do about an error that a server answers. Before Redis 7, the error of a script has the code of the command in
 /// it somewhere in its text.
-fn of_refusal(answer: &str) -> Option<&'static str> {
+fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
     const REMEDIES: [(&str, &str); 14] = [
         ("NOPERM", "grant the user what it lacks"),
         ("NOAUTH", "write user and password into the URL of the node"),
@@ -59,7 +70,12 @@ fn of_refusal(answer: &str) -> Option<&'static str> {
         ("LOADING", "wait until it has read its data"),
         ("BUSY ", "see which script it is busy with"),
     ];
-    REMEDIES.iter().find(|(code, _)| answer.contains(code)).map(|(_, remedy)| *remedy)
+    if let Some((_, rest)) = answer.split_once(" to run the '")
+        && let Some((command, _)) = rest.split_once('\'')
+    {
+        return Some(format!("grant it `+{command}`").into());
+    }
+    REMEDIES.iter().find(|(code, _)| answer.contains(code)).map(|(_, remedy)| (*remedy).into())
 }
 
 #[cfg(test)]
@@ -90,6 +106,19 @@ mod tests {
         for (error, expected) in table {
             assert_eq!(may_pass(&error, 2 * second), expected, "{error}");
             assert!(remedy(&error).is_some() || matches!(error, NodeError::Unfit(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_permanent_refusal_says_what_to_do() {
+        let explained = |answer: &str| explained(NodeError::Refused(answer.into()), Duration::from_secs(2)).to_string();
+        let table = [
+            ("NOPERM this user has no permissions to run the 'script|load' command", ": grant it `+script|load`"),
+            ("NOAUTH Authentication required.", ": write user and password into the URL of the node"),
+            ("LOADING Redis is loading the dataset in memory", "in memory"),
+        ];
+        for (answer, end) in table {
+            assert!(explained(answer).ends_with(end), "{}", explained(answer));
         }
     }
 }
