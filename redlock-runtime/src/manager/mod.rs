@@ -165,7 +165,7 @@ impl LockManager {
     ///
     /// Calls work without it. It is for a service that wants to know at the start whether it can lock. Like
     /// [`check`](Self::check), it asks the nodes what they are like and tries a lock at each; what is merely a risk is no
-    /// error here, and can be read there.
+    /// error here, and can be read there. Both open the channels for wake-ups.
     ///
     /// # Errors
     /// [`LockError::NoQuorum`] with one cause for each node that does not count. When waiting does not help, because of
