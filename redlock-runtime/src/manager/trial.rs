@@ -215,6 +215,7 @@ mod tests {
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),
+            connected: Arc::new(|| {}),
             servers: Arc::new(ServerRegister::new(clock, AfterRestart::Trust, policy.drift_factor)),
         };
         let nodes = Box::new([NodeHandle::at_once(node, clock)]);

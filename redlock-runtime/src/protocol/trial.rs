@@ -72,7 +72,7 @@ impl Trial {
         Self {
             first: Arc::new(subject(first)),
             second: Arc::new(subject(second)),
-            adopter: Arc::new(Subject { from: Some(Box::new(second)), ..subject(token()) }),
+            adopter: Arc::new(Subject { other: Some(Box::new(second)), ..subject(token()) }),
             fenced: Arc::new(subject(token())),
         }
     }
@@ -90,7 +90,7 @@ impl Trial {
     pub(crate) fn commands(&self) -> [(Step, Command); 13] {
         const TTL: Duration = TRIAL_TTL;
         let (extend, release) = (Verb::Extend { ttl: TTL }, Verb::Release { claim: CLAIM });
-        let acquire = Verb::Acquire { ttl: TTL, claim: CLAIM };
+        let acquire = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: false };
         let plain =
             |step, verb, subject: &Arc<Subject>| (step, Command { verb, fence: None, subject: Arc::clone(subject) });
         let fenced = |step, verb| {
