@@ -171,7 +171,7 @@ impl RedisServer {
     /// still runs.
     pub async fn restart(&self) {
         self.kill();
-        let started = Process::start(&Settings::file(&self.dir), self.clock.as_ref()).await;
+        let started = self.settings.start(&self.dir, self.clock.as_ref()).await;
         let process = started.unwrap_or_else(|PortTaken(log)| panic!("port {} was taken meanwhile:\n{log}", self.port));
         *self.process() = process;
         self.settings.wait_until_usable(&self.inspector).await;

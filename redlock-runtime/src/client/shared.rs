@@ -147,9 +147,9 @@ impl Shared {
         let _ = tokio::time::timeout(FIRST_CONNECTIONS, all).await;
     }
 
-    /// Waits until enough nodes are connected that count.
-    pub(crate) async fn up(&self) {
-        wait_until(&self.changed, || self.is_up()).await;
+    /// Waits until enough nodes are connected that count, or `is_vain`, which may change with the status of any node.
+    pub(crate) async fn up_or(&self, is_vain: impl Fn() -> bool) {
+        wait_until(&self.changed, || self.is_up() || is_vain()).await;
     }
 
     /// Sends the last command about a token to node number `index`, and sees to it that it is settled.

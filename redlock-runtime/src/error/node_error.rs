@@ -60,6 +60,8 @@ pub enum NodeError {
     Replica,
     /// The node is the same server as another one, whose address this is: its vote must not count twice.
     SameServer(Box<str>),
+    /// Locks cannot work at this node as it is set up. The text says why, and what to do about it.
+    Unfit(Box<str>),
 }
 
 impl fmt::Display for NodeError {
@@ -83,6 +85,7 @@ impl fmt::Display for NodeError {
             }
             Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
             Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),
+            Self::Unfit(reason) => f.write_str(reason),
         }
     }
 }

@@ -1,24 +1,111 @@
-//! Asks every node what it is like, for [`LockManager::check`](super::LockManager::check).
+//! Asks every node what it is like and tries a lock there, for [`LockManager::check`](super::LockManager::check) and
+//! [`LockManager::ready`](super::LockManager::ready).
 
+use super::trial;
+use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
-use crate::node::BoxFuture;
-use crate::node::report::CheckReport;
+use crate::error::{LockError, NodeError, NodeFailure};
+use crate::node::report::{CheckReport, Deployment, NodeReport, explained, may_pass};
+use crate::node::{BoxFuture, Status};
+use crate::request::AfterRestart;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::{sleep, timeout};
 
-/// For how long the answers of a node are waited for, and then once more for its wake-ups. Smaller, a node that is far away
-/// counts as silent; larger, a report about a frozen node takes longer.
+/// For how long the answers of a node are waited for, then once more for its wake-ups, for a slow round trip that is
+/// measured again, and for each trial.
+/// Smaller, a node that is far away counts as silent; larger, a report about a frozen node takes longer.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The longest that [`ready`] takes. Smaller, a service that starts together with its servers gives up; larger, one whose
+/// servers are gone hangs.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Before the nodes are asked again that may be well soon. Smaller, a hot loop; larger, the start of a service is late.
+const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn check(shared: &Shared) -> CheckReport {
     shared.heard_of_all().await;
-    let reports = shared.nodes.iter().map(|node| node.node().report(PATIENCE));
-    CheckReport { nodes: all(reports.collect()).await, needed: shared.quorum.needed }
+    let nodes = reports(shared, |_| false).await.into_iter().flatten().collect();
+    CheckReport { nodes, needed: shared.quorum.needed, deployment: deployment(shared) }
 }
 
-/// The outputs of all `futures`, which run at the same time.
-async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+/// # Errors
+/// [`LockError::NoQuorum`] when too few nodes count in time, or so many are unfit that waiting does not help.
+pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
+    let mut known = shared.nodes.iter().map(|_| None).collect();
+    match timeout(LIMIT, enough_count(shared, &mut known)).await {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => Err(shared.no_quorum(None, failures(shared, &known))),
+    }
+}
+
+/// Waits until enough nodes count. Returns `false` when so many are unfit that waiting does not help; `known` holds the
+/// latest report on each node then.
+async fn enough_count(shared: &Shared, known: &mut Vec<Option<NodeReport>>) -> bool {
+    let needed = shared.quorum.needed;
+    let is_unfit = |error: &NodeError| !may_pass(error, LIMIT);
+    let is_hopeless = |unfit: usize| shared.nodes.len().saturating_sub(unfit) < needed;
+    loop {
+        let are_down = || shared.nodes.iter().filter(|node| known_error(node).is_some_and(|error| is_unfit(&error)));
+        shared.up_or(|| is_hopeless(are_down().count())).await;
+        let count = |reports: &[Option<NodeReport>], wanted: &dyn Fn(Option<&NodeError>) -> bool| {
+            reports.iter().flatten().filter(|report| wanted(report.error.as_ref())).count()
+        };
+        let unfit = |reports: &[_]| count(reports, &|error| error.is_some_and(is_unfit));
+        let well = |reports: &[_]| count(reports, &|error| error.is_none());
+        *known = reports(shared, |reports| well(reports) >= needed || is_hopeless(unfit(reports))).await;
+        if well(known) >= needed {
+            return true;
+        } else if is_hopeless(unfit(known)) {
+            return false;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Why each node does not count, as far as that is known.
+fn failures(shared: &Shared, known: &[Option<NodeReport>]) -> Box<[NodeFailure]> {
+    let failures = shared.nodes.iter().zip(known).filter_map(|(node, known)| {
+        let error = match (known_error(node), known) {
+            (Some(error), _) => error,
+            (None, Some(report)) => report.error.clone()?,
+            (None, None) => NodeError::TimedOut(LIMIT),
+        };
+        Some(NodeFailure { node: node.label().into(), error: explained(error, LIMIT) })
+    });
+    failures.collect()
+}
+
+/// Why a node does not count, as far as that is known without asking it.
+fn known_error(node: &NodeHandle) -> Option<NodeError> {
+    match node.status() {
+        Status::Down(error) => Some(error),
+        Status::Up => node.node().abstains_for().map(NodeError::Abstains),
+        Status::Starting => None,
+    }
+}
+
+/// The report on each node, as soon as it is there for all or `is_enough`.
+async fn reports(shared: &Shared, is_enough: impl Fn(&[Option<NodeReport>]) -> bool) -> Vec<Option<NodeReport>> {
+    let deployment = &deployment(shared);
+    let report = |index| Box::pin(trial::report(shared, index, deployment, PATIENCE)) as BoxFuture<'_, _>;
+    outputs((0..shared.nodes.len()).map(report).collect(), is_enough).await
+}
+
+/// How the manager uses its nodes.
+fn deployment(shared: &Shared) -> Deployment {
+    let policy = &shared.policy;
+    Deployment {
+        node_timeout: policy.node_timeout(policy.default_ttl),
+        tolerated_amnesia: policy.tolerated_amnesia,
+        trusts_restarts: policy.after_restart(shared.nodes.len()) == AfterRestart::Trust,
+    }
+}
+
+/// The outputs of all `futures`, which run at the same time, or those that are there when they are enough.
+async fn outputs<T>(mut futures: Vec<BoxFuture<'_, T>>, is_enough: impl Fn(&[Option<T>]) -> bool) -> Vec<Option<T>> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {
         for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
@@ -26,8 +113,9 @@ async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
                 *output = Some(ready);
             }
         }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        let is_over = outputs.iter().all(Option::is_some) || is_enough(&outputs);
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    outputs.into_iter().flatten().collect()
+    outputs
 }

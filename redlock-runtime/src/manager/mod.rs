@@ -8,6 +8,7 @@ mod builder;
 mod check;
 mod fenced;
 mod installed;
+mod trial;
 
 pub use self::builder::LockManagerBuilder;
 use crate::client::acquire::acquire;
@@ -15,16 +16,14 @@ use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::FromLockError;
-use crate::error::{LockError, NodeError, NodeFailure};
+use crate::error::LockError;
 use crate::guard::LockGuard;
 use crate::guard::hold::hold;
-use crate::node::Status;
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
 use crate::request::{LockRequest, Wait};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Takes locks on one Redis server, or on a majority of several independent ones.
 ///
@@ -161,43 +160,51 @@ impl LockManager {
         }
     }
 
-    /// Waits until a majority of the nodes is connected and counts, for two seconds at most: long enough for a server that
-    /// starts at the same time. A node that may have forgotten locks does not count for a while; see
+    /// Waits until locks work at a majority of the nodes, for two seconds at most: long enough for a server that starts at
+    /// the same time. A node that may have forgotten locks does not count for a while; see
     /// [`AfterRestart`](crate::AfterRestart).
     ///
-    /// Calls work without it. It is for a service that wants to know at the start whether its Redis is there.
+    /// Calls work without it. It is for a service that wants to know at the start whether it can lock. Like
+    /// [`check`](Self::check), it asks the nodes what they are like and tries a lock at each; what is merely a risk is no
+    /// error here, and can be read there. Both open the channels for wake-ups.
     ///
     /// # Errors
-    /// [`LockError::NoQuorum`] with one cause per node that is not connected or does not count, and for how much longer.
+    /// [`LockError::NoQuorum`] with one cause for each node that does not count. When waiting does not help, because of
+    /// wrong settings or a missing permission, it comes at once, and its causes say what to do.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Nothing is left behind once the nodes answer.
     pub async fn ready(&self) -> Result<(), LockError> {
-        const LIMIT: Duration = Duration::from_secs(2);
-        tokio::time::timeout(LIMIT, self.shared().up()).await.map_err(|_| {
-            let failures = self.shared().nodes.iter().filter_map(|node| {
-                let error = match node.status() {
-                    Status::Up => NodeError::Abstains(node.node().abstains_for()?),
-                    Status::Starting => NodeError::TimedOut(LIMIT),
-                    Status::Down(error) => error,
-                };
-                Some(NodeFailure { node: node.label().into(), error })
-            });
-            self.shared().no_quorum(None, failures.collect())
-        })
+        check::ready(self.shared()).await
     }
 
-    /// Asks every node what it is like, as far as locks depend on it: reachable, a master, no eviction, what it keeps
-    /// over a restart, its clock, its scripts and permissions. For the log of a service that starts.
+    /// Asks every node what it is like, as far as locks depend on it, and tries a lock there: one is taken, extended,
+    /// waited for, handed over with a wake-up, adopted and given back, and then a fenced one. For the log of a service
+    /// that starts.
     ///
-    /// It takes three seconds at most, and far less when all nodes answer. What the user may not ask is unknown, and no
+    /// The report tells
+    ///
+    /// - what keeps a node from counting: it cannot be reached, is a replica, a Sentinel or a member of a cluster, has
+    ///   forgotten locks, is further away than the node timeout, or refuses a command that locks need, to this user or to
+    ///   everybody. [`ready`](Self::ready) fails when too few are left;
+    /// - what can break locks later: eviction, replicas that may take over, a lone server that keeps nothing over a
+    ///   restart, a wrong clock, one node too many, and permissions without which waiting is slow or fencing fails.
+    ///
+    /// The lock has the name `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace).
+    /// A user who may not use it can have all other permissions: the report says then that no lock was tried, and which
+    /// pattern to grant.
+    ///
+    /// It takes five seconds at most, and far less when all nodes answer. What the user may not ask is unknown, and no
     /// error. It opens the channels for wake-ups, to see whether that is permitted.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
     ///
     /// # Cancel safety
-    /// Nothing is left behind.
+    /// Nothing is left behind once the nodes answer: what was taken is released.
     ///
     /// # Examples
     /// ```

@@ -66,7 +66,11 @@ impl Node for MemoryNode {
         true
     }
 
-    fn report(&self, _patience: Duration) -> BoxFuture<'_, NodeReport> {
+    fn hands_over(&self) -> bool {
+        false
+    }
+
+    fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
         Box::pin(ready(NodeReport::in_memory(self.label())))
     }
 }

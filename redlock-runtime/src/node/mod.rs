@@ -83,6 +83,12 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// Whether wake-ups about `key` arrive.
     fn is_listening_for(&self, key: &LockKey) -> bool;
 
-    /// What the node is like, as far as that can be found out within about `patience`.
-    fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport>;
+    /// Whether the node wakes whoever it hands a lock to.
+    fn hands_over(&self) -> bool {
+        true
+    }
+
+    /// What the node is like, as far as that can be found out within about `patience`. The `key` is that of a lock which
+    /// nobody has and nobody wants; it is not taken.
+    fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport>;
 }

@@ -86,14 +86,19 @@ impl LastCommand {
 
 /// Whether an answer says what has become of a command.
 pub(crate) fn is_conclusive(answer: &Answer) -> bool {
-    const PASSING: [&str; 8] =
-        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "NOREPLICAS ", "READONLY ", "TRYAGAIN "];
     match answer {
         Ok(_) | Err(NodeError::Abstains(_)) => true,
-        // Before Redis 7, the error of a script has the code of the command in it somewhere in its text.
-        Err(NodeError::Refused(answer)) => !PASSING.iter().any(|code| answer.contains(code)),
+        Err(NodeError::Refused(answer)) => !is_passing(answer),
         Err(_) => false,
     }
+}
+
+/// Whether a server that answers with this error will soon answer otherwise.
+pub(crate) fn is_passing(answer: &str) -> bool {
+    const PASSING: [&str; 8] =
+        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "NOREPLICAS ", "READONLY ", "TRYAGAIN "];
+    // Before Redis 7, the error of a script has the code of the command in it somewhere in its text.
+    PASSING.iter().any(|code| answer.contains(code))
 }
 
 #[cfg(test)]

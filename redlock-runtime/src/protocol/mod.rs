@@ -19,4 +19,5 @@ pub(crate) mod node_state;
 pub(crate) mod quorum;
 pub(crate) mod rules;
 pub(crate) mod timing;
+pub(crate) mod trial;
 pub(crate) mod wakeup;

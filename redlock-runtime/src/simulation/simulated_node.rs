@@ -66,7 +66,7 @@ impl Node for SimulatedNode {
         self.network.world().links[self.link].is_listening
     }
 
-    fn report(&self, _patience: Duration) -> BoxFuture<'_, NodeReport> {
+    fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
         Box::pin(ready(NodeReport::unknown(&self.label)))
     }
 }

@@ -30,6 +30,7 @@ pub(super) struct Settings {
     unix_socket: bool,
     tls: bool,
     is_replica: bool,
+    pub(super) is_sentinel: bool,
     has_own_clock: bool,
     directives: Vec<String>,
 }
@@ -71,6 +72,12 @@ impl Builder {
             self = self.config("masterauth", &[password]);
         }
         self.config("replicaof", &["127.0.0.1", &master.port().to_string()])
+    }
+
+    /// Starts as a Sentinel, which watches `master` under the name `master` and serves no keys.
+    pub fn sentinel_of(mut self, master: &RedisServer) -> Self {
+        self.settings.is_sentinel = true;
+        self.config("sentinel", &["monitor", "master", "127.0.0.1", &master.port().to_string(), "1"])
     }
 
     /// Gives the server a wall clock of its own; see [`RedisServer::set_clock`]. Linux only, by libfaketime. Default: off.
@@ -156,12 +163,17 @@ impl Settings {
             let port = port::free();
             let tls_port = self.tls.then(port::free);
             fs::write(Self::file(dir), self.text(dir, port, tls_port)).expect("redis.conf is written");
-            match Process::start(&Self::file(dir), clock).await {
+            match self.start(dir, clock).await {
                 Ok(process) => return (process, port, tls_port),
                 Err(PortTaken(log)) => last = log,
             }
         }
         panic!("{TRIES} free ports in a row were taken by others:\n{last}")
+    }
+
+    pub(super) async fn start(&self, dir: &PrivateDir, clock: Option<&FakeClock>) -> Result<Process, PortTaken> {
+        let mode: &[&str] = if self.is_sentinel { &["--sentinel"] } else { &[] };
+        Process::start(&Self::file(dir), mode, clock).await
     }
 
     fn text(&self, dir: &PrivateDir, port: u16, tls_port: Option<u16>) -> String {
@@ -170,12 +182,15 @@ impl Settings {
         add("bind", "127.0.0.1");
         add("port", &port.to_string());
         add("dir", &dir.path().to_string_lossy());
-        add("save", "");
-        add("appendonly", "no");
         add("daemonize", "no");
         // The log is how readiness is noticed: to stdout, and with the line that says so.
         add("logfile", "");
         add("loglevel", "notice");
+        if self.is_sentinel {
+            return text + &self.directives.concat();
+        }
+        add("save", "");
+        add("appendonly", "no");
         // A replica of ours must not wait five seconds for other replicas to join.
         add("repl-diskless-sync", "yes");
         add("repl-diskless-sync-delay", "0");

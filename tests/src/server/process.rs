@@ -37,8 +37,8 @@ impl Process {
     /// Starts the server and returns when it has logged that it is ready.
     ///
     /// The log is better evidence than an answer to PING, which could come from whoever took the port first.
-    pub(super) async fn start(config: &Path, clock: Option<&FakeClock>) -> Result<Self, PortTaken> {
-        let mut process = Self::spawn(config, clock).unwrap_or_else(|error| REDIS_SERVER.cannot_run(&error));
+    pub(super) async fn start(config: &Path, mode: &[&str], clock: Option<&FakeClock>) -> Result<Self, PortTaken> {
+        let mut process = Self::spawn(config, mode, clock).unwrap_or_else(|error| REDIS_SERVER.cannot_run(&error));
         let started = process.phase.wait_for(|phase| *phase != Phase::Starting);
         let started = tokio::time::timeout(PATIENCE, started).await;
         let phase = started.ok().and_then(Result::ok).map(|phase| *phase);
@@ -53,10 +53,10 @@ impl Process {
         }
     }
 
-    fn spawn(config: &Path, clock: Option<&FakeClock>) -> io::Result<Self> {
+    fn spawn(config: &Path, mode: &[&str], clock: Option<&FakeClock>) -> io::Result<Self> {
         let (output, input) = io::pipe()?;
         let mut command = spawner::command(&REDIS_SERVER.path());
-        command.arg(config).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
+        command.arg(config).args(mode).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
         if let Some(clock) = clock {
             clock.install(&mut command);
         }
@@ -142,7 +142,8 @@ impl Drop for Process {
 /// Keeps the pipe empty, whatever the server writes, until it ends.
 fn follow(output: BufReader<PipeReader>, log: &Mutex<String>, phase: &watch::Sender<Phase>) {
     for line in output.lines().map_while(Result::ok) {
-        let is_ready = line.contains("Ready to accept connections");
+        // The second is what a Sentinel says.
+        let is_ready = line.contains("Ready to accept connections") || line.contains("Sentinel ID is");
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
         log.push_str(&line);
         log.push('\n');

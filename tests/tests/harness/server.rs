@@ -127,6 +127,17 @@ async fn credentials_are_in_the_urls_and_are_needed() {
 }
 
 #[tokio::test]
+async fn a_sentinel_watches_a_master_and_serves_no_keys() {
+    let master = RedisServer::start().await;
+    let sentinel = RedisServer::builder().sentinel_of(&master).start().await;
+    let address: [String; 2] = sentinel.inspect().command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "master"]).await;
+    assert_eq!(address, ["127.0.0.1".to_owned(), master.port().to_string()]);
+    sentinel.inspect().try_command::<()>(&["GET", "k"]).await.unwrap_err();
+    sentinel.restart().await;
+    assert_eq!(sentinel.inspect().info("server", "redis_mode").await.as_deref(), Some("sentinel"));
+}
+
+#[tokio::test]
 async fn an_old_server_does_not_know_hello() {
     let server = RedisServer::builder().without_command("HELLO").start().await;
     let error = server.inspect().try_command::<()>(&["HELLO", "3"]).await.unwrap_err();

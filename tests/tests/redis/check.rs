@@ -1,6 +1,6 @@
 //! What a manager says about its nodes.
 
-use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager};
+use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager, warnings};
 use redlock_runtime::{LockManager, NodeError, NodeReport, Persistence};
 use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 async fn report(configure: impl Fn(Builder) -> Builder) -> (NodeReport, Vec<String>) {
     let server = configure(RedisServer::builder()).start().await;
     let report = builder([server.url()]).build().unwrap().check().await;
-    let warnings = report.warnings();
+    let warnings = warnings(&report);
     (report.nodes[0].clone(), warnings)
 }
 
@@ -19,14 +19,16 @@ async fn healthy_nodes_have_a_line_each_and_no_warning() {
         let manager = manager(&nodes).await;
         let report = manager.check().await;
         assert_eq!((report.nodes.len(), report.needed), (size, size / 2 + 1));
-        assert!(report.warnings().is_empty(), "{:?}", report.warnings());
+        let warnings = report.warnings();
+        assert_eq!(warnings.len(), usize::from(size == 1), "{warnings:?}");
+        assert!(warnings.iter().all(|warning| warning.contains("forgets every lock when it is restarted")));
         let text = report.to_string();
         for (line, server) in text.lines().zip(nodes.iter()) {
             let version = server.inspect().info("server", "redis_version").await.unwrap();
             let begin = format!("127.0.0.1:{}: Redis {version}, master, answered in ", server.port());
             assert!(line.starts_with(&begin), "{line}");
             assert!(line.contains(", no persistence, no eviction, clock "), "{line}");
-            assert!(line.ends_with(", RESP3, scripts, wake-ups"), "{line}");
+            assert!(line.ends_with(", RESP3, scripts, wake-ups, locks work"), "{line}");
         }
         assert_eq!(text.lines().count(), size);
         let node = &report.nodes[0];
@@ -50,7 +52,10 @@ async fn it_says_what_is_wrong_with_a_server() {
     let (replica, warnings) = report(|builder| builder.replica_of(&master)).await;
     assert_eq!((replica.error, replica.is_replica), (Some(NodeError::Replica), Some(true)));
     assert!(warnings[0].contains("is a replica"), "{warnings:?}");
-    assert_eq!(warnings.last().map(String::as_str), Some("no lock can be obtained: 1 of 1 nodes needed, 0 count"));
+    assert_eq!(
+        warnings.last().map(String::as_str),
+        Some("no lock can be obtained before that is mended: 1 of 1 nodes needed, 0 count")
+    );
 }
 
 #[tokio::test]
@@ -76,7 +81,8 @@ async fn persistence_is_told_apart() {
 
 #[tokio::test]
 async fn what_the_user_may_not_ask_is_unknown() {
-    let rules = "~* +set +get +del +pexpire +evalsha +eval +script|load";
+    let rules =
+        "~* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval +mget +script|load";
     for is_old in [false, true] {
         let (node, warnings) = report(|builder| {
             let builder = builder.password("x").user("alice", "w0nder", &format!("resetchannels {rules}"));
@@ -89,8 +95,9 @@ async fn what_the_user_may_not_ask_is_unknown() {
         assert_eq!(node.capabilities.wake_ups, Some(false), "{node}");
         assert_eq!(warnings.len(), 3, "{warnings:?}");
         let protocol = if is_old { "RESP2" } else { "RESP3" };
-        let expected =
-            format!(", persistence unknown, eviction unknown, clock unknown, {protocol}, scripts, no wake-ups");
+        let expected = format!(
+            ", persistence unknown, eviction unknown, clock unknown, {protocol}, scripts, no wake-ups, locks work"
+        );
         assert!(node.to_string().ends_with(&expected), "{node}");
     }
 }
@@ -138,7 +145,7 @@ async fn a_wrong_clock_is_measured() {
             clock.offset.abs_diff(Duration::from_secs(90)) <= clock.uncertainty + Duration::from_millis(100),
             "{clock}"
         );
-        let warnings = report.warnings();
+        let warnings = warnings(&report);
         assert!(warnings.len() == 1 && warnings[0].contains("its clock is 90.0s"), "{warnings:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What most tests here need: managers that do not give up early, and the question what is left in Redis.
 
-use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, NodeError};
+use redlock_runtime::{CheckReport, LockError, LockGuard, LockManager, LockManagerBuilder, NodeError};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -130,6 +130,11 @@ pub(crate) async fn polled<F: Future>(future: F, most: usize) -> Option<F::Outpu
         }
     })
     .await
+}
+
+/// What is worth a warning, except that a lone server keeps nothing over a restart, as those of most tests.
+pub(crate) fn warnings(report: &CheckReport) -> Vec<String> {
+    report.warnings().into_iter().filter(|warning| !warning.contains("when it is restarted")).collect()
 }
 
 /// The addresses and causes of a [`LockError::NoQuorum`].

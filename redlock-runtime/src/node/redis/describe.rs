@@ -4,8 +4,10 @@ use super::answer::time_of;
 use super::connections::Connections;
 use super::info::Info;
 use super::live_connection::LiveConnection;
+use super::permissions::{self, Permissions};
 use crate::error::NodeError;
-use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence};
+use crate::lock::LockKey;
+use crate::node::report::{CLUSTER_MEMBER, Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
 use redis::{FromRedisValue, Value};
@@ -13,10 +15,21 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 
-/// What the server with the address `label` is like. Its answers are waited for in `patience`, and then once more for
-/// its wake-ups.
-pub(super) async fn describe(label: &str, connections: &Connections, patience: Duration) -> NodeReport {
-    let mut report = NodeReport::unknown(label);
+/// A round trip that takes longer is measured again, since it may have met a busy moment. Smaller, a report on a network of
+/// usual speed takes three round trips; larger, a pause of the process looks like a long way.
+const SLOW: Duration = Duration::from_millis(5);
+
+/// How often a slow round trip is measured again. Fewer, a busy moment looks like a long way; more, the report on a node
+/// that is far away takes longer.
+const MEASUREMENTS: usize = 2;
+
+/// How many slots a cluster has.
+const SLOTS: u64 = 16384;
+
+/// What the server with the address `label` is like, and what it refuses of the lock `key`. Its answers are waited for in
+/// `patience`, then once more for its wake-ups, and for each round trip that is measured again.
+pub(super) async fn describe(label: &str, connections: &Connections, key: &LockKey, patience: Duration) -> NodeReport {
+    let mut report = NodeReport { trial_name: key.name().into(), ..NodeReport::unknown(label) };
     let live = match connections.live() {
         Ok(live) => live,
         Err(error) => {
@@ -26,16 +39,17 @@ pub(super) async fn describe(label: &str, connections: &Connections, patience: D
     };
     // First, so that it is under way meanwhile.
     connections.listen();
-    match timeout(patience, answers(&live, connections)).await {
-        Ok(Ok(answers)) => answers.describe(&mut report),
+    match timeout(patience, answers(&live, connections, key)).await {
+        Ok(Ok(answers)) => answers.measured_again(&live, patience).await.describe(&mut report),
         Ok(Err(error)) => report.error = Some(error),
         Err(_) => report.error = Some(NodeError::TimedOut(patience)),
     }
     if report.round_trip.is_some() {
-        report.error = live.abstains_for().map(NodeError::Abstains).or(report.error);
+        report.error = report.error.or(live.abstains_for().map(NodeError::Abstains));
         report.capabilities.scripts = true;
         report.capabilities.resp3 = live.has_pushes();
-        report.capabilities.wake_ups = wake_ups(connections, &live, patience, report.capabilities.wake_ups).await;
+        let publishes = !report.refusals.iter().any(|refusal| refusal.purpose == Purpose::WakeUps);
+        report.capabilities.wake_ups = wake_ups(connections, &live, patience, publishes).await;
     }
     report
 }
@@ -45,14 +59,14 @@ async fn wake_ups(
     connections: &Connections,
     live: &LiveConnection,
     patience: Duration,
-    publishes: Option<bool>,
+    publishes: bool,
 ) -> Option<bool> {
     let is_known = || connections.is_listening() || live.is_refused();
     // What is not known in time is reported as unknown.
     let _ = timeout(patience, wait_until(&connections.environment.changed, is_known)).await;
     match (publishes, connections.is_listening(), live.is_refused()) {
-        (Some(false), ..) | (_, _, true) => Some(false),
-        (Some(true), true, _) => Some(true),
+        (false, ..) | (_, _, true) => Some(false),
+        (true, true, _) => Some(true),
         _ => None,
     }
 }
@@ -60,10 +74,18 @@ async fn wake_ups(
 /// What the server has answered; `None` for what the user may not ask.
 struct Answers {
     info: Option<Info>,
+    /// Of a member of a cluster.
+    cluster: Option<Info>,
     fsync: Option<Box<str>>,
     save: Option<Box<str>>,
+    least_to_write: Option<Box<str>>,
+    permissions: Permissions,
+    measured: Measured,
+}
+
+/// One round trip, and the time that the server has told in it.
+struct Measured {
     time: Option<Duration>,
-    publishes: bool,
     /// By our wall clock, since 1970.
     sent: Duration,
     round_trip: Duration,
@@ -73,24 +95,36 @@ struct Answers {
 ///
 /// # Errors
 /// When the connection breaks.
-async fn answers(live: &LiveConnection, connections: &Connections) -> Result<Answers, NodeError> {
+async fn answers(live: &LiveConnection, connections: &Connections, key: &LockKey) -> Result<Answers, NodeError> {
+    let measured = measure(live);
+    let info = live.probe(&["INFO"]);
+    let [fsync, save, least] =
+        ["appendfsync", "save", "min-replicas-to-write"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
+    let permissions = permissions::ask(live, key, &channel(&connections.environment.manager.to_string()));
+    let measured = measured.await?;
+    let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
+    let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
+    let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
+    let cluster = if info.as_ref().is_some_and(is_cluster_member) { cluster(live).await? } else { None };
+    Ok(Answers { info, cluster, fsync, save, least_to_write, permissions, measured })
+}
+
+/// Measures a round trip, which begins before this returns.
+fn measure(live: &LiveConnection) -> impl Future<Output = Result<Measured, NodeError>> + use<> {
     let sent = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let begun = Instant::now();
     let time = live.probe(&["TIME"]);
-    let info = live.probe(&["INFO"]);
-    let [fsync, save] = ["appendfsync", "save"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
-    // The message goes to this manager alone, and it is no wake-up, so that it is ignored.
-    let publishing = live.probe(&["PUBLISH", &channel(&connections.environment.manager.to_string()), "check"]);
-    let time: Option<[String; 2]> = permitted(time.await)?;
-    Ok(Answers {
-        time: time.and_then(|[seconds, micros]| time_of([&seconds, &micros])),
-        sent,
-        round_trip: begun.elapsed(),
-        info: permitted(info.await)?.map(|text: String| Info::parse(&text)),
-        fsync: setting(fsync.0, fsync.1.await)?,
-        save: setting(save.0, save.1.await)?,
-        publishes: permitted::<Value>(publishing.await)?.is_some(),
-    })
+    async move {
+        let time: Option<[String; 2]> = permitted(time.await)?;
+        let time = time.and_then(|[seconds, micros]| time_of([&seconds, &micros]));
+        Ok(Measured { time, sent, round_trip: begun.elapsed() })
+    }
+}
+
+/// What a member of a cluster says of the cluster.
+async fn cluster(live: &LiveConnection) -> Result<Option<Info>, NodeError> {
+    let cluster: Option<String> = permitted(live.probe(&["CLUSTER", "INFO"]).await)?;
+    Ok(cluster.map(|text| Info::parse(&text)))
 }
 
 /// The answer as a `T`, `None` when the server refused or answered something else.
@@ -112,21 +146,62 @@ fn setting(name: &str, answer: Result<Value, NodeError>) -> Result<Option<Box<st
 }
 
 impl Answers {
+    /// With the shortest of several round trips, when the first is slow.
+    async fn measured_again(mut self, live: &LiveConnection, patience: Duration) -> Self {
+        for _ in 0..MEASUREMENTS {
+            if self.measured.round_trip > SLOW
+                && let Ok(Ok(again)) = timeout(patience, measure(live)).await
+                && again.round_trip < self.measured.round_trip
+            {
+                self.measured = again;
+            }
+        }
+        self
+    }
+
     /// Writes into `report` what the answers say.
     fn describe(self, report: &mut NodeReport) {
-        report.round_trip = Some(self.round_trip);
-        report.clock = self.time.map(|time| offset(time, self.sent, self.round_trip));
-        let time = self.time.is_some();
-        report.capabilities = Capabilities { time, wake_ups: Some(self.publishes), ..Capabilities::default() };
+        let Measured { time, sent, round_trip } = self.measured;
+        report.round_trip = Some(round_trip);
+        report.clock = time.map(|time| offset(time, sent, round_trip));
+        report.capabilities = Capabilities { time: time.is_some(), ..Capabilities::default() };
+        report.refusals = self.permissions.refusals;
+        report.may_use_name = self.permissions.may_use_name;
         let Some(info) = self.info else { return };
         report.version = info.field("redis_version").map(Into::into);
         report.run_id = info.field("run_id").map(Into::into);
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");
-        report.error = (report.is_replica == Some(true)).then_some(NodeError::Replica);
+        report.replication = replication(&info, self.least_to_write.as_deref());
+        report.is_cluster_member = Some(is_cluster_member(&info));
         report.eviction = eviction(&info);
         report.persistence = persistence(&info, self.fsync, self.save.as_deref());
+        report.error = unfit(report, self.cluster.as_ref());
     }
+}
+
+/// Why a server with such a role takes no locks, if so.
+fn unfit(report: &NodeReport, cluster: Option<&Info>) -> Option<NodeError> {
+    let serves_part = report.is_cluster_member == Some(true) && !cluster.is_some_and(serves_every_key);
+    match report.is_replica {
+        Some(true) => Some(NodeError::Replica),
+        _ => serves_part.then(|| NodeError::Unfit(CLUSTER_MEMBER.into())),
+    }
+}
+
+fn is_cluster_member(info: &Info) -> bool {
+    info.number("cluster_enabled") == Some(1)
+}
+
+/// Whether a cluster has one member that serves keys, and that one serves all.
+fn serves_every_key(cluster: &Info) -> bool {
+    cluster.number("cluster_size") == Some(1) && cluster.number("cluster_slots_ok") == Some(SLOTS)
+}
+
+/// Who follows the server, `None` when that is not known.
+fn replication(info: &Info, least_to_write: Option<&str>) -> Option<Replication> {
+    let least_to_write = least_to_write.and_then(|least| least.parse().ok());
+    Some(Replication { replicas: info.number("connected_slaves")?, least_to_write })
 }
 
 /// The policy by which the server may remove locks; empty when it removes none, `None` when that is not known.
@@ -180,6 +255,22 @@ mod tests {
         for (info, save, expected) in table {
             assert_eq!(persistence(&Info::parse(info), fsync(), save), expected, "{info} {save:?}");
         }
+    }
+
+    #[test]
+    fn only_who_serves_every_key_is_of_use_in_a_cluster() {
+        let table = [
+            ("cluster_size:1\ncluster_slots_ok:16384", true),
+            ("cluster_size:1\ncluster_slots_ok:0", false),
+            ("cluster_size:3\ncluster_slots_ok:16384", false),
+            ("", false),
+        ];
+        for (cluster, is_of_use) in table {
+            let member = NodeReport { is_cluster_member: Some(true), ..NodeReport::unknown("a") };
+            assert_eq!(unfit(&member, Some(&Info::parse(cluster))).is_none(), is_of_use, "{cluster}");
+            assert!(unfit(&member, None).is_some());
+        }
+        assert_eq!(unfit(&NodeReport::unknown("a"), None), None);
     }
 
     #[test]

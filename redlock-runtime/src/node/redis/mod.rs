@@ -21,6 +21,7 @@ mod info;
 mod live_connection;
 mod lost_script;
 mod outbox;
+mod permissions;
 mod prepare;
 mod question;
 mod script;
@@ -106,8 +107,8 @@ impl Node for RedisNode {
         self.connections.is_listening()
     }
 
-    fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport> {
-        Box::pin(describe::describe(&self.label, &self.connections, patience))
+    fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
+        Box::pin(describe::describe(&self.label, &self.connections, key, patience))
     }
 }
 

@@ -20,11 +20,14 @@ use std::task::Poll;
 /// The setting that says when a server writes its append-only file to disk.
 const FSYNC: &str = "appendfsync";
 
+/// What is wrong with a server that only watches over others.
+const SENTINEL: &str = "is a Sentinel, which takes no locks: give the address of the master that it watches";
+
 /// Makes a connection ready for commands, and the task that drives it.
 ///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::Replica`] when it takes no locks,
-/// [`NodeError::SameServer`] when it counts already.
+/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel.
 pub(super) async fn prepare(
     (mut connection, mut driver): (MultiplexedConnection, Driver),
     (has_pushes, doubt): (bool, Doubt),
@@ -33,12 +36,16 @@ pub(super) async fn prepare(
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
     let mut answers = ask(&mut connection, &mut driver, &questions(environment, server)).await?.into_iter();
-    let scripts = Scripts::loaded(|| digest(answers.next()))?;
+    let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
     // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
+    if info.field("redis_mode") == Some("sentinel") {
+        return Err(NodeError::Unfit(SENTINEL.into()));
+    }
+    let scripts = Scripts::loaded(|| digest(digests.next()))?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
     if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {

@@ -123,7 +123,7 @@ impl Script {
 
 /// The name of the key that holds the largest fencing number that the node has given to any lock. It is one key for all
 /// locks, and does not expire.
-const LARGEST_NUMBER: &str = "redlock:fence";
+pub(super) const LARGEST_NUMBER: &str = "redlock:fence";
 
 /// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
 /// the heads of the `.lua` files name.

@@ -1,0 +1,56 @@
+//! What the nodes of a manager are like, all together.
+
+use super::deployment::Deployment;
+use super::node_report::NodeReport;
+use std::fmt;
+
+/// What [`LockManager::check`](crate::LockManager::check) has found out: one [`NodeReport`] for each node.
+///
+/// `Display` is one line for each node, without secrets; [`warnings`](Self::warnings) are what somebody should look at.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// In the order in which the manager was given them.
+    pub nodes: Vec<NodeReport>,
+    /// How many of them must agree.
+    pub needed: usize,
+    pub(crate) deployment: Deployment,
+}
+
+impl CheckReport {
+    /// What somebody should look at and what to do about it, one line for each; empty when all is well.
+    ///
+    /// Some are of nodes that do not count, which [`LockManager::ready`](crate::LockManager::ready) fails for when too
+    /// few are left. The others are risks: locks work now, and something can happen that breaks them.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let about = |node: &NodeReport| {
+            let warnings = node.warnings(&self.deployment);
+            warnings.into_iter().map(|warning| format!("{}: {warning}", node.node)).collect::<Vec<_>>()
+        };
+        let wasted = self.deployment.wasted_node(self.nodes.len());
+        self.nodes.iter().flat_map(about).chain(wasted).chain(self.too_few()).collect()
+    }
+
+    /// What follows when fewer nodes count than have to agree.
+    fn too_few(&self) -> Option<String> {
+        let votes = self.nodes.iter().filter(|node| node.error.is_none()).count();
+        (votes < self.needed).then(|| {
+            let Self { needed, nodes, .. } = self;
+            format!(
+                "no lock can be obtained before that is mended: {needed} of {} nodes needed, {votes} count",
+                nodes.len()
+            )
+        })
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, node) in self.nodes.iter().enumerate() {
+            let end = if i == 0 { "" } else { "\n" };
+            write!(f, "{end}{node}")?;
+        }
+        Ok(())
+    }
+}

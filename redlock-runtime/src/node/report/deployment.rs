@@ -1,0 +1,140 @@
+//! How a manager uses its nodes, and what is at risk by that.
+
+use super::persistence::Persistence;
+use crate::error::NodeError;
+use crate::protocol::quorum::Quorum;
+use std::time::Duration;
+
+/// The shortest step in which a node timeout is recommended.
+const TIMEOUT_STEP: Duration = Duration::from_millis(10);
+
+/// How many round trips a recommended node timeout lasts. Smaller, a busy moment fails a lock; larger, a dead majority is
+/// noticed late.
+const ROUND_TRIPS_PER_TIMEOUT: u32 = 4;
+
+/// How a manager uses its nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deployment {
+    /// How long a node is waited for, in a call with the default `ttl`.
+    pub(crate) node_timeout: Duration,
+    /// How many nodes may forget their data without anybody noticing.
+    pub(crate) tolerated_amnesia: usize,
+    /// Whether a node counts at once when it was restarted, whatever it has forgotten.
+    pub(crate) trusts_restarts: bool,
+}
+
+impl Deployment {
+    /// Why the answers of a node whose round trip takes so long come too late, if they do.
+    pub(super) fn too_far(&self, round_trip: Duration) -> Option<NodeError> {
+        let text = || {
+            format!(
+                "a round trip takes {round_trip:.1?} and the node timeout is {:?}, so that every answer comes too late: \
+                 set `node_timeout` to {:?} or more",
+                self.node_timeout,
+                recommended(round_trip)
+            )
+        };
+        (round_trip >= self.node_timeout).then(|| NodeError::Unfit(text().into()))
+    }
+
+    /// What is at risk when a round trip takes so long that it nearly is too far.
+    pub(super) fn nearly_too_far(&self, round_trip: Duration) -> Option<String> {
+        let text = || {
+            format!(
+                "a round trip takes {round_trip:.1?} of the node timeout of {:?}, so that a slow answer fails a lock: set \
+                 `node_timeout` to {:?} or more",
+                self.node_timeout,
+                recommended(round_trip)
+            )
+        };
+        (round_trip < self.node_timeout && round_trip * 2 > self.node_timeout).then(text)
+    }
+
+    /// What a restart costs of a server that keeps this much and is trusted after it.
+    pub(super) fn amnesia(&self, persistence: &Persistence) -> Option<String> {
+        let forgets = match persistence {
+            _ if !self.trusts_restarts || self.tolerated_amnesia > 0 => return None,
+            Persistence::AppendOnly { fsync: Some(fsync) } if &**fsync == "always" => return None,
+            Persistence::None => "forgets every lock",
+            Persistence::Snapshots => "forgets the locks since its last snapshot",
+            Persistence::AppendOnly { .. } => "forgets the locks of the last second when it crashes",
+        };
+        Some(format!(
+            "it {forgets} when it is restarted, and a second owner gets them: set `appendonly yes` and `appendfsync \
+             always`, or use three nodes"
+        ))
+    }
+
+    /// Why one of so many nodes is of no use, if so.
+    pub(super) fn wasted_node(&self, nodes: usize) -> Option<String> {
+        let spare = |nodes| {
+            let Quorum { nodes, needed } = Quorum::of(nodes, self.tolerated_amnesia);
+            nodes.saturating_sub(needed)
+        };
+        let fewer = nodes.checked_sub(1).filter(|fewer| *fewer > 0)?;
+        (spare(nodes) == spare(fewer)).then(|| {
+            format!(
+                "{nodes} nodes survive no more failures than {fewer}, and more of them have to agree: leave one out, or \
+                 add one"
+            )
+        })
+    }
+}
+
+/// A node timeout for such a round trip, in whole steps.
+fn recommended(round_trip: Duration) -> Duration {
+    let steps = (round_trip * ROUND_TRIPS_PER_TIMEOUT).as_millis().div_ceil(TIMEOUT_STEP.as_millis());
+    TIMEOUT_STEP * u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deployment() -> Deployment {
+        Deployment { node_timeout: Duration::from_millis(50), tolerated_amnesia: 0, trusts_restarts: true }
+    }
+
+    #[test]
+    fn a_round_trip_is_held_against_the_node_timeout() {
+        let ms = Duration::from_millis;
+        let table = [(1, false, false), (25, false, false), (26, false, true), (49, false, true), (50, true, false)];
+        for (round_trip, fails, is_near) in table {
+            assert_eq!(deployment().too_far(ms(round_trip)).is_some(), fails, "{round_trip} ms");
+            assert_eq!(deployment().nearly_too_far(ms(round_trip)).is_some(), is_near, "{round_trip} ms");
+        }
+        let error = deployment().too_far(ms(81)).unwrap().to_string();
+        assert!(error.contains("takes 81.0ms and the node timeout is 50ms") && error.contains("to 330ms"), "{error}");
+    }
+
+    #[test]
+    fn a_node_that_adds_nothing_is_named() {
+        let table =
+            [(1, 0, false), (2, 0, true), (3, 0, false), (4, 0, true), (3, 1, true), (4, 1, false), (5, 2, false)];
+        for (nodes, tolerated_amnesia, expected) in table {
+            let deployment = Deployment { tolerated_amnesia, ..deployment() };
+            assert_eq!(deployment.wasted_node(nodes).is_some(), expected, "{nodes} nodes, {tolerated_amnesia} forget");
+        }
+    }
+
+    #[test]
+    fn what_is_trusted_and_forgets_is_a_risk() {
+        let append_only = |fsync: &str| Persistence::AppendOnly { fsync: Some(fsync.into()) };
+        let table = [
+            (Persistence::None, Some("every lock")),
+            (Persistence::Snapshots, Some("since its last snapshot")),
+            (append_only("everysec"), Some("of the last second")),
+            (append_only("always"), None),
+        ];
+        for (persistence, expected) in table {
+            let risk = deployment().amnesia(&persistence);
+            assert_eq!(risk.is_some(), expected.is_some(), "{persistence}");
+            assert!(risk.is_none_or(|risk| risk.contains(expected.unwrap())), "{persistence}");
+            let harmless = [
+                Deployment { trusts_restarts: false, ..deployment() },
+                Deployment { tolerated_amnesia: 1, ..deployment() },
+            ];
+            assert!(harmless.iter().all(|deployment| deployment.amnesia(&persistence).is_none()), "{persistence}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A command that locks need and a server refuses: what follows from it, and what to do about it.
+
+use super::remedy::remedy;
+use crate::error::NodeError;
+use crate::protocol::trial::TRIAL_NAME;
+use std::fmt::Write as _;
+
+/// A command that locks need and the server refuses to this user, or does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The command, in capitals.
+    pub command: Box<str>,
+    /// What the server has answered.
+    pub answer: Box<str>,
+    /// What the command is needed for.
+    pub(crate) purpose: Purpose,
+}
+
+/// What a command is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// For every lock: nothing is held without.
+    Locks,
+    WakeUps,
+    Fencing,
+    /// To go on when the server has been told to forget its scripts.
+    LostScripts,
+}
+
+/// What is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The command, to this user.
+    Command,
+    /// A key, to this user.
+    Key,
+    /// A channel, to this user.
+    Channel,
+    /// The command, to everybody: its name was changed, or the server is too old.
+    Unknown,
+    Other,
+}
+
+impl Refusal {
+    pub(crate) fn new(command: &str, purpose: Purpose, answer: Box<str>) -> Self {
+        Self { command: command.into(), answer, purpose }
+    }
+
+    /// What is refused. Servers look at the command before they look at its keys, so that a key that may not be used
+    /// hides no command.
+    pub(crate) fn refused(&self) -> Refused {
+        let answer = &*self.answer;
+        match () {
+            () if answer.contains("unknown command") => Refused::Unknown,
+            () if !answer.contains("NOPERM") => Refused::Other,
+            () if answer.contains(" to run ") => Refused::Command,
+            () if answer.contains("channel") => Refused::Channel,
+            () if answer.contains("key") => Refused::Key,
+            () => Refused::Other,
+        }
+    }
+
+    /// What a user needs who lacks this command.
+    fn grant(&self) -> String {
+        format!("+{}", self.command.to_lowercase())
+    }
+}
+
+/// What is refused of all that is needed for `purpose`, and what to do about it; `None` when nothing is. The `name` is
+/// that of the lock that was tried.
+pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option<String> {
+    let of = |kind| refusals.iter().filter(move |refusal| refusal.purpose == purpose && refusal.refused() == kind);
+    let commands = |kind| of(kind).map(|refusal| &*refusal.command).collect::<Vec<_>>().join(", ");
+    let mut parts = Vec::new();
+    if of(Refused::Command).next().is_some() {
+        let grants = of(Refused::Command).map(Refusal::grant).collect::<Vec<_>>().join(" ");
+        parts.push(format!("the user may not run {}: grant it `{grants}`", commands(Refused::Command)));
+    }
+    if of(Refused::Key).next().is_some() {
+        let is_lock = of(Refused::Key).any(|refusal| matches!(&*refusal.command, "SET" | "DEL" | "PTTL" | "PEXPIRE"));
+        parts.push(keys(purpose, is_lock, name));
+    }
+    if of(Refused::Channel).next().is_some() {
+        parts.push("the user may not publish on channels: grant it `&redlock:*`".to_owned());
+    }
+    if of(Refused::Unknown).next().is_some() {
+        let unknown = commands(Refused::Unknown);
+        parts.push(format!("the server does not know {unknown}: take back the `rename-command` that hides it"));
+    }
+    parts.extend(of(Refused::Other).map(Refusal::other));
+    (!parts.is_empty()).then(|| format!("{}: {}", purpose.without(), parts.join("; ")))
+}
+
+/// Which keys the user may not use, and what to grant. `is_lock` is whether one of them is the lock itself, which the user
+/// may only read.
+fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
+    if purpose == Purpose::Fencing {
+        return "the user may not use the key redlock:fence: grant it `~redlock:fence`".to_owned();
+    }
+    let mut text = String::new();
+    let pattern = pattern(name);
+    let _ = if is_lock {
+        write!(text, "the user may not write the key of a lock: grant it `~{pattern} ~{{{pattern}`")
+    } else {
+        write!(text, "the user may not use the queue beside a lock: grant it `~{{{pattern}` beside `~{pattern}`")
+    };
+    if pattern.starts_with(TRIAL_NAME) {
+        text += ", and the like for every lock";
+    }
+    text
+}
+
+/// The pattern of all names that a manager uses, as far as the `name` of its trial tells.
+pub(crate) fn pattern(name: &str) -> String {
+    match name.split_once(TRIAL_NAME) {
+        Some((namespace, _)) if !namespace.is_empty() => format!("{namespace}*"),
+        _ => format!("{TRIAL_NAME}*"),
+    }
+}
+
+impl Refusal {
+    /// The server's own words, and what to do about them.
+    fn other(&self) -> String {
+        let Self { command, answer, .. } = self;
+        let remedy = remedy(&NodeError::Refused(answer.clone()));
+        format!("{command} was answered {answer}{}", remedy.map(|text| format!(": {text}")).unwrap_or_default())
+    }
+}
+
+impl Purpose {
+    /// What is lost without it.
+    const fn without(self) -> &'static str {
+        match self {
+            Self::Locks => "locks cannot be taken, kept or given back",
+            Self::WakeUps => "waiting callers are not woken and ask again and again",
+            Self::Fencing => "fenced locks fail",
+            Self::LostScripts => "after a SCRIPT FLUSH, locks fail until the next connection",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TO_RUN: &str = "NOPERM this user has no permissions to run the 'keys' command";
+    const KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
+
+    #[test]
+    fn the_kinds_of_refusals() {
+        let table = [
+            (TO_RUN, Refused::Command),
+            ("NOPERM User alice has no permissions to run the 'get' command", Refused::Command),
+            (KEY, Refused::Key),
+            ("NOPERM No permissions to access a key", Refused::Key),
+            ("NOPERM this user has no permissions to access one of the channels used as arguments", Refused::Channel),
+            ("NOPERM No permissions to access a channel", Refused::Channel),
+            ("ERR unknown command 'EVALSHA', with args beginning with: '0' 'key' ", Refused::Unknown),
+            ("OOM command not allowed when used memory > 'maxmemory'.", Refused::Other),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(Refusal::new("GET", Purpose::Locks, answer.into()).refused(), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn every_kind_says_what_to_do() {
+        let refusals = [
+            Refusal::new("GET", Purpose::Locks, TO_RUN.into()),
+            Refusal::new("ZADD", Purpose::Locks, TO_RUN.into()),
+            Refusal::new("ZCARD", Purpose::Locks, KEY.into()),
+            Refusal::new("EVALSHA", Purpose::Locks, "ERR unknown command 'EVALSHA'".into()),
+            Refusal::new("MGET", Purpose::Fencing, KEY.into()),
+            Refusal::new("SET", Purpose::LostScripts, "OOM command not allowed".into()),
+        ];
+        let text = |purpose, name| text(&refusals, purpose, name);
+        let locks = text(Purpose::Locks, "shop:redlock:check:1").unwrap();
+        assert_eq!(
+            locks,
+            "locks cannot be taken, kept or given back: the user may not run GET, ZADD: grant it `+get +zadd`; the user \
+             may not use the queue beside a lock: grant it `~{shop:*` beside `~shop:*`; the server does not know \
+             EVALSHA: take back the `rename-command` that hides it"
+        );
+        let locks = text(Purpose::Locks, "redlock:check:1").unwrap();
+        assert!(
+            locks.contains("`~{redlock:check:*` beside `~redlock:check:*`, and the like for every lock"),
+            "{locks}"
+        );
+        assert!(text(Purpose::Fencing, "").unwrap().ends_with("grant it `~redlock:fence`"));
+        assert!(text(Purpose::LostScripts, "").unwrap().contains("SET was answered OOM command not allowed: raise"));
+        assert_eq!(text(Purpose::WakeUps, ""), None);
+    }
+}

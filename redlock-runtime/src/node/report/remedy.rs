@@ -1,0 +1,124 @@
+//! What to do about a node that does not count, and whether waiting helps.
+
+use crate::error::NodeError;
+use crate::protocol::last_command::is_passing;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// Whether a node that has failed like this may count again within `patience` although nobody does anything.
+pub(crate) fn may_pass(error: &NodeError, patience: Duration) -> bool {
+    match error {
+        NodeError::Abstains(left) => *left < patience,
+        NodeError::Refused(answer) => is_passing(answer),
+        NodeError::Unintelligible(_) | NodeError::Replica | NodeError::SameServer(_) | NodeError::Unfit(_) => false,
+        NodeError::Unreachable(_)
+        | NodeError::Disconnected
+        | NodeError::Unanswered
+        | NodeError::TimedOut(_)
+        | NodeError::Stalled(_)
+        | NodeError::Held
+        | NodeError::TooLate => true,
+    }
+}
+
+/// The error, with what to do about it where nobody mends it and its own text does not say that.
+pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
+    match (&error, remedy(&error)) {
+        (NodeError::Refused(_), Some(remedy)) if !may_pass(&error, patience) => {
+            NodeError::Unfit(format!("{error}: {remedy}").into())
+        }
+        _ => error,
+    }
+}
+
+/// What to do about it; `None` when the error says so itself.
+pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
+    let remedy = match error {
+        NodeError::Refused(answer) => return of_refusal(answer),
+        NodeError::Unreachable(_) => "see that a Redis server runs and listens there",
+        NodeError::Disconnected => "see whether the server was restarted, or something between closes connections",
+        NodeError::TimedOut(_) | NodeError::Unanswered | NodeError::Stalled(_) | NodeError::TooLate => {
+            "see whether the server or the network to it hangs"
+        }
+        NodeError::Unintelligible(_) => "see whether it is a Redis server, and what stands between",
+        NodeError::Abstains(_) => {
+            "nothing is to be done but to wait; with `appendonly yes` and `appendfsync always` it would forget nothing"
+        }
+        NodeError::Replica => "give the address of a master",
+        NodeError::SameServer(_) => "leave out one of the two",
+        NodeError::Held | NodeError::Unfit(_) => return None,
+    };
+    Some(remedy.into())
+}
+
+/// What to do about an error that a server answers. Before Redis 7, the error of a script has the code of the command in
+/// it somewhere in its text.
+fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
+    const REMEDIES: [(&str, &str); 14] = [
+        ("NOPERM", "grant the user what it lacks"),
+        ("NOAUTH", "write user and password into the URL of the node"),
+        ("WRONGPASS", "mend user and password in the URL of the node"),
+        ("that user or password is wrong", "mend them in the URL of the node"),
+        ("unknown command", "take the `rename-command` back that hides it, or use another server"),
+        ("OOM ", "raise its maxmemory, or keep locks on a server of their own"),
+        ("NOREPLICAS", "see that its replicas are attached, or lower min-replicas-to-write"),
+        ("MISCONF", "see why it cannot write its snapshots to disk"),
+        ("READONLY", "give the address of a master"),
+        ("MOVED", "give the address of a server that is no member of a cluster"),
+        ("CROSSSLOT", "give the address of a server that is no member of a cluster"),
+        ("CLUSTERDOWN", "give the address of a server that is no member of a cluster"),
+        ("LOADING", "wait until it has read its data"),
+        ("BUSY ", "see which script it is busy with"),
+    ];
+    if let Some((_, rest)) = answer.split_once(" to run the '")
+        && let Some((command, _)) = rest.split_once('\'')
+    {
+        return Some(format!("grant it `+{command}`").into());
+    }
+    REMEDIES.iter().find(|(code, _)| answer.contains(code)).map(|(_, remedy)| (*remedy).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_mends_does_not_pass() {
+        let refused = |answer: &str| NodeError::Refused(answer.into());
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        let table = [
+            (refused("NOPERM this user has no permissions to run the 'get' command"), false),
+            (refused("ERR unknown command 'SCRIPT'"), false),
+            (refused("NOAUTH Authentication required."), false),
+            (refused("MOVED 1 127.0.0.1:1"), false),
+            (NodeError::Replica, false),
+            (NodeError::SameServer("a".into()), false),
+            (NodeError::Unfit("is a Sentinel".into()), false),
+            (NodeError::Abstains(minute), false),
+            (NodeError::Abstains(second), true),
+            (refused("LOADING Redis is loading the dataset in memory"), true),
+            (refused("NOREPLICAS Not enough good replicas to write."), true),
+            (refused("OOM command not allowed when used memory > 'maxmemory'."), false),
+            (NodeError::Unreachable("connection refused".into()), true),
+            (NodeError::Disconnected, true),
+            (NodeError::TimedOut(second), true),
+        ];
+        for (error, expected) in table {
+            assert_eq!(may_pass(&error, 2 * second), expected, "{error}");
+            assert!(remedy(&error).is_some() || matches!(error, NodeError::Unfit(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_permanent_refusal_says_what_to_do() {
+        let explained = |answer: &str| explained(NodeError::Refused(answer.into()), Duration::from_secs(2)).to_string();
+        let table = [
+            ("NOPERM this user has no permissions to run the 'script|load' command", ": grant it `+script|load`"),
+            ("NOAUTH Authentication required.", ": write user and password into the URL of the node"),
+            ("LOADING Redis is loading the dataset in memory", "in memory"),
+        ];
+        for (answer, end) in table {
+            assert!(explained(answer).ends_with(end), "{}", explained(answer));
+        }
+    }
+}

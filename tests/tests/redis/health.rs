@@ -1,0 +1,315 @@
+//! `ready` fails for what will fail, and says what to do; `check` names what is a risk, too; neither leaves anything behind.
+
+use crate::support::{
+    GENEROUS, assert_nothing_left, barrier, builder, causes, connected, many_guards, polled, warnings,
+};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, NodeError};
+use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
+use std::time::Duration;
+
+pub(crate) fn at(url: &str) -> LockManager {
+    builder([url]).build().unwrap()
+}
+
+fn has(texts: &[String], part: &str) -> bool {
+    texts.iter().any(|text| text.contains(part))
+}
+
+/// Why the only node is no use, by `ready` and by `check`.
+pub(crate) async fn unfit(manager: &LockManager) -> String {
+    let error = manager.ready().await.expect_err("it is not ready");
+    let [(_, NodeError::Unfit(reason))] = causes(&error)[..] else { panic!("{error:?}") };
+    let report = manager.check().await;
+    assert_eq!(report.nodes[0].error, Some(NodeError::Unfit(reason.clone())), "{report}");
+    assert!(has(&report.warnings(), reason), "{:?}", report.warnings());
+    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    reason.to_string()
+}
+
+pub(crate) async fn keys(server: &RedisServer) -> u64 {
+    server.inspect().command(&["DBSIZE"]).await
+}
+
+#[tokio::test]
+async fn a_member_of_a_cluster_is_no_node_unless_it_serves_every_key() {
+    let server = RedisServer::builder().config("cluster-enabled", &["yes"]).start().await;
+    let manager = at(&server.url());
+    let reason = unfit(&manager).await;
+    assert!(reason.starts_with("is a member of a cluster") && reason.contains("give the address of"), "{reason}");
+
+    server.inspect().command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
+    eventually(PATIENCE, "it serves every key", async || manager.ready().await).await;
+    let report = manager.check().await;
+    let warnings = warnings(&report);
+    assert!(has(&warnings, "is the only member of a cluster"), "{warnings:?}");
+    assert!(has(&warnings, "fenced locks fail: ") && has(&warnings, "CROSSSLOT"), "{warnings:?}");
+    assert_eq!((report.nodes[0].capabilities.locks, report.nodes[0].capabilities.fencing), (Some(true), Some(false)));
+    assert!(manager.try_acquire("order:7").await.is_ok() && manager.try_acquire_fenced("order:8").await.is_err());
+}
+
+#[tokio::test]
+async fn a_replica_and_a_sentinel_are_no_nodes() {
+    let master = RedisServer::start().await;
+    let replica = RedisServer::builder().replica_of(&master).start().await;
+    let manager = at(&replica.url());
+    let error = manager.ready().await.unwrap_err();
+    assert!(matches!(causes(&error)[..], [(_, NodeError::Replica)]), "{error}");
+    assert!(has(&manager.check().await.warnings(), "give the address of a master"));
+
+    let sentinel = RedisServer::builder().sentinel_of(&master).start().await;
+    let manager = at(&sentinel.url());
+    let error = manager.ready().await.unwrap_err();
+    assert!(
+        error.to_string().contains("is a Sentinel, which takes no locks: give the address of the master"),
+        "{error}"
+    );
+    assert!(has(&manager.check().await.warnings(), "is a Sentinel"));
+}
+
+#[tokio::test]
+async fn replicas_that_may_take_over_are_a_risk() {
+    for (least, expected) in [("0", "set min-replicas-to-write to 1"), ("1", "min-replicas-to-write 1 does not wait")] {
+        let master = RedisServer::builder().config("min-replicas-to-write", &[least]).start().await;
+        let manager = at(&master.url());
+        if least == "1" {
+            // Every write is refused until a replica is attached. That may pass, and so it is waited for.
+            let error = manager.ready().await.unwrap_err();
+            assert!(error.to_string().contains("NOREPLICAS"), "{error}");
+        }
+        let _replica = RedisServer::builder().replica_of(&master).start().await;
+        eventually(PATIENCE, "the replica is near", async || manager.ready().await).await;
+        let report = manager.check().await;
+        let warnings = warnings(&report);
+        assert!(warnings.len() == 1 && warnings[0].contains("1 replica is attached"), "{warnings:?}");
+        assert!(warnings[0].contains(expected), "{warnings:?}");
+        assert!(report.to_string().contains(", master with 1 replica, "), "{report}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_further_away_than_the_node_timeout_is_named_with_the_cure() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::to(&server).await;
+    let near = LockManager::builder().node(proxy.url()).build().unwrap();
+    near.ready().await.unwrap();
+    proxy.delay(Duration::from_millis(40), Duration::from_millis(40));
+    // Whatever the network does meanwhile, it gets no shorter.
+    let reason = unfit_by(&near.ready().await.unwrap_err());
+    assert!(reason.contains("and the node timeout is 50ms") && reason.contains("set `node_timeout` to "), "{reason}");
+    assert!(has(&near.check().await.warnings(), "set `node_timeout` to "));
+    let far = LockManager::builder().node(proxy.url()).node_timeout(GENEROUS).build().unwrap();
+    far.ready().await.unwrap();
+    assert!(warnings(&far.check().await).is_empty());
+    proxy.pass();
+    assert_eq!(keys(&server).await, 0);
+}
+
+fn unfit_by(error: &LockError) -> String {
+    match causes(error)[..] {
+        [(_, NodeError::Unfit(reason))] => reason.to_string(),
+        _ => panic!("{error:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_adds_nothing_is_named() {
+    for (size, expected) in
+        [(2, "2 nodes survive no more failures than 1"), (4, "4 nodes survive no more failures than 3")]
+    {
+        let nodes = Nodes::start(size).await;
+        let manager = connected(builder(nodes.urls()), &nodes).await;
+        let warnings = manager.check().await.warnings();
+        assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
+    }
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    assert!(manager.check().await.warnings().is_empty());
+}
+
+#[tokio::test]
+async fn a_lone_server_that_keeps_nothing_over_a_restart_is_a_risk() {
+    let kinds: [(&[&str], Option<&str>); 4] = [
+        (&["save", ""], Some("forgets every lock")),
+        (&["save", "3600 1"], Some("forgets the locks since its last snapshot")),
+        (&["appendonly", "yes"], Some("forgets the locks of the last second")),
+        (&["appendonly", "yes", "appendfsync", "always"], None),
+    ];
+    for (settings, expected) in kinds {
+        let configure =
+            |builder: Builder, pair: &[&str]| builder.config(pair[0], &pair[1].split(' ').collect::<Vec<_>>());
+        let server = settings.chunks(2).fold(RedisServer::builder(), configure).start().await;
+        let warnings = at(&server.url()).check().await.warnings();
+        assert_eq!(warnings.len(), usize::from(expected.is_some()), "{warnings:?}");
+        assert!(expected.is_none_or(|expected| warnings[0].contains(expected)), "{warnings:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_waiting_does_not_heal_is_not_waited_for() {
+    let server = RedisServer::builder().password("secret").start().await;
+    let wrong = at(&server.url().replace("secret", "terces"));
+    let error = wrong.ready().await.unwrap_err();
+    assert!(unfit_by(&error).ends_with("that user or password is wrong: mend them in the URL of the node"), "{error}");
+    assert!(!error.to_string().contains("terces"), "{error}");
+    assert!(has(&wrong.check().await.warnings(), "mend them in the URL"), "{error}");
+
+    // Two of three are no masters of their own: that the third does not answer changes nothing.
+    let master = RedisServer::start().await;
+    let mut servers = Vec::new();
+    for _ in 0..2 {
+        servers.push(RedisServer::builder().replica_of(&master).start().await);
+    }
+    master.freeze();
+    let manager = builder(servers.iter().map(RedisServer::url)).node(master.url()).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    let replicas = causes(&error).iter().filter(|(_, error)| **error == NodeError::Replica).count();
+    assert_eq!(replicas, 2, "{error}");
+    master.thaw();
+}
+
+#[tokio::test]
+async fn a_largest_number_of_another_program_is_named() {
+    let server = RedisServer::start().await;
+    let manager = at(&server.url());
+    for (value, is_fine) in [("7", true), ("seven", false)] {
+        server.inspect().command::<()>(&["SET", "redlock:fence", value]).await;
+        manager.ready().await.unwrap();
+        let warnings = warnings(&manager.check().await);
+        let named = has(&warnings, "fenced locks fail: MGET was answered a value of redlock:fence that is no number");
+        assert_eq!((named, warnings.is_empty()), (!is_fine, is_fine), "{warnings:?}");
+        assert_eq!(server.inspect().get("redlock:fence").await.as_deref(), Some(value));
+    }
+    assert_eq!(keys(&server).await, 1);
+}
+
+#[tokio::test]
+async fn a_majority_that_works_is_ready_whatever_the_others_do() {
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    nodes[0].freeze();
+    manager.ready().await.unwrap();
+    nodes[1].inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    let error = manager.ready().await.unwrap_err();
+    assert!(error.to_string().contains("OOM"), "{error}");
+    let report = manager.check().await;
+    assert!(has(&report.warnings(), "raise its maxmemory"), "{:?}", report.warnings());
+    nodes[1].inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    manager.ready().await.unwrap();
+    nodes[0].thaw();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_check_that_is_dropped_at_any_point_leaves_nothing() {
+    let nodes = Nodes::start(3).await;
+    for most in 1..40 {
+        let manager = connected(builder(nodes.urls()), &nodes).await;
+        let report = polled(manager.check(), most).await;
+        assert_nothing_left(&manager, &nodes).await;
+        if report.is_some() {
+            return;
+        }
+    }
+    panic!("it never ended");
+}
+
+#[tokio::test]
+async fn a_trial_that_is_cut_off_leaves_nothing() {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = connected(builder([proxies[0].url()]), &nodes).await;
+    manager.check().await;
+    let before = nodes[0].inspect().calls("evalsha").await;
+    let check = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.check().await }
+    });
+    // The trial is the second round trip: its answers are lost, after it was executed.
+    eventually(PATIENCE, "the trial has begun", async || {
+        let calls = nodes[0].inspect().calls("evalsha").await;
+        if calls > before { Ok(()) } else { Err(calls) }
+    })
+    .await;
+    proxies[0].replies(Flow::Drop);
+    proxies[0].cut().await;
+    proxies[0].pass();
+    check.await.unwrap();
+    eventually(PATIENCE, "the manager is well again", async || manager.ready().await).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn what_the_node_says_of_a_trial_is_answered_by_nothing() {
+    let nodes = Nodes::start(1).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    manager.check().await;
+    let before = nodes[0].inspect().calls("evalsha").await;
+    manager.check().await;
+    assert_nothing_left(&manager, &nodes).await;
+    // The question whether the user may, and all of the trial but the plain SET.
+    assert_eq!(nodes[0].inspect().calls("evalsha").await - before, 1 + 12);
+}
+
+#[tokio::test]
+async fn scripts_that_were_lost_are_loaded_again() {
+    let nodes = Nodes::start(1).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    nodes.flush_scripts().await;
+    let report = manager.check().await;
+    assert_eq!(report.nodes[0].capabilities.locks, Some(true), "{report}");
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn checks_stay_true_while_many_locks_are_taken() {
+    let nodes = Nodes::start(3).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    let guards = many_guards(&manager, 300).await;
+    let busy = tokio::spawn({
+        let manager = manager.clone();
+        async move {
+            for _ in 0..50 {
+                for i in 0..10 {
+                    manager
+                        .with_lock(LockRequest::new(format!("busy:{i}")), async |_| Ok::<_, LockError>(()))
+                        .await
+                        .unwrap();
+                }
+            }
+        }
+    });
+    let mut checks = 0;
+    while !busy.is_finished() {
+        let (one, other) = tokio::join!(manager.check(), manager.check());
+        for report in [one, other] {
+            assert!(report.warnings().is_empty(), "{:?}", report.warnings());
+            assert!(report.nodes.iter().all(|node| node.capabilities.locks == Some(true)), "{report}");
+        }
+        manager.ready().await.unwrap();
+        checks += 1;
+    }
+    busy.await.unwrap();
+    assert!(checks > 0 && guards.iter().all(LockGuard::is_held));
+    drop(guards);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn old_servers_pass_as_well() {
+    let nodes = Nodes::start_with(1, |_, builder| builder.without_command("HELLO")).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    let report = manager.check().await;
+    let capabilities = report.nodes[0].capabilities;
+    assert_eq!((capabilities.locks, capabilities.wake_ups), (Some(true), Some(true)), "{report}");
+    barrier(&nodes).await;
+    eventually_eq(PATIENCE, "nothing is left", 0, async || keys(&nodes[0]).await).await;
+}
+
+#[tokio::test]
+async fn a_manager_in_memory_is_ready() {
+    let manager = LockManager::in_memory();
+    manager.ready().await.unwrap();
+    let report = manager.check().await;
+    assert_eq!(report.nodes[0].capabilities.locks, Some(true), "{report}");
+    assert_eq!(report.nodes[0].capabilities.wake_ups, Some(true), "{report}");
+}

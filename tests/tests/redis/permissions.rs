@@ -1,0 +1,151 @@
+//! What a user may not do, and a server does not know, is named with the permission that is missing, by `ready` and `check`.
+
+use crate::health::{at, keys, unfit};
+use crate::support::{builder, warnings};
+use redlock_runtime::{LockManager, ReleaseStats};
+use redlock_tests::RedisServer;
+
+/// What every lock needs.
+const NEEDED: [&str; 12] = [
+    "+set", "+get", "+del", "+pttl", "+pexpire", "+zadd", "+zcard", "+zpopmin", "+zrange", "+zrank", "+zrem",
+    "+evalsha",
+];
+
+/// What some locks need or what makes them safer, with what the report says without it.
+const USEFUL: [(&str, &str); 8] = [
+    ("+eval", "after a SCRIPT FLUSH, locks fail until the next connection: the user may not run EVAL"),
+    ("+publish", "waiting callers are not woken and ask again and again: the user may not run PUBLISH"),
+    ("+subscribe", "waiting callers are not woken and ask again and again"),
+    ("&redlock:*", "the user may not publish on channels"),
+    ("+mget", "fenced locks fail: the user may not run MGET"),
+    ("~redlock:fence", "the user may not use the key redlock:fence"),
+    ("+time", "the user may not ask for the time"),
+    ("+info", "the user may not ask who the server is"),
+];
+
+const KEYS: [&str; 2] = ["~redlock:check:*", "~{redlock:check:*"];
+
+/// All of it but `missing`.
+fn rules(missing: &str) -> String {
+    let useful = USEFUL.iter().map(|(rule, _)| *rule);
+    let all = ["resetchannels", "+script|load", "+config|get"].into_iter().chain(KEYS).chain(NEEDED).chain(useful);
+    all.filter(|rule| *rule != missing).collect::<Vec<_>>().join(" ")
+}
+
+/// A manager of one node whose user has these `rules`.
+async fn user(server: &RedisServer, rules: &str) -> LockManager {
+    let words: Vec<_> =
+        ["ACL", "SETUSER", "alice", "reset", "on", ">w0nder"].into_iter().chain(rules.split(' ')).collect();
+    server.inspect().command::<()>(&words).await;
+    at(&server.url().replace("redis://", "redis://alice:w0nder@"))
+}
+
+#[tokio::test]
+async fn who_has_all_permissions_is_ready_and_nothing_is_left() {
+    let server = RedisServer::start().await;
+    let manager = user(&server, &rules("")).await;
+    manager.ready().await.unwrap();
+    let report = manager.check().await;
+    assert!(warnings(&report).is_empty(), "{:?}", report.warnings());
+    let capabilities = report.nodes[0].capabilities;
+    assert_eq!((capabilities.locks, capabilities.fencing, capabilities.wake_ups), (Some(true), Some(true), Some(true)));
+    assert!(report.to_string().ends_with(", wake-ups, locks work"), "{report}");
+    assert_eq!(keys(&server).await, 0);
+    assert_eq!(manager.release_stats(), ReleaseStats::default());
+}
+
+#[tokio::test]
+async fn a_user_who_lacks_what_every_lock_needs_is_named_with_the_permission() {
+    let server = RedisServer::start().await;
+    for missing in NEEDED {
+        let manager = user(&server, &rules(missing)).await;
+        let reports = server.inspect().calls("info").await;
+        let error = manager.ready().await.expect_err(missing);
+        assert_eq!(server.inspect().calls("info").await - reports, 3, "{missing}: asked once, by us and by the test");
+        assert!(error.to_string().contains(&format!("grant it `{missing}`")), "{missing}: {error}");
+        let command = missing.trim_start_matches('+').to_uppercase();
+        assert!(unfit(&manager).await.contains(&format!("the user may not run {command}:")), "{missing}: {error}");
+        assert_eq!(keys(&server).await, 0, "{missing}: nothing is taken that cannot be given back");
+        let report = manager.check().await;
+        assert_eq!(report.nodes[0].refusals.iter().map(|refusal| &*refusal.command).collect::<Vec<_>>(), [command]);
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_lacks_what_some_locks_need_is_warned_and_ready() {
+    let server = RedisServer::start().await;
+    for (missing, expected) in USEFUL {
+        let manager = user(&server, &rules(missing)).await;
+        manager.ready().await.unwrap_or_else(|error| panic!("{missing}: {error}"));
+        let report = manager.check().await;
+        let warnings = warnings(&report);
+        assert_eq!(warnings.len(), 1, "{missing}: {warnings:?}");
+        assert!(warnings[0].contains(expected) && warnings[0].contains("grant"), "{missing}: {warnings:?}");
+        assert!(warnings[0].contains(missing), "{missing}: {warnings:?}");
+        let capabilities = report.nodes[0].capabilities;
+        assert_eq!(capabilities.locks, Some(true), "{missing}: {report}");
+        assert_eq!(capabilities.fencing, Some(!expected.contains("fence")), "{missing}: {report}");
+        assert_eq!(capabilities.wake_ups, Some(!expected.contains("waiting") && missing != "&redlock:*"), "{missing}");
+        assert_eq!(keys(&server).await, 0, "{missing}");
+    }
+}
+
+#[tokio::test]
+async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
+    let server = RedisServer::start().await;
+    let rules = |keys: &str| rules("").replace(KEYS[0], keys).replace(KEYS[1], "");
+    let below = |manager: LockManager| {
+        drop(manager);
+        builder([server.url().replace("redis://", "redis://alice:w0nder@")]).namespace("shop").build().unwrap()
+    };
+    // Takes locks, and can never give them back: the queue is refused.
+    let manager = below(user(&server, &rules("~shop:*")).await);
+    let reason = unfit(&manager).await;
+    assert!(reason.contains("the queue beside a lock: grant it `~{shop:*` beside `~shop:*`"), "{reason}");
+    assert_eq!(keys(&server).await, 0);
+
+    let manager = below(user(&server, &rules("~shop:* ~{shop:*")).await);
+    manager.ready().await.unwrap();
+    assert!(warnings(&manager.check().await).is_empty());
+
+    let manager = below(user(&server, &rules("%R~shop:* ~{shop:*")).await);
+    let reason = unfit(&manager).await;
+    assert!(reason.contains("may not write the key of a lock: grant it `~shop:* ~{shop:*`"), "{reason}");
+
+    // Without a namespace, nobody knows which names the user may use.
+    let manager = user(&server, &rules("~order:* ~{order:*")).await;
+    manager.ready().await.unwrap();
+    let report = manager.check().await;
+    assert_eq!(report.nodes[0].capabilities.locks, None, "{report}");
+    let warnings = warnings(&report);
+    let expected = "grant it `~redlock:check:* ~{redlock:check:*`, or give the manager a `namespace`";
+    assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
+
+    // But that a command is missing is known all the same.
+    let manager = user(&server, &rules("~order:* ~{order:*").replace("+evalsha", "")).await;
+    assert!(unfit(&manager).await.contains("grant it `+evalsha`"));
+    assert_eq!(keys(&server).await, 0);
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_load_scripts_is_told_at_once() {
+    let server = RedisServer::start().await;
+    let manager = user(&server, &rules("+script|load")).await;
+    let error = manager.ready().await.unwrap_err();
+    assert!(error.to_string().ends_with("'script|load' command: grant it `+script|load`"), "{error}");
+    let warnings = manager.check().await.warnings();
+    assert!(warnings[0].ends_with("grant it `+script|load`"), "{warnings:?}");
+}
+
+#[tokio::test]
+async fn a_command_that_was_renamed_is_named() {
+    for command in ["EVALSHA", "GET"] {
+        let server = RedisServer::builder().without_command(command).start().await;
+        let reason = unfit(&at(&server.url())).await;
+        assert!(
+            reason.contains(&format!("the server does not know {command}: take back the `rename-command`")),
+            "{reason}"
+        );
+        assert_eq!(server.inspect().command::<u64>(&["DBSIZE"]).await, 0);
+    }
+}
