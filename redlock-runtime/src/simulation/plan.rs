@@ -81,7 +81,8 @@ impl Faults {
             return network.now();
         }
         let (_, all, _) = network.world().sizes();
-        let mut at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
+        // By then, whoever was the first has the lock everywhere.
+        let mut at = network.now().after(longest_ttl + Duration::from_millis(random.u64(0..=self.until)));
         for roll in 0..self.rolls as usize {
             let for_ = Duration::from_millis(random.u64(1..=self.longest));
             network.plan(at, Fault::Restart { server: roll % all, for_, wipes: true });

@@ -64,9 +64,12 @@ impl Candidate {
     /// There is a new connection to node number `index`, which may have lost what it was told: a holder asks soon whether
     /// its vote still stands. Who waits looks at the [`connections`](Self::connections).
     pub(crate) fn connected(&mut self, index: usize, now: Instant) {
-        let is_holding = self.phase == Phase::Holding;
-        if let Some(voter) = self.voters.get_mut(index).filter(|_| is_holding) {
-            voter.ask_again(now);
+        if let Some(voter) = self.voters.get_mut(index) {
+            match self.phase {
+                Phase::Holding => voter.ask_again(now),
+                Phase::Trying => voter.has_reconnected = true,
+                Phase::Waiting | Phase::Superseded | Phase::Ended => {}
+            }
         }
     }
 

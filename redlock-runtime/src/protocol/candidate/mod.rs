@@ -126,6 +126,8 @@ pub(crate) struct Candidate {
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
     contended_since: Option<Instant>,
+    /// Since when enough nodes have voted for a token that waits.
+    voted_since: Option<Instant>,
     /// Since when too few nodes have answered.
     silent_since: Option<Instant>,
     /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
@@ -161,6 +163,7 @@ impl Candidate {
             fencing: FencingNumber::new(terms.rules),
             proven_until: None,
             contended_since: None,
+            voted_since: None,
             silent_since: None,
             listening_by: now,
             poll_at: now,
@@ -175,7 +178,7 @@ impl Candidate {
     pub(crate) fn hold(&mut self, now: Instant) {
         self.phase = Phase::Holding;
         self.hold_period.hold(now);
-        self.voters.iter_mut().for_each(Voter::held);
+        self.voters.iter_mut().for_each(|voter| voter.held(now));
         // What counts against this token begins now, not when it began to wait.
         self.contended_since = self.contended_since.map(|_| now);
     }
@@ -230,9 +233,10 @@ impl Candidate {
         self.valid_until().is_some_and(|end| end >= self.terms.useful_from(now))
     }
 
-    /// Whether the lock is ours by leases that were all heard of just now.
+    /// Whether the lock is ours by leases that were all heard of since there are enough.
     fn is_confirmed(&self, now: Instant) -> bool {
-        let fresh = self.voters.iter().filter(|voter| voter.is_fresh(now, self.terms.node_timeout));
+        let fresh_from = self.fresh_from();
+        let fresh = self.voters.iter().filter(|voter| voter.is_fresh(fresh_from));
         let end = lease::valid_until(&fresh.filter_map(Voter::lease_end), self.terms.quorum);
         end.is_some_and(|end| end >= self.terms.useful_from(now))
     }

@@ -73,6 +73,7 @@ impl Candidate {
         is_ready: impl Fn(usize) -> bool,
         mut send: impl FnMut(Outgoing),
     ) -> bool {
+        self.count_votes(now);
         let (mut has_asked, fence) = (false, self.fencing.fence());
         self.fencing.begin_round();
         for index in 0..self.voters.len() {
@@ -115,7 +116,7 @@ impl Candidate {
         // Numbers must be of one round: leases from before it do not do.
         let is_drawing = self.fencing.is_drawing();
         let useful_from = if is_drawing { self.terms.provable(now) } else { self.terms.useful_from(now) };
-        voter.wants_extension(now, useful_from, self.terms.node_timeout)
+        voter.wants_extension(now, useful_from, self.fresh_from(), self.terms.node_timeout)
     }
 
     /// Without the rule, a yield waits until every node has answered.

@@ -38,6 +38,8 @@ pub(crate) struct Voter {
     pub(super) heard_at: Option<Instant>,
     /// The connection on which the node was asked.
     epoch: u64,
+    /// There is another one since the token has tried at once: the node could not be asked then, or forgets it.
+    pub(super) has_reconnected: bool,
     pub(super) rules: Rules,
 }
 
@@ -85,6 +87,7 @@ impl Voter {
             extended_at: None,
             heard_at: None,
             epoch,
+            has_reconnected: false,
             rules,
         }
     }
@@ -140,11 +143,14 @@ impl Voter {
         self.ask_again(now);
     }
 
-    /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, only those that
-    /// have named a time are asked before.
-    pub(super) fn held(&mut self) {
+    /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, those are asked
+    /// before that have named a time, and those to which there is a connection again.
+    pub(super) fn held(&mut self, now: Instant) {
         let has_named = matches!(self.failure, None | Some(NodeError::Abstains(_)));
         self.recheck_at = self.recheck_at.filter(|_| has_named && !self.vote.is_granted());
+        if std::mem::take(&mut self.has_reconnected) {
+            self.ask_again(now);
+        }
     }
 
     pub(super) const fn ask_again(&mut self, now: Instant) {
@@ -191,9 +197,9 @@ impl Voter {
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
-    /// Whether the node has confirmed its lease within the last `patience`.
-    pub(super) fn is_fresh(&self, now: Instant, patience: Duration) -> bool {
-        self.heard_at.is_some_and(|at| now <= at.after(patience)) || !self.rules.apply(Rule::OldLeasesAreConfirmed)
+    /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
+    pub(super) fn is_fresh(&self, fresh_from: Option<Instant>) -> bool {
+        fresh_from.is_none_or(|from| self.heard_at.is_some_and(|at| from <= at))
     }
 
     /// The fencing number that the token has at the node, as long as the node holds the lock for us.
@@ -201,12 +207,17 @@ impl Voter {
         self.vote.number()
     }
 
-    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, and that was heard
-    /// of just now.
-    pub(super) fn wants_extension(&self, now: Instant, useful_from: Instant, patience: Duration) -> bool {
+    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, or confirm one.
+    pub(super) fn wants_extension(
+        &self,
+        now: Instant,
+        useful_from: Instant,
+        fresh_from: Option<Instant>,
+        patience: Duration,
+    ) -> bool {
         let is_due = self.extended_at.is_none_or(|at| at.after(patience) <= now);
         let is_short = self.vote.lease_end().is_none_or(|end| end < useful_from);
-        self.vote.is_granted() && is_due && (is_short || !self.is_fresh(now, patience)) && self.is_open()
+        self.vote.is_granted() && is_due && (is_short || !self.is_fresh(fresh_from)) && self.is_open()
     }
 
     /// Whether an extension can make the lease of the node longer. One at a time: a silent node owes no more than that.

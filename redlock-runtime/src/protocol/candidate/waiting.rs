@@ -1,14 +1,16 @@
 //! How a wait goes on and ends.
 //!
-//! A wait is won by leases that were all heard of just now. One that is older is confirmed first: should the clock of its
-//! server have been set forward meanwhile, the key is gone, and nothing but an answer tells it.
+//! A wait is won by leases that were heard of since there are enough of them, or a node timeout before. One that is older is
+//! confirmed first: should the clock of its server have been set forward meanwhile, the key is gone, and nothing but an
+//! answer tells it.
 //!
 //! What counts as silence of the nodes is found in [`tick`](Candidate::tick), as time passes; that it ends the wait is
 //! decided here. Which token goes on when this one has lost its majority is up to the caller.
 
 use super::voter::Voter;
 use super::{Candidate, Phase};
-use crate::protocol::timing::LONGEST_SILENCE;
+use crate::protocol::rules::Rule;
+use crate::protocol::timing::{CLAIM, LONGEST_SILENCE};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -38,6 +40,23 @@ impl Candidate {
         }
     }
 
+    /// Takes note of since when enough nodes have voted, whether or not one of them is late with an answer by now.
+    pub(super) fn count_votes(&mut self, now: Instant) {
+        let votes = self.voters.iter().filter(|voter| voter.vote.is_granted() && !voter.is_tainted).count();
+        let is_voted = self.phase == Phase::Waiting && self.has_quorum(votes);
+        let since = self.voted_since.filter(|since| now.since(*since) < CLAIM).unwrap_or(now);
+        self.voted_since = is_voted.then_some(since);
+    }
+
+    /// Leases that were heard of before this have to be confirmed before a wait ends by them.
+    ///
+    /// It does not move on as long as there are enough votes: otherwise nodes that answer at different times would never be
+    /// confirmed all together.
+    pub(super) fn fresh_from(&self) -> Option<Instant> {
+        let since = self.voted_since.filter(|_| self.terms.applies(Rule::OldLeasesAreConfirmed));
+        since.map(|since| since.before(self.terms.node_timeout))
+    }
+
     /// Whether the wait is over by what has come in. Where the lock is won, it is held from here on.
     pub(crate) fn wait_outcome(&mut self, now: Instant) -> Option<Waited> {
         match self.phase {
@@ -46,6 +65,7 @@ impl Candidate {
             Phase::Superseded => return Some(Waited::Superseded),
             Phase::Trying | Phase::Waiting | Phase::Holding => {}
         }
+        self.count_votes(now);
         if self.is_confirmed(now) {
             self.hold(now);
             return Some(Waited::Held);
