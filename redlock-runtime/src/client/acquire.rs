@@ -10,6 +10,7 @@ use crate::protocol::command::Subject;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::quorum::Verdict;
+use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -170,6 +171,9 @@ impl<'c> Call<'c> {
             if left <= lease {
                 return Err(self.gave_up_in_line());
             }
+            if let Some(refusal) = self.refusal_in_line() {
+                return Err(refusal);
+            }
         }
     }
 
@@ -178,6 +182,14 @@ impl<'c> Call<'c> {
         let first = self.local.acquisition(self.key.name());
         let silent = first.filter(|first| first.is_waiting() && !first.is_heard());
         silent.map_or_else(|| self.timed_out(), |first| first.failure())
+    }
+
+    /// What keeps whoever represents the process from the lock, if it does not pass: the whole line ends by it, and not one
+    /// call after the other.
+    fn refusal_in_line(&self) -> Option<LockError> {
+        let first = self.local.acquisition(self.key.name()).filter(|first| first.is_waiting() && first.is_refused())?;
+        let is_silent = self.now().since(self.begun) >= LONGEST_SILENCE;
+        is_silent.then(|| first.failure())
     }
 
     /// Takes the turn, and with it a lock that was left under another token.

@@ -167,9 +167,13 @@ impl Shared {
         }
     }
 
-    /// The error for an operation that too few nodes answered.
+    /// The error for an operation that too few nodes agreed to, by whether others may do so later.
     pub(crate) fn no_quorum(&self, key: Option<&LockKey>, causes: Box<[NodeFailure]>) -> LockError {
-        let Quorum { nodes, needed } = self.quorum;
-        LockError::NoQuorum { key: key.cloned(), needed, nodes, causes }
+        let (Quorum { nodes, needed }, key) = (self.quorum, key.cloned());
+        if self.quorum.is_refused(causes.iter().map(NodeFailure::error)) {
+            LockError::Refused { key, needed, nodes, causes }
+        } else {
+            LockError::NoQuorum { key, needed, nodes, causes }
+        }
     }
 }

@@ -33,6 +33,7 @@ mod local_line;
 mod network;
 mod paused;
 mod queue;
+mod refusals;
 mod restarted;
 mod servers;
 mod storm;

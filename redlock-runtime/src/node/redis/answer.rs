@@ -122,7 +122,7 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
     }
     if error.kind() == ErrorKind::AuthenticationFailed {
         // The client crate does not keep the server's words.
-        return NodeError::Refused("that user or password is wrong".into());
+        return NodeError::Refused("WRONGPASS that user or password is wrong".into());
     }
     let code = error.code().unwrap_or_default();
     let answer = match error.detail() {
