@@ -6,6 +6,7 @@
 use crate::client::hot_keys::HotKeys;
 use crate::client::kept_tokens::KeptTokens;
 use crate::client::node_handle::NodeHandle;
+use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
@@ -30,6 +31,10 @@ use tokio::sync::Notify;
 /// hangs on a runtime that has ended.
 const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
+/// For how long a key that others had as a lock is taken for one. Smaller, calls that do not wait ask more often what has
+/// the key that they want; larger, data that is written under the name of a lock looks like a lock for longer.
+const KNOWN_LOCK: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
@@ -44,6 +49,8 @@ pub(crate) struct Shared {
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
     pub(crate) hot_keys: HotKeys,
+    /// Keys that others had as a lock, and not as data, when the nodes were asked.
+    pub(crate) known_locks: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
     pub(crate) rules: Rules,
@@ -66,6 +73,7 @@ impl Shared {
     ) -> Self {
         let Environment { manager: id, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
+        let known_locks = RecentKeys::remembered_for(KNOWN_LOCK);
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
@@ -79,6 +87,7 @@ impl Shared {
             servers,
             changed,
             hot_keys,
+            known_locks,
             kept_tokens,
             rules,
             largest_number: AtomicU64::new(0),

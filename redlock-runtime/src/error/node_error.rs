@@ -54,6 +54,9 @@ pub enum NodeError {
     /// The node granted the lock and no fencing number: the counter of the lock (`{order:7}:f` for `order:7`) or the key
     /// `redlock:fence` holds something else, or the user may not use it.
     Unnumbered,
+    /// The key holds data on this node and is no lock of anybody: a value without an expiry, or of another type than text.
+    /// A [`namespace`](crate::LockManagerBuilder::namespace) keeps locks and data apart.
+    HoldsData,
     /// Another owner holds the key on this node.
     Held,
     /// The answer came when the lease that it confirms was as good as over.
@@ -77,7 +80,7 @@ impl NodeError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(answer) => refusal::is_transient(answer),
-            Self::Tls(_) | Self::Unnumbered | Self::Replica | Self::SameServer(_) => false,
+            Self::Tls(_) | Self::HoldsData | Self::Unnumbered | Self::Replica | Self::SameServer(_) => false,
             _ => true,
         }
     }
@@ -97,6 +100,9 @@ impl fmt::Display for NodeError {
             Self::Unnumbered => f.write_str(
                 "granted the lock without a fencing number: its counter (`{order:7}:f` for `order:7`) or `redlock:fence` \
                  holds something else, or the user lacks `+mget ~redlock:fence`",
+            ),
+            Self::HoldsData => f.write_str(
+                "the key holds data and is no lock: keep the two apart, as with `LockManager::builder().namespace(\"locks\")`",
             ),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),

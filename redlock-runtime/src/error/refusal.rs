@@ -36,7 +36,7 @@ mod tests {
             ("OOM command not allowed when used memory > 'maxmemory'.", true),
             ("ERR max number of clients reached", true),
             ("NOPERM this user has no permissions to run the 'evalsha' command", false),
-            ("WRONGPASS user or password is wrong", false),
+            ("WRONGPASS: that user or password is wrong", false),
             ("NOAUTH Authentication required.", false),
             ("MOVED 1 10.0.0.1:6379", false),
             ("CROSSSLOT Keys in request don't hash to the same slot", false),

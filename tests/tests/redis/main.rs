@@ -21,6 +21,7 @@ mod exit_paths;
 mod faults;
 mod fenced_resource;
 mod fencing;
+mod hiccups;
 mod holders;
 mod holding;
 mod hostile;

@@ -116,7 +116,7 @@ async fn a_wrong_password_is_a_clear_error_without_the_password() {
         let nodes =
             one(|builder| if old { configure(builder).without_command("HELLO") } else { configure(builder) }).await;
         let address = format!("127.0.0.1:{}", nodes[0].port());
-        let wrong = "that user or password is wrong";
+        let wrong = "WRONGPASS: that user or password is wrong";
         let logins = [("", "NOAUTH"), (":secret-3@", wrong), ("alice:secret-3@", wrong)];
         for (login, expected) in logins {
             let manager = at(format!("redis://{login}{address}"));

@@ -15,7 +15,10 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
         Value::Array(parts) => parted(parts),
         single => (slice::from_ref(single), None),
     };
-    let answer = reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(format!("{value:?}").into()));
+    let answer = match (verb, parts) {
+        (Verb::Acquire { .. }, [Value::Int(-1)]) => Err(NodeError::HoldsData),
+        _ => reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(format!("{value:?}").into())),
+    };
     (answer, seen)
 }
 
@@ -122,7 +125,7 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
     }
     if error.kind() == ErrorKind::AuthenticationFailed {
         // The client crate does not keep the server's words.
-        return NodeError::Refused("WRONGPASS that user or password is wrong".into());
+        return NodeError::Refused("WRONGPASS: that user or password is wrong".into());
     }
     let code = error.code().unwrap_or_default();
     let answer = match error.detail() {
@@ -186,6 +189,11 @@ mod tests {
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
         }
+    }
+
+    #[test]
+    fn data_is_no_holder() {
+        assert_eq!(answer(ACQUIRE, &numbers([-1])), (Err(NodeError::HoldsData), None));
     }
 
     #[test]

@@ -44,6 +44,7 @@ use crate::node::status::Status;
 use crate::node::{BoxFuture, Node};
 use crate::protocol::command::Command;
 use crate::time::wait_until::wait_until;
+use redis::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,6 +100,16 @@ impl Node for RedisNode {
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         self.connections.is_listening()
+    }
+
+    fn holds_data(&self, key: &LockKey) -> BoxFuture<'static, bool> {
+        let left = self.connections.live().map(|live| live.probe(&["PTTL", key.name()]));
+        Box::pin(async move {
+            match left {
+                Ok(left) => left.await == Ok(Value::Int(-1)),
+                Err(_) => false,
+            }
+        })
     }
 
     fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport> {

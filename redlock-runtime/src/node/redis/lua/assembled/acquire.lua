@@ -120,6 +120,7 @@ end
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
+-- {-1}              the key holds data, which nobody gives back
 -- and at the end the time of the newest token, if it is newer than this one
 local holder, is_marked = find_holder()
 local last = waiter(-1)
@@ -141,6 +142,11 @@ if not holder and not is_second then
     redis.call('SET', lock, token, 'PX', ARGV[2])
   end
   return {1, 0, newest(holder, last)}
+end
+
+-- Whatever takes a lock here sets an expiry with it, also when it is another client.
+if holder and not is_token(holder) and (holder == true or redis.call('PTTL', lock) == -1) then
+  return {-1}
 end
 
 join_queue()
