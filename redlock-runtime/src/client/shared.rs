@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     /// The largest fencing number that a node has given here, for any lock.
     pub(crate) largest_number: AtomicU64,
+    /// How many bodies have gone on without their lock.
+    pub(crate) outlived: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
     started: AtomicBool,
     listening: AtomicBool,
@@ -91,6 +93,7 @@ impl Shared {
             kept_tokens,
             rules,
             largest_number: AtomicU64::new(0),
+            outlived: AtomicU64::new(0),
             started,
             listening,
             closed,

@@ -112,6 +112,34 @@ impl LockError {
         Self::Configuration { message: message.into() }
     }
 
+    /// What was asked for, or held. `None` where no key is involved.
+    ///
+    /// A body may call other locked functions and pass their errors on with `?`. An error that has another key than the
+    /// call which returned it comes from such a function, and the body of the call had begun.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockKey, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let stock = manager.acquire("stock:7").await?;
+    /// let order = LockKey::from("order:7");
+    /// let error = manager
+    ///     .with_lock(order.clone(), async |_| manager.try_acquire("stock:7").await.map(drop))
+    ///     .await
+    ///     .unwrap_err();
+    /// assert!(error.key() != Some(&order), "the order was locked, and its body had begun");
+    /// # drop(stock); Ok(()) }
+    /// ```
+    #[must_use]
+    pub const fn key(&self) -> Option<&LockKey> {
+        match self {
+            Self::Contended { key } | Self::TimedOut { key, .. } | Self::Lost { key, .. } => Some(key),
+            Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
+            Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
+        }
+    }
+
     /// Whether the same call may succeed later, without anybody mending anything: [`Contended`](Self::Contended),
     /// [`TimedOut`](Self::TimedOut) and [`NoQuorum`](Self::NoQuorum). After [`Lost`](Self::Lost) it may as well, but what
     /// the body had done comes first.
