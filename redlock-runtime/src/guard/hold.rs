@@ -85,7 +85,9 @@ impl<F: Future> Future for HoldThrough<'_, F> {
         *this.has_begun = true;
         let Some(body) = this.body.as_pin_mut() else { return Poll::Pending };
         let output = body.poll(cx);
-        if !*this.is_lost && let Some(error) = loss(this.guard.held(), this.timer, output.is_ready(), cx) {
+        if !*this.is_lost
+            && let Some(error) = loss(this.guard.held(), this.timer, output.is_ready(), cx)
+        {
             *this.is_lost = true;
             this.guard.held().acquisition().outlived(&error);
         }

@@ -247,8 +247,7 @@ async fn a_lock_without_a_number_is_given_back() {
         (["SET", LARGEST, "140737488355328"], "string"),
         (["RPUSH", LARGEST, "x"], "list"),
     ];
-    for (foreign, kind) in table
-    {
+    for (foreign, kind) in table {
         let nodes = Nodes::start(3).await;
         let manager = manager(&nodes).await;
         for (node, is_enough) in nodes[..2].iter().zip([true, false]) {

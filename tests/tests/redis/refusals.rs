@@ -53,7 +53,8 @@ async fn a_user_who_may_not_wait_is_told_so_and_not_that_the_lock_is_held() {
     let nodes = start(1, |_, builder| half_a_user(builder)).await;
     nodes[0].inspect().command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
     let manager = builder(nodes.urls()).build().unwrap();
-    let error = timeout(PATIENCE, manager.acquire(LockRequest::new(KEY).wait(Wait::Forever))).await.unwrap().unwrap_err();
+    let error =
+        timeout(PATIENCE, manager.acquire(LockRequest::new(KEY).wait(Wait::Forever))).await.unwrap().unwrap_err();
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
     assert!(error.to_string().contains("NOPERM") && !error.to_string().contains("held"), "{error}");
 }

@@ -135,7 +135,9 @@ pub(crate) async fn polled<F: Future>(future: F, most: usize) -> Option<F::Outpu
 /// The addresses and causes of a [`LockError::NoQuorum`] or [`LockError::Refused`].
 pub(crate) fn causes(error: &LockError) -> Vec<(&str, &NodeError)> {
     match error {
-        LockError::NoQuorum { causes, .. } | LockError::Refused { causes, .. } => causes.iter().map(|cause| (cause.node(), cause.error())).collect(),
+        LockError::NoQuorum { causes, .. } | LockError::Refused { causes, .. } => {
+            causes.iter().map(|cause| (cause.node(), cause.error())).collect()
+        }
         other => panic!("no quorum expected: {other:?}"),
     }
 }

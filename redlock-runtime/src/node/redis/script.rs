@@ -5,6 +5,7 @@
 
 use super::side_key::{counter_name, queue_name};
 use crate::lock::OwnerToken;
+use crate::lock::reserved::LARGEST_NUMBER;
 use crate::protocol::command::{Command, Fence, Verb};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::timing::{COUNTER_EXPIRY, QUEUE_EXPIRY};
@@ -122,10 +123,6 @@ impl Script {
         call("EVAL", self.source, command)
     }
 }
-
-/// The name of the key that holds the largest fencing number that the node has given to any lock. It is one key for all
-/// locks, and does not expire.
-const LARGEST_NUMBER: &str = "redlock:fence";
 
 /// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
 /// the heads of the `.lua` files name.
