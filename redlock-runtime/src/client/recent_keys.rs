@@ -2,6 +2,7 @@
 
 use crate::lock::LockKey;
 use crate::time::clock::Instant;
+use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +11,6 @@ use std::time::Duration;
 const SLOTS: usize = 1024;
 
 /// Remembers keys for a while by a hash. A key may be taken for another one, which must cost no more than speed.
-#[derive(Debug)]
 pub(crate) struct RecentKeys {
     memory: Duration,
     /// Until when the keys of a slot are remembered, in milliseconds of the clock.
@@ -41,5 +41,11 @@ impl RecentKeys {
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the slot")]
         let index = self.hasher.hash_one(key.name()) as usize % SLOTS;
         self.slots.get(index)
+    }
+}
+
+impl fmt::Debug for RecentKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecentKeys").field("memory", &self.memory).finish_non_exhaustive()
     }
 }

@@ -178,7 +178,10 @@ impl fmt::Display for LockError {
                 write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
             }
             Self::NoQuorum { key, needed, nodes, causes } => {
-                without_quorum(f, key.as_ref(), "", (*needed, *nodes), causes)
+                without_quorum(f, key.as_ref(), "", (*needed, *nodes), causes)?;
+                let is_slow = causes.iter().filter(|cause| cause.error().is_slow()).count();
+                let would_agree = nodes.saturating_sub(causes.len()) + is_slow;
+                f.write_str(if is_slow > 0 && would_agree >= *needed { NODE_TIMEOUT } else { "" })
             }
             Self::Refused { key, needed, nodes, causes } => {
                 without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)
@@ -195,6 +198,9 @@ impl fmt::Display for LockError {
         }
     }
 }
+
+/// The cure when nodes would be enough that answer later than they may.
+const NODE_TIMEOUT: &str = "; if the nodes are just far away, raise `node_timeout`";
 
 /// Writes that there is no quorum, and for each node why it has not agreed.
 fn without_quorum(
@@ -234,7 +240,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no quorum for \"order:7\": 2 of 3 nodes needed, 1 agreed; 10.0.0.1:6379: no answer within 50ms; \
-             10.0.0.2:6379: answered READONLY replica"
+             10.0.0.2:6379: answered READONLY replica; if the nodes are just far away, raise `node_timeout`"
         );
     }
 

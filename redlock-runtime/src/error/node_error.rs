@@ -86,6 +86,16 @@ impl NodeError {
     }
 }
 
+impl NodeError {
+    /// Whether the node may just be further away than its time for an answer. One that takes a second is not.
+    pub(crate) fn is_slow(&self) -> bool {
+        match self {
+            Self::TimedOut(after) => *after < Duration::from_secs(1),
+            error => *error == Self::TooLate,
+        }
+    }
+}
+
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

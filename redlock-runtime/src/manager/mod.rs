@@ -22,6 +22,7 @@ use crate::node::Status;
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
 use crate::request::{LockRequest, Wait};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -46,7 +47,7 @@ use std::time::Duration;
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
 }
@@ -254,5 +255,17 @@ impl LockManager {
             stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);
         }
         stats
+    }
+}
+
+impl fmt::Debug for LockManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shared = self.shared();
+        let nodes: Vec<_> = shared.nodes.iter().map(|node| (node.label(), node.status())).collect();
+        f.debug_struct("LockManager")
+            .field("namespace", &shared.namespace)
+            .field("nodes", &nodes)
+            .field("releases", &self.release_stats())
+            .finish_non_exhaustive()
     }
 }

@@ -182,6 +182,7 @@ async fn passwords_are_in_no_text() {
     texts.push(format!("{manager} {manager:?}"));
     let manager = described.build().unwrap();
     texts.push(format!("{manager:?}"));
+    assert!(texts.last().unwrap().len() < 600, "{texts:?}");
     let error = manager.try_acquire("order:7").await.unwrap_err();
     assert_eq!(causes(&error).len(), 3, "{error}");
     texts.extend([format!("{error} {error:?}"), format!("{manager:?} {manager:#?}")]);

@@ -81,3 +81,28 @@ async fn a_password_that_is_mended_is_enough() {
     inspector.command::<()>(&["ACL", "SETUSER", "alice", "+@all"]).await;
     manager.acquire(KEY).await.unwrap().release().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_server_that_is_full_says_so() {
+    let nodes = start(1, |_, builder| builder).await;
+    // The connections of the test itself; whoever comes later is one too many.
+    let inspector = nodes[0].inspect_database(0);
+    inspector.command::<()>(&["CONFIG", "SET", "maxclients", "1"]).await;
+    let manager = builder(nodes.urls()).build().unwrap();
+    let error = manager.acquire(KEY).await.unwrap_err();
+    assert!(error.to_string().contains("max number of clients"), "{error}");
+    assert!(error.is_transient(), "{error:?}");
+}
+
+#[tokio::test]
+async fn memory_that_is_used_up_is_named_while_a_lock_is_waited_for_and_scripts_are_not() {
+    let nodes = start(1, |_, builder| builder).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    let node = nodes[0].inspect();
+    node.command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
+    node.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("answered OOM") && !text.contains("held") && !text.contains("script"), "{text}");
+    assert!(error.is_transient(), "the memory of others may be freed: {error:?}");
+}

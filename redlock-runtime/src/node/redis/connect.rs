@@ -31,12 +31,17 @@ pub(super) async fn connect(
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
             let protocol = ProtocolVersion::RESP2;
-            (handshake(endpoint, protocol, &environment.deliver).await?, protocol)
+            let connection = handshake(endpoint, protocol, &environment.deliver).await;
+            // A server that hangs up has said before why: that it is full, for instance.
+            (connection.map_err(|second| second.or(error))?, protocol)
         }
         connection => (connection?, ProtocolVersion::RESP3),
     };
     prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
 }
+
+/// A server that expects TLS says nothing to a client without it, and hangs up.
+const CLOSED: &str = "the server closed the connection during the handshake; if it expects TLS, write rediss://";
 
 /// Why there is no connection.
 pub(super) enum Failure {
@@ -44,16 +49,35 @@ pub(super) enum Failure {
     Handshake(RedisError),
 }
 
+impl Failure {
+    /// What says more: the answer of the server to the first handshake, or this failure of the second one.
+    fn or(self, first: RedisError) -> Self {
+        match self {
+            Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
+            Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
+        }
+    }
+}
+
 impl From<Failure> for NodeError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Socket(error) => Self::Unreachable(error.to_string().into()),
+            Failure::Socket(error) => socket_failure(&error),
             Failure::Handshake(error) => match refused(&error) {
-                Self::Disconnected => Self::Unreachable("the server closed the connection during the handshake".into()),
+                Self::Disconnected => Self::Unreachable(CLOSED.into()),
                 refusal => refusal,
             },
         }
     }
+}
+
+/// Why there is no socket.
+fn socket_failure(error: &io::Error) -> NodeError {
+    #[cfg(feature = "tls")]
+    if let Some(reason) = super::tls_failure::reason(error) {
+        return NodeError::Tls(reason.into());
+    }
+    NodeError::Unreachable(error.to_string().into())
 }
 
 /// Opens a socket and logs in.

@@ -12,6 +12,7 @@
 mod answer;
 mod backoff;
 mod batch;
+mod complaints;
 mod connect;
 mod connections;
 mod courier;
@@ -32,6 +33,8 @@ mod supervisor;
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_failure;
 
 use self::connections::Connections;
 use self::endpoint::Endpoint;
