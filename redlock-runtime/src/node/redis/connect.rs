@@ -3,6 +3,7 @@
 use super::answer::{refused, wakeup};
 use super::courier::{Courier, Driver};
 use super::endpoint::Endpoint;
+use super::farewell::farewell;
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
 use super::socket;
@@ -26,18 +27,32 @@ pub(super) async fn connect(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
-    let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
+    let (connection, protocol) = match greet(endpoint, environment).await {
+        Err(Failure::Handshake(error)) if error.is_io_error() => {
+            // Who hangs up may have said why, and unasked: that is read without a question in between.
+            let said = farewell(endpoint).await;
+            return Err(said.map_or_else(|| Failure::Handshake(error).into(), |said| NodeError::Refused(said.into())));
+        }
+        greeted => greeted?,
+    };
+    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
+}
+
+/// Shakes hands, in RESP3 if the server speaks it.
+async fn greet(
+    endpoint: &Endpoint,
+    environment: &Environment,
+) -> Result<((MultiplexedConnection, Driver), ProtocolVersion), Failure> {
+    match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let protocol = ProtocolVersion::RESP2;
-            let connection = handshake(endpoint, protocol, &environment.deliver).await;
+            let connection = handshake(endpoint, ProtocolVersion::RESP2, &environment.deliver).await;
             // A server that hangs up has said before why: that it is full, for instance.
-            (connection.map_err(|second| second.or(error))?, protocol)
+            Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
-        connection => (connection?, ProtocolVersion::RESP3),
-    };
-    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
+        connection => Ok((connection?, ProtocolVersion::RESP3)),
+    }
 }
 
 /// A server that expects TLS says nothing to a client without it, and hangs up.

@@ -67,6 +67,13 @@ impl Endpoint {
         &self.address
     }
 
+    pub(super) const fn is_tls(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return matches!(self.address, Address::Tls { .. });
+        #[cfg(not(feature = "tls"))]
+        return false;
+    }
+
     pub(super) const fn login(&self) -> &RedisConnectionInfo {
         &self.login
     }

@@ -18,6 +18,7 @@ mod connections;
 mod courier;
 mod describe;
 pub(crate) mod endpoint;
+mod farewell;
 mod info;
 mod live_connection;
 mod lost_script;

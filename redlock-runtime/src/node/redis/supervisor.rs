@@ -41,13 +41,19 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                 connections.down(error);
             }
             Err(_) => {
-                let error = NodeError::Unreachable(format!("no connection within {CONNECT_TIMEOUT:?}").into());
+                let error = NodeError::Unreachable(no_answer(&endpoint).into());
                 complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }
         }
         backoff.pause().await;
     }
+}
+
+/// A server that waits for the end of a command takes the first bytes of TLS for the beginning of one.
+fn no_answer(endpoint: &Endpoint) -> String {
+    let hint = if endpoint.is_tls() { "; if the server does not speak TLS on this port, write redis://" } else { "" };
+    format!("no connection within {CONNECT_TIMEOUT:?}{hint}")
 }
 
 /// Says in the log why there is no connection to `node`.
