@@ -197,8 +197,8 @@ impl<'c> Call<'c> {
     async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
         self.may_start().await?;
         let mut turn = self.enter().await?;
-        let from = Some(Box::new(*detached.token()));
-        let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), from };
+        let other = Some(Box::new(*detached.token()));
+        let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), other };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.contended())?;
         turn.acquisition().take_up(self.wanted.is_fenced);

@@ -1,15 +1,19 @@
-//! Brings what the nodes announce to the token that it is about.
+//! Brings what the nodes announce to the token that it is about, and news of their connections to all tokens.
 //!
 //! 1. The token of this process for the key, if it is that one, is told.
 //! 2. A token that only keeps its key taken is left alone.
 //! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
 //!    give back what it has.
+//! 4. When a connection is new, every token that is held asks its node soon whether it still has the lock. The watchdog
+//!    sends the questions, spread so that many of them hold up neither this process nor the node.
 
 use crate::client::local_queue::LocalQueue;
+use crate::node::Connected;
 use crate::protocol::command::{Deliver, Notice, Wakeup};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 /// The nodes exist before the manager that they wake.
 #[derive(Clone, Debug, Default)]
@@ -31,12 +35,33 @@ impl WakeupRouter {
             }
         })
     }
+
+    /// What node number `index` calls when there is a new connection to it.
+    pub(crate) fn connected(&self, index: usize) -> Connected {
+        let router = self.clone();
+        Arc::new(move || {
+            if let Some(local) = router.0.get().and_then(Weak::upgrade)
+                && local.shared().rules.apply(Rule::ReconnectsAsk)
+            {
+                connected(&local, index);
+            }
+        })
+    }
+}
+
+/// Every holder asks soon at node number `index`, to which there is a new connection.
+fn connected(local: &Arc<LocalQueue>, index: usize) {
+    let now = local.shared().clock.now();
+    for acquisition in local.all(now) {
+        acquisition.connected(index);
+    }
+    local.look_within(Duration::ZERO, now);
 }
 
 /// Takes in what node number `index` has announced.
 fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
-    if let Notice::Contended { by } = &notice {
+    if let Notice::Contended { by } | Notice::Wanted { by } = &notice {
         if shared.rules.apply(Rule::TokensFollowTheLatest) {
             shared.token_clock.observe(by.time());
         }

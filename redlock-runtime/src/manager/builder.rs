@@ -217,7 +217,8 @@ impl LockManagerBuilder {
         let environment = self.environment(clock, endpoints.len());
         let router = WakeupRouter::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
-            let environment = Environment { deliver: router.of_node(index), ..environment.clone() };
+            let (deliver, connected) = (router.of_node(index), router.connected(index));
+            let environment = Environment { deliver, connected, ..environment.clone() };
             let node = RedisNode::start(endpoint, environment, &runtime);
             NodeHandle::in_background(node, clock, &runtime)
         });
@@ -257,6 +258,7 @@ impl LockManagerBuilder {
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),
             deliver: Arc::new(|_| {}),
+            connected: Arc::new(|| {}),
             servers: Arc::new(servers),
         }
     }

@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 
 /// Runs the one sequence that this seed makes.
 const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
-const SEQUENCES: u64 = 120;
+const SEQUENCES: u64 = 200;
 const STEPS: usize = 80;
 const KEYS: [&str; 3] = ["order:7", "order:{8}", "a}\n9"];
 const MANAGERS: usize = 3;
@@ -49,8 +49,8 @@ enum Step {
         fence: Option<Fence>,
         key: usize,
         token: usize,
-        /// Whose place it takes, if it adopts the lock.
-        from: usize,
+        /// Whose place it takes, if it adopts the lock; or whom it names, if it yields.
+        other: Option<usize>,
     },
     /// A manager begins to listen, or stops.
     Turn {
@@ -67,7 +67,7 @@ impl Step {
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
         let verb = match random.u32(0..38) {
             0..=4 => Verb::SetNx { ttl },
-            5..=13 => Verb::Acquire { ttl, claim },
+            5..=13 => Verb::Acquire { ttl, claim, holds: random.u8(0..3) == 0 },
             14..=17 => Verb::Extend { ttl },
             18..=23 => Verb::Yield { claim },
             24..=27 => Verb::Release { claim },
@@ -81,7 +81,9 @@ impl Step {
             *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
         }
         let (key, token) = *latest;
-        Self::Ask { verb, fence: fence(random), key, token, from: random.usize(0..TOKENS) }
+        // Who adopts always names another one, and most of those who yield do.
+        let names = matches!(verb, Verb::Adopt { .. }) || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
+        Self::Ask { verb, fence: fence(random), key, token, other: names.then(|| random.usize(0..TOKENS)) }
     }
 }
 
@@ -136,6 +138,7 @@ impl Redis {
             token_clock: Arc::clone(&token_clock),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),
+            connected: Arc::new(|| {}),
             servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let node = RedisNode::start(endpoint, environment, &Handle::current());
@@ -196,8 +199,15 @@ impl Pair {
         Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
     }
 
-    async fn ask(&mut self, verb: Verb, fence: Option<Fence>, key: usize, [token, from]: [OwnerToken; 2]) {
-        let subject = Subject { key: KEYS[key].into(), token, from: Some(from.into()) };
+    async fn ask(
+        &mut self,
+        verb: Verb,
+        fence: Option<Fence>,
+        key: usize,
+        token: OwnerToken,
+        other: Option<OwnerToken>,
+    ) {
+        let subject = Subject { key: KEYS[key].into(), token, other: other.map(Box::new) };
         let owner = self.memory.state.owner(KEYS[key], self.memory.clock.now());
         let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
@@ -209,11 +219,14 @@ impl Pair {
         let published = std::mem::take(&mut self.memory.published);
         assert_eq!(published, self.redis.published(), "memory left, Redis right");
         self.seen.insert(kind(answer));
-        self.seen.extend(adoption(verb, [token, from], owner));
+        self.seen.extend(adoption(verb, token, other, owner));
+        self.seen.extend(hold(verb, answer));
+        self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, answer)));
         self.seen.extend(fence.and_then(|_| numbering(answer)));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
             Notice::Contended { .. } => "notice",
+            Notice::Wanted { .. } => "notice of a holder",
         }));
     }
 
@@ -245,17 +258,20 @@ impl Pair {
             match next {
                 Step::Pass(time) => self.pass(time).await,
                 Step::Turn { manager } => self.turn(manager),
-                Step::Ask { verb, fence, key, token, from } => {
-                    self.ask(verb, fence, key, [token, from].map(|index| self.tokens[index])).await;
+                Step::Ask { verb, fence, key, token, other } => {
+                    let other = other.map(|index| self.tokens[index]);
+                    self.ask(verb, fence, key, self.tokens[token], other).await;
                 }
             }
         }
     }
 
-    /// Both empty again: whatever is there belongs to one of the tokens, or counts on.
+    /// Both empty again: whatever is there belongs to one of the tokens, or counts on. Twice, because a token that has
+    /// waited and takes the lock by a plain `SET` all the same, as no client does, leaves its queue with a second release.
     async fn clear(&mut self) {
-        for (key, token) in (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token))) {
-            self.ask(Verb::Release { claim: HOUR }, None, key, [self.tokens[token]; 2]).await;
+        let all = (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token)));
+        for (key, token) in all.clone().chain(all) {
+            self.ask(Verb::Release { claim: HOUR }, None, key, self.tokens[token], None).await;
         }
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
         let left: Vec<String> = self.redis.server.keys("*").unwrap();
@@ -301,15 +317,38 @@ fn kind(reply: Reply) -> &'static str {
 }
 
 /// What an adoption finds.
-fn adoption(verb: Verb, [token, from]: [OwnerToken; 2], owner: Option<OwnerToken>) -> Option<&'static str> {
+fn adoption(
+    verb: Verb,
+    token: OwnerToken,
+    from: Option<OwnerToken>,
+    owner: Option<OwnerToken>,
+) -> Option<&'static str> {
     let Verb::Adopt { .. } = verb else { return None };
     let found = match owner {
         Some(owner) if owner == token => "it was adopted before",
-        Some(owner) if owner == from => "it is adopted",
+        Some(owner) if Some(owner) == from => "it is adopted",
         Some(_) => "another has it",
         None => "nobody has it",
     };
     Some(found)
+}
+
+/// What a holder gets that asks for a vote.
+const fn hold(verb: Verb, reply: Reply) -> Option<&'static str> {
+    match (verb, reply) {
+        (Verb::Acquire { holds: true, .. }, Reply::Granted { .. }) => Some("granted to a holder"),
+        (Verb::Acquire { holds: true, .. }, Reply::Queued { .. }) => Some("a holder is queued"),
+        _ => None,
+    }
+}
+
+/// What a yield comes to that names a larger token.
+const fn naming(verb: Verb, reply: Reply) -> Option<&'static str> {
+    match (verb, reply) {
+        (Verb::Yield { .. }, Reply::Yielded { .. }) => Some("yielded, and a larger one was named"),
+        (Verb::Yield { .. }, Reply::Kept) => Some("kept, and a larger one was named"),
+        _ => None,
+    }
 }
 
 /// What became of the number that a fenced command asked for.
@@ -321,8 +360,9 @@ const fn numbering(reply: Reply) -> Option<&'static str> {
     }
 }
 
-/// Every kind, what an adoption finds, both kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 19;
+/// Every kind, what an adoption finds, what a holder gets and a yield that names a token, all kinds of wake-ups, and both
+/// ends of a fenced command.
+const KINDS: usize = 24;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

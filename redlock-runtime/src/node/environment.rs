@@ -8,6 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// Takes note of a new connection. Called in the task of the connection, so it must neither block nor panic.
+pub(crate) type Connected = Arc<dyn Fn() + Send + Sync>;
+
 /// What a node knows of the manager it belongs to.
 #[derive(Clone)]
 pub(crate) struct Environment {
@@ -18,6 +21,8 @@ pub(crate) struct Environment {
     pub(crate) changed: Arc<Notify>,
     /// Takes in the wake-ups of one node, so that each node has an environment of its own.
     pub(crate) deliver: Deliver,
+    /// Called when there is a new connection to the node, as soon as it can be asked.
+    pub(crate) connected: Connected,
     /// What the nodes find out about their servers.
     pub(crate) servers: Arc<ServerRegister>,
 }

@@ -18,7 +18,7 @@ pub(crate) mod server_identity;
 mod server_register;
 mod status;
 
-pub(crate) use self::environment::Environment;
+pub(crate) use self::environment::{Connected, Environment};
 pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
 pub(crate) use self::server_register::ServerRegister;

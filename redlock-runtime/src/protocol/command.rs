@@ -21,14 +21,19 @@ pub(crate) struct Command {
 pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
-    /// The token that the lock was left with, if this one is to take its place. Boxed: it is rare, and there are many
-    /// subjects.
-    pub(crate) from: Option<Box<OwnerToken>>,
+    /// The token that an `Adopt` takes the place of, because the lock was left with it, or that a `Yield` names. Boxed: it
+    /// is rare, and there are many subjects.
+    pub(crate) other: Option<Box<OwnerToken>>,
 }
 
 impl Subject {
     pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
-        Self { key, token, from: None }
+        Self { key, token, other: None }
+    }
+
+    /// The same token, and another one.
+    pub(crate) fn naming(&self, other: OwnerToken) -> Arc<Self> {
+        Arc::new(Self { key: self.key.clone(), token: self.token, other: Some(Box::new(other)) })
     }
 }
 
@@ -42,9 +47,9 @@ impl Command {
         self.subject.token.as_str()
     }
 
-    /// The token to take the place of; empty, which no owner is called, when there is none.
-    pub(crate) fn from(&self) -> &str {
-        self.subject.from.as_ref().map_or("", |from| from.as_str())
+    /// The other token that this is about; empty, which no owner is called, when there is none.
+    pub(crate) fn other(&self) -> &str {
+        self.subject.other.as_ref().map_or("", |other| other.as_str())
     }
 }
 
@@ -55,9 +60,12 @@ pub(crate) enum Verb {
     SetNx { ttl: Duration },
     /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
     ///
+    /// `holds`: the token holds the lock, by enough other nodes, and wants the vote of this one as well. It comes before
+    /// all who wait, because none of them can have the lock before it ends; and who has the node is told of it.
+    ///
     /// Who releases the token must have dropped the answer to this: a server that has lost its scripts executes what is
     /// sent again behind the release, and it is sent again only for those who wait for the answer.
-    Acquire { ttl: Duration, claim: Duration },
+    Acquire { ttl: Duration, claim: Duration, holds: bool },
     /// Start the lease anew if the token owns the lock; never creates it.
     Extend { ttl: Duration },
     /// Take the place of the token that the lock was left with, and start the lease anew; never creates it. Where the
@@ -65,13 +73,22 @@ pub(crate) enum Verb {
     ///
     /// Who releases the token must have dropped the answer to this, as for `Acquire`.
     Adopt { ttl: Duration },
-    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
+    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue. With another token in the subject:
+    /// to that one, if it waits, whichever is smaller.
     Yield { claim: Duration },
     /// Leave the queue, and pass the lock on if the token owns it.
     Release { claim: Duration },
 }
 
 impl Verb {
+    /// For how long it takes the lock, or makes its lease.
+    pub(crate) const fn ttl(self) -> Option<Duration> {
+        match self {
+            Self::SetNx { ttl } | Self::Acquire { ttl, .. } | Self::Extend { ttl } | Self::Adopt { ttl } => Some(ttl),
+            Self::Yield { .. } | Self::Release { .. } => None,
+        }
+    }
+
     /// Whether it starts the lease of an owner anew.
     pub(crate) const fn is_extension(self) -> bool {
         matches!(self, Self::Extend { .. } | Self::Adopt { .. })
@@ -125,6 +142,8 @@ pub(crate) enum Notice {
     Granted,
     /// The token owns the lock, and `by` waits for it.
     Contended { by: OwnerToken },
+    /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.
+    Wanted { by: OwnerToken },
 }
 
 /// Takes a [`Wakeup`] in. Called in the task of the connection, so it must neither block nor panic.

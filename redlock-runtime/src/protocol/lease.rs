@@ -33,6 +33,14 @@ pub(crate) fn provable(ttl: Duration, drift_factor: f64) -> Duration {
     ttl.saturating_sub(drift(ttl, drift_factor))
 }
 
+/// The shortest `ttl`, in whole milliseconds, by which a lease is provable for `time`.
+pub(crate) fn that_proves(time: Duration, drift_factor: f64) -> Duration {
+    let (drift, one) = (EXPIRY_PRECISION, Duration::from_millis(1));
+    let ttl = whole_millis((time + drift).div_f64(1.0 - drift_factor));
+    // The division may have rounded down.
+    if provable(ttl, drift_factor) < time { ttl + one } else { ttl }
+}
+
 /// The least of a lease of length `ttl` that is worth entering a body for.
 pub(crate) fn least_useful(ttl: Duration) -> Duration {
     ttl / LEAST_USEFUL_PER_TTL
@@ -51,6 +59,20 @@ mod tests {
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_ttl_that_proves_a_time_is_the_shortest() {
+        for factor in [0.0, 0.01, 0.1] {
+            for micros in (0..100_000).step_by(37).chain([29_697_999_999, 3_600_000_000]) {
+                let time = Duration::from_micros(micros);
+                let ttl = that_proves(time, factor);
+                assert_eq!(ttl, whole_millis(ttl));
+                assert!(provable(ttl, factor) >= time, "{ttl:?} proves less than {time:?}");
+                let less = ttl.saturating_sub(Duration::from_millis(2));
+                assert!(micros == 0 || provable(less, factor) < time, "{ttl:?} is too long for {time:?}");
+            }
+        }
     }
 
     #[test]

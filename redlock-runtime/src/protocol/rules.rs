@@ -53,6 +53,22 @@ pub(crate) enum Rule {
     WindowsAreKept,
     /// Nothing is known here of a token that only keeps its key taken, and yet it is not given back.
     KeptTokensStay,
+    /// A holder asks for the votes that it lacks: a lock on a bare majority is lost with the next node that fails.
+    VotesAreWonBack,
+    /// A waiter that has a node gives it to the token that holds the lock: nobody else can have it before that one ends.
+    WaitersYieldToTheHolder,
+    /// A vote that is granted anew counts only while the others prove the lock: after a gap, somebody else may have had it.
+    LapsedLocksStayLost,
+    /// A vote that is won back comes with the fencing number of the token: the node may have lost its counter.
+    WonVotesCarryTheNumber,
+    /// A lock that is not renewed wins votes back for the rest of its lease only.
+    UnrenewedLeasesEnd,
+    /// A holder asks at once when a connection is new: what the node knew may be gone.
+    ReconnectsAsk,
+    /// Who waits does not count on a node that gave no answer: another one may be free.
+    SilentVotesAreOpen,
+    /// Who has waited enters by leases that were heard of just now: the clock of a server may have been set forward since.
+    OldLeasesAreConfirmed,
     /// Leases are renewed in time.
     LeasesAreRenewed,
     /// The answers to a renewal are looked for, and not only at the next one: they may say that the lock is lost.

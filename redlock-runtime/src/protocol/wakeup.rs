@@ -1,6 +1,7 @@
 //! Wake-ups as they travel: on one channel for each manager, as a line of text.
 //!
-//! `granted <token> <key>` and `contended <token> <by> <key>`. The key comes last because it may hold anything.
+//! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>`. The key comes last because it
+//! may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Notice, Subject, Wakeup};
@@ -20,9 +21,10 @@ impl Wakeup {
         let (token, rest) = rest.split_once(' ')?;
         let (notice, key) = match kind {
             "granted" => (Notice::Granted, rest),
-            "contended" => {
+            "contended" | "wanted" => {
                 let (by, key) = rest.split_once(' ')?;
-                (Notice::Contended { by: OwnerToken::parse(by)? }, key)
+                let by = OwnerToken::parse(by)?;
+                (if kind == "wanted" { Notice::Wanted { by } } else { Notice::Contended { by } }, key)
             }
             _ => return None,
         };
@@ -46,9 +48,16 @@ mod tests {
             assert_eq!(Wakeup::parse(&format!("granted {token} {key}")), Some(granted));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
+            let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };
+            assert_eq!(Wakeup::parse(&format!("wanted {token} {by} {key}")), Some(wanted));
         }
-        let wrong =
-            [String::new(), format!("granted {token}"), format!("lost {token} k"), format!("contended {token} k")];
+        let wrong = [
+            String::new(),
+            format!("granted {token}"),
+            format!("lost {token} k"),
+            format!("contended {token} k"),
+            format!("wanted {token} k"),
+        ];
         for payload in wrong {
             assert_eq!(Wakeup::parse(&payload), None, "{payload}");
         }

@@ -197,10 +197,71 @@ pub(super) fn forgetful() -> Profile {
     Profile { faults, after_restart: AfterRestart::Abstain, bound: 5000, drift_ppm: 4500, ..renewed() }
 }
 
+/// The servers restart one after the other and know nothing, while one body goes on. Others wait until it is over.
+pub(super) fn rolling() -> Profile {
+    let faults = Faults { rolls: 6, until: 500, longest: 300, ..Faults::NONE };
+    Profile {
+        nodes: vec![3, 3, 5],
+        keys: 1..=1,
+        calls: 1..=1,
+        ttls: vec![1000],
+        bodies: 13_500..=15_000,
+        waits: vec![Wait::Forever],
+        faults,
+        after_restart: AfterRestart::Abstain,
+        keeps_all: true,
+        bound: 5000,
+        ..renewed()
+    }
+}
+
+/// The same with numbers, of which each server has lost the first by the time of the second.
+pub(super) fn fenced_rolling() -> Profile {
+    Profile { nodes: vec![3], fenced: 100, is_sure_of_counters: true, ..rolling() }
+}
+
+/// Votes split between those who come at once; then one server stops for good, as far as a lease goes.
+pub(super) fn one_freezes() -> Profile {
+    let faults = Faults { freezes: 1, until: 6000, longest: 12_000, ..Faults::NONE };
+    Profile { nodes: vec![3], clients: 3..=5, keys: 1..=1, faults, keeps_all: true, bound: 30_000, ..renewed() }
+}
+
+/// Everything is away for longer than it is there, in turns.
+pub(super) fn blinking() -> Profile {
+    let faults = Faults { blinks: 14, until: 1000, ..Faults::NONE };
+    let (ttls, bodies) = (vec![10_000], 20_000..=28_000);
+    Profile { keys: 1..=1, calls: 1..=1, ttls, bodies, faults, keeps_all: true, bound: 30_000, ..renewed() }
+}
+
+/// Locks that are not renewed, and connections that come back.
+pub(super) fn unrenewed() -> Profile {
+    let faults = Faults { cuts: 12, restarts: 2, until: 2500, longest: 200, ..Faults::NONE };
+    Profile { nodes: vec![3], ttls: vec![2000], bodies: 1500..=4000, faults, renewals: 0, bound: 30_000, ..renewed() }
+}
+
+/// Votes that are lacking, asked for while everything may stand still for longer than a lease.
+pub(super) fn lapsing() -> Profile {
+    let faults = Faults { freezes: 6, restarts: 3, pauses: 2, until: 6000, longest: 5000, ..Faults::NONE };
+    let (ttls, bodies) = (vec![1000, 1500], 3000..=9000);
+    Profile { nodes: vec![3], keys: 1..=1, ttls, bodies, faults, bound: 30_000, ..renewed() }
+}
+
+/// Servers go away while those who wait have them.
+pub(super) fn away_while_waiting() -> Profile {
+    let faults = Faults { cuts: 12, restarts: 4, until: 800, longest: 9000, ..Faults::NONE };
+    Profile { nodes: vec![3], faults, ttls: vec![20_000], bodies: 0..=60, bound: 3000, ..crowd() }
+}
+
 /// One server of five may forget everything at any time, and counts at once.
 pub(super) fn one_forgets() -> Profile {
     let faults = Faults { forgets: 1, cuts: 8, freezes: 2, until: 3000, longest: 300, ..Faults::NONE };
     Profile { nodes: vec![5], faults, amnesia: 1, fenced: 50, bound: 5000, ..renewed() }
+}
+
+/// The clocks of servers are set forward while votes are split.
+pub(super) fn steps_while_waiting() -> Profile {
+    let faults = Faults { steps: 4, until: 600, ..Faults::NONE };
+    Profile { nodes: vec![3], keys: 1..=1, faults, calls: 3..=5, ttls: vec![1000, 3000], ..slow_crowd() }
 }
 
 /// Managers end while others go on.

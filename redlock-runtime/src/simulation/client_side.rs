@@ -93,6 +93,7 @@ impl World {
         link.abstention = link.server_facts.connected(Some(identity)).unwrap_or_default();
         (link.state, link.epoch) = (Connection::Up(wire), link.epoch + 1);
         link.environment.changed.notify_waiters();
+        (link.environment.connected)();
         if link.is_wanted {
             self.request(wire, Request::Subscribe, now);
         }

@@ -22,6 +22,11 @@ pub(super) struct Faults {
     pub(super) wipes: u32,
     /// A server restarts and knows nothing, and is back soon.
     pub(super) forgets: u32,
+    /// The servers restart one after the other and know nothing, so often at the most, each when two longest leases are over
+    /// since the one before has come back.
+    pub(super) rolls: u32,
+    /// All servers are away together, so often, longer than they are there in between.
+    pub(super) blinks: u32,
     /// A process stops for a while.
     pub(super) pauses: u32,
     /// A process ends without a word.
@@ -84,6 +89,8 @@ impl Faults {
         restarts: 0,
         wipes: 0,
         forgets: 0,
+        rolls: 0,
+        blinks: 0,
         pauses: 0,
         crashes: 0,
         thefts: 0,
@@ -95,7 +102,8 @@ impl Faults {
     };
 
     pub(super) const fn are_none(&self) -> bool {
-        let servers = self.freezes + self.restarts + self.wipes + self.forgets + self.thefts + self.steps;
+        let restarts = self.restarts + self.wipes + self.forgets + self.rolls + self.blinks;
+        let servers = self.freezes + restarts + self.thefts + self.steps;
         servers + self.cuts + self.pauses + self.crashes == 0 && self.targets.is_none()
     }
 
@@ -111,7 +119,7 @@ impl Faults {
 
     /// Whether some server loses what it was told, as a whole.
     pub(super) const fn lose_data(&self) -> bool {
-        self.wipes + self.forgets > 0
+        self.wipes + self.forgets + self.rolls > 0
     }
 }
 

@@ -1,10 +1,11 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
 use super::circumstances::{
-    calm_delivery, clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions, cut_extensions, cut_yields,
-    cut_yields_and_others, cuts, double_delivery, families_with_cuts, fenced_with_cuts, fenced_with_thefts, forgetful,
-    frozen_minority, frozen_servers, late_shutdowns, long_bodies, long_holds, one_forgets, shutdowns, slow_crowd,
-    thefts, troubled_minority, windows, wrong_clocks,
+    away_while_waiting, blinking, calm_delivery, clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions,
+    cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, families_with_cuts, fenced_rolling,
+    fenced_with_cuts, fenced_with_thefts, forgetful, frozen_minority, frozen_servers, lapsing, late_shutdowns,
+    long_bodies, long_holds, one_forgets, one_freezes, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts,
+    troubled_minority, unrenewed, windows, wrong_clocks,
 };
 use super::faults::Faults;
 use super::profile::Profile;
@@ -26,7 +27,7 @@ const CONTROLS: u64 = 4000;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 30] = [
+const CASES: [Case; 38] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -53,6 +54,14 @@ const CASES: [Case; 30] = [
     (Rule::KeptTokensStay, windows, &[Promise::MinHold]),
     (Rule::NumbersAreAgreedOn, fenced_with_thefts, &[Promise::Fencing]),
     (Rule::LeasesAreRenewed, troubled_minority, &[Promise::Kept]),
+    (Rule::VotesAreWonBack, rolling, &[Promise::Kept]),
+    (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),
+    (Rule::LapsedLocksStayLost, lapsing, &[Promise::Continuous, Promise::Exclusion, Promise::Owned]),
+    (Rule::WonVotesCarryTheNumber, fenced_rolling, &[Promise::Fencing]),
+    (Rule::UnrenewedLeasesEnd, unrenewed, &[Promise::BodyStops]),
+    (Rule::ReconnectsAsk, blinking, &[Promise::Kept]),
+    (Rule::OldLeasesAreConfirmed, steps_while_waiting, &[Promise::Owned, Promise::Exclusion]),
+    (Rule::SilentVotesAreOpen, away_while_waiting, &[Promise::Progress]),
     (Rule::LossesAreLookedFor, thefts, &[Promise::LossKnown]),
     (Rule::ClosingEndsTheLines, shutdowns, &[Promise::Deadline]),
     (Rule::ShutdownWaitsForReleases, late_shutdowns, &[Promise::Clean]),

@@ -54,7 +54,7 @@ impl Faults {
             }),
         ];
         let kinds = of_servers.iter().filter(|_| troubled > 0).chain(&of_clients);
-        let mut end = network.now();
+        let mut end = self.plan_restarts(random, network, longest_ttl);
         for (most, draw) in kinds {
             for _ in 0..random.u32(0..=*most) {
                 let at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
@@ -66,6 +66,30 @@ impl Faults {
         end
     }
 }
+
+impl Faults {
+    /// Plans the restarts that come at set times, and tells when the last of them is over.
+    fn plan_restarts(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
+        let (_, all, _) = network.world().sizes();
+        let mut at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
+        for roll in 0..self.rolls as usize {
+            let for_ = Duration::from_millis(random.u64(1..=self.longest));
+            network.plan(at, Fault::Restart { server: roll % all, for_, wipes: true });
+            at = at.after(for_ + 2 * (longest_ttl + longest_ttl / 50));
+        }
+        for _ in 0..self.blinks {
+            for server in 0..all {
+                network.plan(at, Fault::Restart { server, for_: AWAY, wipes: false });
+            }
+            at = at.after(AWAY + THERE);
+        }
+        at
+    }
+}
+
+/// For how long servers that blink are away, and there.
+const AWAY: Duration = Duration::from_millis(1200);
+const THERE: Duration = Duration::from_millis(900);
 
 fn theft(random: &mut Rng, all: usize, troubled: usize) -> (Fault, Duration) {
     let overwritten_for = random.bool().then(|| Duration::from_millis(random.u64(1..1000)));

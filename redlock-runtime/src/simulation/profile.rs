@@ -45,6 +45,8 @@ pub(super) struct Profile {
     pub(super) is_sure_of_counters: bool,
     /// Whether losses are known within the time that renewals take: where those are not disturbed.
     pub(super) is_prompt: bool,
+    /// Whether what goes wrong costs no lock that is renewed.
+    pub(super) keeps_all: bool,
     /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
     /// allows for is one part in a hundred.
     pub(super) drift_ppm: i32,
@@ -77,7 +79,8 @@ impl Profile {
     /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
     /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
     pub(super) const fn keeps_counters(&self) -> bool {
-        self.is_sure_of_counters || self.faults.wipes == 0 && self.faults.forgets as usize <= self.amnesia
+        let forgets = self.faults.forgets + self.faults.rolls;
+        self.is_sure_of_counters || self.faults.wipes == 0 && forgets as usize <= self.amnesia
     }
 
     /// Healthy servers, short ways, everybody waits for a second at least.
@@ -110,6 +113,7 @@ impl Profile {
             amnesia: 0,
             is_sure_of_counters: false,
             is_prompt: false,
+            keeps_all: false,
             drift_ppm: 0,
             skew: 0,
             bound: 300,
@@ -128,6 +132,8 @@ impl Profile {
             restarts: maybe(1),
             wipes: u32::from(maybe(8) == 1),
             forgets,
+            rolls: 0,
+            blinks: 0,
             pauses: maybe(2),
             crashes: maybe(2),
             thefts: maybe(2),

@@ -25,6 +25,8 @@ pub(super) enum Promise {
     Owned,
     /// Nobody loses a lock because a minority of the servers is in trouble.
     Kept,
+    /// Who has lost a lock does not have it again.
+    Continuous,
     /// Who has lost a lock soon knows.
     LossKnown,
     /// A body does not outlive its lease.
@@ -87,6 +89,8 @@ pub(super) struct Holder {
     /// Somebody stops the body when the lease runs out, with this tolerance.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
+    /// Somebody else has had the lock since then.
+    pub(super) is_succeeded: bool,
     /// Since when it has the lock at a majority that is in no trouble, which is only asked where it matters.
     pub(super) kept_since: Option<Instant>,
     pub(super) since: Instant,
@@ -135,6 +139,7 @@ impl Holder {
             proof,
             stops_within: None,
             lapsed_at: None,
+            is_succeeded: false,
             kept_since: None,
             since,
             ttl: Duration::ZERO,

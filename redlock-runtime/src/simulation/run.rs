@@ -223,13 +223,15 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
+        connected: Arc::new(|| {}),
         servers: Arc::new(ServerRegister::new(clock, profile.after_restart, policy.drift_factor)),
     };
     environment.servers.lease_of(policy.default_ttl);
     let router = WakeupRouter::default();
     let client = network.add_client(&environment);
     let nodes = (0..servers).map(|server| {
-        let environment = Environment { deliver: router.of_node(server), ..environment.clone() };
+        let (deliver, connected) = (router.of_node(server), router.connected(server));
+        let environment = Environment { deliver, connected, ..environment.clone() };
         let node = SimulatedNode::connect(network, client, server, environment);
         NodeHandle::in_background(node, clock, &Handle::current())
     });

@@ -48,13 +48,18 @@ fn words(trace: &Trace, command: &Command) -> String {
     let (key, token) = (command.key(), trace.name(command.subject.token));
     match command.verb {
         Verb::SetNx { ttl } => format!("set {key} {token} for {ttl:?}"),
-        Verb::Acquire { ttl, .. } => format!("acquire {key} {token} for {ttl:?}"),
+        Verb::Acquire { ttl, holds, .. } => {
+            format!("acquire {key} {token} for {ttl:?}{}", if holds { ", which holds it" } else { "" })
+        }
         Verb::Extend { ttl } => format!("extend {key} {token} for {ttl:?}"),
         Verb::Adopt { ttl } => {
-            let from = command.subject.from.as_ref().map(|from| trace.name(**from));
+            let from = command.subject.other.as_ref().map(|from| trace.name(**from));
             format!("adopt {key} {token} from {from:?} for {ttl:?}")
         }
-        Verb::Yield { .. } => format!("yield {key} {token}"),
+        Verb::Yield { .. } => {
+            let to = command.subject.other.as_ref().map(|to| trace.name(**to));
+            format!("yield {key} {token} to {to:?}")
+        }
         Verb::Release { .. } => format!("release {key} {token}"),
     }
 }
@@ -67,6 +72,7 @@ fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {
     let token = trace.name(wakeup.subject.token);
     match wakeup.notice {
         Notice::Granted => format!("{token}: granted {}", wakeup.subject.key),
+        Notice::Wanted { by } => format!("{token}: {} wanted by {}", wakeup.subject.key, trace.name(by)),
         Notice::Contended { by } => format!("{token}: contended {} by {}", wakeup.subject.key, trace.name(by)),
     }
 }

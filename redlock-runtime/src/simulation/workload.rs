@@ -61,6 +61,12 @@ pub(super) struct Foreign {
 }
 
 impl Call {
+    /// For how long the lock is held at the most, however long the body is: without renewal, it ends with its first lease.
+    pub(super) fn longest_hold(&self) -> Option<Duration> {
+        let lease = (!self.hold.renew && !self.extends).then_some(self.ttl);
+        self.hold.max_hold.into_iter().chain(lease).min()
+    }
+
     fn draw(random: &mut Rng, profile: &Profile, keys: usize) -> Self {
         let (sometimes, millis) = (Sometimes::of(random, profile), Duration::from_millis);
         let waits = &profile.waits;

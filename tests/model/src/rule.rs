@@ -30,6 +30,10 @@ pub enum Rule {
     YieldVoids,
     /// A yield waits for no other node.
     YieldAtOnce,
+    /// A holder asks for the votes that it lacks: a lock on a bare majority is lost with the next node that fails.
+    VotesAreWonBack,
+    /// A waiter that has a node gives it to the token that holds the lock.
+    WaitersYieldToTheHolder,
     /// A node whose yield was cut off never counts again for that token.
     CutYieldTaints,
     /// Releases are kept until they are answered, and sent again.

@@ -90,6 +90,8 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
         (Rule::WaitersMarkTheHolder, pair(), "nothing is on its way"),
         (Rule::HandOverKeepsTheMark, Scenario::new(1, 3), "nothing is on its way"),
         (Rule::AdoptionKeepsTheMark, Scenario { give_up: true, ..detached(3, 4) }, "nothing is on its way"),
+        (Rule::VotesAreWonBack, Scenario { cuts: 1, ..pair() }, "stays without it"),
+        (Rule::WaitersYieldToTheHolder, pair(), "stays without it"),
         (Rule::YieldAtOnce, Scenario { frozen: true, ..pair() }, "nothing is on its way"),
         (Rule::HolderHearsOfEveryCall, timers(one_node()), "polling does not help"),
         (Rule::QueuesExpire, crash(timers(pair())), "still has a key or a queue"),

@@ -76,12 +76,12 @@ impl Acquisition {
         state.candidate.look(now, soon, !state.watchers.is_empty())
     }
 
-    /// Asks for new leases, without waiting for the answers. A lock that is lost is made known instead.
-    pub(crate) fn renew(&self, now: Instant) {
+    /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead.
+    pub(crate) fn renew(&self, now: Instant, soon: Instant) {
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-        if !candidate.renew(now, |out| sender.send(out)) {
+        if !candidate.renew(now, soon, |out| sender.send(out)) {
             state.watchers.call();
         }
     }
@@ -93,7 +93,14 @@ impl Acquisition {
         if state.candidate.is_over(now) {
             state.watchers.call();
         }
+        // A node that has just said that it does not have the lock is asked for it at once.
+        self.send_next(&mut state, now);
         state.candidate.phase() == Phase::Holding && state.candidate.is_awaited()
+    }
+
+    /// There is a new connection to node number `index`. A holder asks there soon.
+    pub(crate) fn connected(&self, index: usize) {
+        self.state().candidate.connected(index, self.now());
     }
 
     /// The clock of node number `index` went ahead by at most `step`.

@@ -113,6 +113,7 @@ impl Acquisition {
         match notice {
             Notice::Granted => state.candidate.claimed(index, now),
             Notice::Contended { by } => state.candidate.contended(index, by < *self.token(), now),
+            Notice::Wanted { by } => state.candidate.wanted(index, by, now),
         }
         // At once: the task that waits has a way to go until it runs.
         self.send_next(&mut state, now);

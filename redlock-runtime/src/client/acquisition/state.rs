@@ -103,9 +103,10 @@ impl State {
 
 impl Sender<'_> {
     /// Sends one command in the order of the connection, and keeps the place of its answer.
-    pub(super) fn send(&mut self, Outgoing { index, verb, fence }: Outgoing) {
+    pub(super) fn send(&mut self, Outgoing { index, verb, fence, other }: Outgoing) {
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
-            answers.push(node.ask(Command { verb, fence, subject: Arc::clone(self.subject) }, self.now));
+            let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
+            answers.push(node.ask(Command { verb, fence, subject }, self.now));
         }
     }
 

@@ -150,7 +150,7 @@ impl Memory {
         // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
         watchdog.next_look.store(u64::MAX, Ordering::Release);
         let looked = watched.look(now);
-        looked.due.iter().for_each(|acquisition| acquisition.renew(now));
+        looked.due.iter().for_each(|acquisition| acquisition.renew(now, schedule::soon(acquisition.ttl(), now)));
         if !looked.due.is_empty() && watched.rules().apply(Rule::LossesAreLookedFor) {
             (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
             self.renewed.extend(looked.due.into_iter().map(|acquisition| {

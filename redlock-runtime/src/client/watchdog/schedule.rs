@@ -43,10 +43,15 @@ pub(crate) fn part_due_by(now: Instant, due: usize) -> Instant {
     if due < MANY { now.after(SOON) } else { now }
 }
 
+/// What is due by then, of a lock of this `ttl`, is done now.
+pub(crate) fn soon(ttl: Duration, now: Instant) -> Instant {
+    now.after(ttl / TOGETHER_PER_TTL)
+}
+
 /// Looks at one lock, and puts it to those that are `due` if it is. Returns when to look again.
 pub(crate) fn look(acquisition: &Arc<Acquisition>, now: Instant, due: &mut Vec<Arc<Acquisition>>) -> Instant {
     let ttl = acquisition.ttl();
-    match acquisition.look(now, now.after(ttl / TOGETHER_PER_TTL)) {
+    match acquisition.look(now, soon(ttl, now)) {
         Look::Later(at) => at,
         Look::Due => {
             due.push(Arc::clone(acquisition));

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     const TTL: Duration = Duration::from_secs(10);
-    const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: TTL };
+    const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: TTL, holds: false };
     const EXTEND: Verb = Verb::Extend { ttl: TTL };
     const ADOPT: Verb = Verb::Adopt { ttl: TTL };
     const YIELD: Verb = Verb::Yield { claim: TTL };

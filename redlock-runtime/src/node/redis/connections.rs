@@ -61,6 +61,7 @@ impl Connections {
             self.epoch.fetch_add(1, Ordering::AcqRel);
             *state = CommandConnection::Up(live);
         });
+        (self.environment.connected)();
     }
 
     /// The callers have no connection any more, for the reason that `error` says.

@@ -60,7 +60,7 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Context, Waker};
 
-    const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM };
+    const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM, holds: false };
     const RELEASE: Verb = Verb::Release { claim: CLAIM };
 
     fn question(verb: Verb, fence: Option<Fence>) -> (Question, Pending) {

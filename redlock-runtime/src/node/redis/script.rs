@@ -135,10 +135,12 @@ fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     }
     call.arg(token);
     match command.verb {
-        Verb::Acquire { ttl, claim } => call.arg(millis(ttl)).arg(millis(claim)),
+        Verb::Acquire { ttl, claim, holds: false } => call.arg(millis(ttl)).arg(millis(claim)),
+        Verb::Acquire { ttl, claim, holds: true } => call.arg(millis(ttl)).arg(millis(claim)).arg("holds"),
         Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
-        Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.from()),
-        Verb::Yield { claim } | Verb::Release { claim } => call.arg(millis(claim)),
+        Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.other()),
+        Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
+        Verb::Release { claim } => call.arg(millis(claim)),
     };
     match command.fence {
         Some(Fence::Draw { above }) => call.arg("draw").arg(above),

@@ -6,6 +6,7 @@
 //! 3. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
 //!    nobody has answered taints it.
 
+use super::Phase;
 use super::fencing_number::Drawn;
 use super::footprint::Footprint;
 use super::in_flight::InFlight;
@@ -18,9 +19,11 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl Voter {
-    /// Takes in the answer to the oldest command. Whether it says that others want the lock, too.
-    pub(super) fn answered(&mut self, answer: Answer, now: Instant) -> bool {
-        let Some(sent) = self.in_flight.pop() else { return false };
+    /// Takes in the answer to the oldest command. Whether it says that others want the lock, too. A grant proves something
+    /// only if it `counts`.
+    pub(super) fn answered(&mut self, answer: Answer, phase: Phase, counts: bool, now: Instant) -> bool {
+        let Some(mut sent) = self.in_flight.pop() else { return false };
+        sent.is_void |= !counts;
         self.failure = None;
         match answer {
             Ok(reply) => {
@@ -28,7 +31,7 @@ impl Voter {
                 is_contended(reply)
             }
             Err(error) => {
-                self.failed(&sent, error, now);
+                self.failed(&sent, error, phase, now);
                 false
             }
         }
@@ -43,7 +46,7 @@ impl Voter {
             Reply::Extended { number, .. } => self.granted(sent, number, now),
             Reply::Kept => {
                 self.vote = if self.vote.is_granted() { self.vote } else { Vote::CLAIM };
-                self.is_beaten = false;
+                (self.is_beaten, self.wanted_by) = (false, None);
             }
             Reply::Queued { left, rank } => {
                 self.footprint = Footprint::Queue;
@@ -75,6 +78,7 @@ impl Voter {
         }
         let counts_from_send = self.rules.apply(Rule::ValidityFromTheSend);
         let end = if counts_from_send { sent.lease_end } else { now.after(sent.lease_end.since(sent.sent)) };
+        self.heard_at = Some(now);
         let drawn = number.map(|number| Drawn { round: sent.round, number });
         self.vote =
             Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)), number: drawn.or(self.vote.number()) };
@@ -86,21 +90,25 @@ impl Voter {
         self.recheck_at = recheck_at;
     }
 
-    fn failed(&mut self, sent: &InFlight, error: NodeError, now: Instant) {
+    fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
         let is_unknown =
             matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
         if is_unknown && matches!(sent.verb, Verb::Yield { .. }) && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }
         let abstains = if let NodeError::Abstains(left) = error { Some(left) } else { None };
-        // A lease that was given stays. But a claim at a node that abstains is none.
-        if self.vote == Vote::Open || (abstains.is_some() && self.vote.lease_end().is_none()) {
+        // A lease that was given stays. But a claim at a node that abstains is none; and who waits must not count on a node
+        // that cannot be asked, while another one may be free.
+        let is_open = phase == Phase::Waiting && abstains.is_none() && self.rules.apply(Rule::SilentVotesAreOpen);
+        if self.vote == Vote::Open || is_open || (abstains.is_some() && self.vote.lease_end().is_none()) {
             self.vote = Vote::Failed;
         }
         if is_unknown || abstains.is_some() {
             self.footprint = self.footprint.max(Footprint::of(sent.verb));
         }
-        self.recheck_at = Some(now.after(abstains.unwrap_or(AFTER_FAILURE)));
+        // A holder asks again with its next renewal, or when there is a new connection.
+        let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
+        self.recheck_at = pause.map(|pause| now.after(pause));
         self.failure = Some(error);
     }
 }

@@ -8,17 +8,20 @@
 //! 2. while they wait or hold, the votes are the same, and always the nodes that are tainted;
 //! 3. what the model's client sends, the candidate wanted to send.
 //!
-//! Four differences are known, and make the candidate the stricter one or the later one:
+//! Five differences are known. The first makes it yield to a holder that the model has forgotten; the others make it the
+//! stricter one or the later one:
 //!
+//! - it remembers by whom a node is wanted until it has the vote of that node;
 //! - it sends nothing behind a yield that is unanswered, where the model may yield once more: not followed further;
 //! - it drops the lease of a node together with the vote when a waiter's connection is new, which the model keeps: a state
 //!   that the model holds by this alone is not followed further;
-//! - it asks nothing of a node whose connection is new while it holds or has enough votes;
+//! - it asks nothing of a node whose connection is new while it waits and has enough votes;
 //! - it takes a claim for newer than a negative answer that comes after it, which is why no such answer is given here.
 
 use super::voter::Voter;
-use super::{Candidate, LeaseTerms, Outgoing, Phase};
+use super::{Candidate, LeaseTerms, Phase};
 use crate::error::NodeError;
+use crate::lock::OwnerToken;
 use crate::protocol::command::{Reply, Verb};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
@@ -37,6 +40,10 @@ enum Event {
     Granted,
     /// A smaller token waits.
     Contended,
+    /// A token waits that holds the lock elsewhere, and is larger.
+    Wanted,
+    /// A holder asks for the vote that it lacks.
+    WinBack,
     /// The connection breaks, and there is a new one.
     NewConnection,
 }
@@ -90,16 +97,26 @@ impl Pair {
         let answers: &[model::Reply] = match self.model.unanswered(node).first() {
             Some(model::Command::SetNx | model::Command::Extend) => &[Lease, No],
             Some(model::Command::Acquire) => &[Lease, LeaseSmaller, No],
-            Some(model::Command::Yield) => &[Kept, Yielded],
+            Some(model::Command::WinBack) => &[Lease, No],
+            Some(model::Command::Yield | model::Command::YieldTo(_)) => &[Kept, Yielded],
             _ => &[],
         };
         let is_newer = |reply: &&model::Reply| !(self.overtaken[node] && matches!(reply, No | Yielded));
         let mut events: Vec<_> = answers.iter().filter(is_newer).map(|reply| Event::Answer(*reply)).collect();
         if self.model.phase() != model::Phase::Fast {
             events.extend([Event::Granted, Event::Contended]);
+            events.extend((self.model.phase() == model::Phase::Wait).then_some(Event::Wanted));
+            events.extend(self.may_win_back(node).then_some(Event::WinBack));
             events.extend((self.cuts > 0).then_some(Event::NewConnection));
         }
         events
+    }
+
+    /// Whether a holder lacks the vote of `node`, and no answer is to come from there.
+    fn may_win_back(&self, node: usize) -> bool {
+        let known = self.model.known(node);
+        let is_idle = self.model.unanswered(node).is_empty() && !self.voter(node).is_awaited();
+        self.model.phase() == model::Phase::Hold && !known.vote && !known.tainted && is_idle
     }
 
     /// Both take `event` in. Whether the two are to be followed further.
@@ -124,6 +141,15 @@ impl Pair {
                 self.model.push(node, model::Reply::Contended);
                 self.candidate.contended(node, true, now());
             }
+            Event::Wanted => {
+                self.model.push(node, model::Reply::Wanted(LARGER));
+                self.candidate.wanted(node, larger(), now());
+            }
+            Event::WinBack => {
+                self.model.win_back(node);
+                // With its next renewal.
+                self.candidate.connected(node, now());
+            }
             Event::NewConnection => {
                 self.model.cut(node);
                 self.model.reconnect(node);
@@ -133,6 +159,7 @@ impl Pair {
                 answered = before[node].len();
                 self.overtaken[node] = false;
                 self.candidate.connections(self.epochs.iter().copied(), now());
+                self.candidate.connected(node, now());
             }
         }
         self.candidate.note_proof();
@@ -161,11 +188,17 @@ impl Pair {
                 if !self.voter(index).is_open() {
                     return false;
                 }
-                let has_enough = self.candidate.phase() == Phase::Holding || self.candidate.has_votes(now());
+                let has_enough = self.candidate.phase() == Phase::Waiting && self.candidate.has_votes(now());
                 if !(is_new && has_enough) {
                     assert_eq!(self.candidate.wants(index, now()), Some(verb), "node {index}: {self}");
                 }
-                self.candidate.ask(Outgoing { index, verb, fence: None }, now(), &mut |_| {});
+                let mut names = None;
+                self.candidate.ask(index, verb, None, now(), &mut |out| names = out.other);
+                match command {
+                    model::Command::YieldTo(_) => assert_eq!(names, Some(larger()), "node {index}: {self}"),
+                    model::Command::Yield => {}
+                    _ => assert_eq!(names, None, "node {index}: {self}"),
+                }
             }
         }
         true
@@ -183,7 +216,8 @@ impl Pair {
             let (known, voter) = (self.model.known(node), self.voter(node));
             assert!(voter.lease_end().is_none() || known.lease, "node {node} has a lease: {self}");
             assert_eq!(voter.is_tainted, known.tainted, "node {node} is tainted: {self}");
-            let yields = self.model.unanswered(node).contains(&model::Command::Yield);
+            let is_yield = |command: &model::Command| matches!(verb(*command), Some(Verb::Yield { .. }));
+            let yields = self.model.unanswered(node).iter().any(is_yield);
             let counts = known.vote && !known.tainted && !yields;
             let is_ours = voter.is_ours(now(), TTL);
             assert!(phase == Fast || is_ours == counts, "node {node} votes: {self}");
@@ -202,30 +236,39 @@ impl std::fmt::Display for Pair {
     }
 }
 
+/// The model's number of a token that is larger than that of the client.
+const LARGER: u8 = 2;
+
+/// The same token in the code. The candidate knows its own by its phase only.
+fn larger() -> OwnerToken {
+    OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000000000000002").unwrap()
+}
+
 fn verb(command: model::Command) -> Option<Verb> {
     let claim = crate::protocol::timing::CLAIM;
     match command {
         model::Command::SetNx => Some(Verb::SetNx { ttl: TTL }),
-        model::Command::Acquire => Some(Verb::Acquire { ttl: TTL, claim }),
+        model::Command::Acquire => Some(Verb::Acquire { ttl: TTL, claim, holds: false }),
+        model::Command::WinBack => Some(Verb::Acquire { ttl: TTL, claim, holds: true }),
         model::Command::Extend => Some(Verb::Extend { ttl: TTL }),
-        model::Command::Yield => Some(Verb::Yield { claim }),
+        model::Command::Yield | model::Command::YieldTo(_) => Some(Verb::Yield { claim }),
         model::Command::Release | model::Command::Adopt => None,
     }
 }
 
 fn reply(command: model::Command, reply: model::Reply) -> Reply {
-    use model::Command::{Acquire, Extend, SetNx, Yield};
+    use model::Command::{Acquire, Extend, SetNx, WinBack, Yield, YieldTo};
     use model::Reply::{Kept, Lease, LeaseSmaller, No, Yielded};
     let left = Some(LONG);
     match (command, reply) {
-        (SetNx | Acquire, Lease) => Reply::Granted { smaller: false, number: None },
+        (SetNx | Acquire | WinBack, Lease) => Reply::Granted { smaller: false, number: None },
         (Acquire, LeaseSmaller) => Reply::Granted { smaller: true, number: None },
         (SetNx, No) => Reply::Taken,
-        (Acquire, No) => Reply::Queued { left, rank: 0 },
+        (Acquire | WinBack, No) => Reply::Queued { left, rank: 0 },
         (Extend, Lease) => Reply::Extended { waiters: 0, number: None },
         (Extend, No) => Reply::NotOwner,
-        (Yield, Kept) => Reply::Kept,
-        (Yield, Yielded) => Reply::Yielded { left },
+        (Yield | YieldTo(_), Kept) => Reply::Kept,
+        (Yield | YieldTo(_), Yielded) => Reply::Yielded { left },
         other => panic!("no such answer: {other:?}"),
     }
 }

@@ -1,7 +1,9 @@
 //! What comes in: answers, wake-ups, connections, clock steps, and time.
 
 use super::{Candidate, Phase};
+use crate::lock::OwnerToken;
 use crate::protocol::command::Answer;
+use crate::protocol::rules::Rule;
 use crate::protocol::timing::POLL;
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -9,8 +11,11 @@ use std::time::Duration;
 impl Candidate {
     /// Node number `index` has answered the oldest command that it owes an answer to.
     pub(crate) fn answered(&mut self, index: usize, answer: Answer, now: Instant) {
+        let is_holding = self.phase == Phase::Holding;
+        let counts = !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost);
+        let phase = self.phase;
         if let Some(voter) = self.voters.get_mut(index)
-            && voter.answered(answer, now)
+            && voter.answered(answer, phase, counts, now)
         {
             self.contended_since.get_or_insert(now);
         }
@@ -37,6 +42,15 @@ impl Candidate {
         }
     }
 
+    /// The token `by` holds the lock by other nodes, and waits at node number `index`.
+    pub(crate) fn wanted(&mut self, index: usize, by: OwnerToken, now: Instant) {
+        self.contended_since.get_or_insert(now);
+        let yields = self.terms.applies(Rule::WaitersYieldToTheHolder) && self.phase != Phase::Holding;
+        if let Some(voter) = self.voters.get_mut(index).filter(|_| yields) {
+            voter.wanted_by = Some(Box::new(by));
+        }
+    }
+
     /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token
     /// asks the node anew.
     pub(crate) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {
@@ -44,6 +58,15 @@ impl Candidate {
             if voter.connection(epoch) && self.phase == Phase::Waiting {
                 voter.cut(now);
             }
+        }
+    }
+
+    /// There is a new connection to node number `index`, which may have lost what it was told: a holder asks soon whether
+    /// its vote still stands. Who waits looks at the [`connections`](Self::connections).
+    pub(crate) fn connected(&mut self, index: usize, now: Instant) {
+        let is_holding = self.phase == Phase::Holding;
+        if let Some(voter) = self.voters.get_mut(index).filter(|_| is_holding) {
+            voter.ask_again(now);
         }
     }
 

@@ -45,7 +45,7 @@ impl Candidate {
     /// Asks every node that takes more commands for a number, and only these answers count.
     pub(crate) fn begin_fencing_round(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         self.fencing.start_anew();
-        self.ask_all(self.extension_verb(), self.fence(), now, &mut send);
+        self.ask_all(self.extension_verb(self.terms.ttl), self.fence(), now, &mut send);
     }
 
     /// What the numbers mean that the nodes have given.

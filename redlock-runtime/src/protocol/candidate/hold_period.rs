@@ -72,10 +72,14 @@ impl HoldPeriod {
 
     /// When the leases should be asked for again: after a third of what was left of them the last time.
     pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
-        let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / RENEWALS_PER_LEASE);
-        let due = self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS));
         let is_needed = self.must_end().is_none_or(|end| valid_until < end);
-        (self.options.renew && is_needed).then_some(due)
+        (self.options.renew && is_needed).then(|| self.third_of(valid_until))
+    }
+
+    /// When a third is over of what was left of the leases the last time that all nodes were asked.
+    pub(crate) fn third_of(&self, valid_until: Instant) -> Instant {
+        let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / RENEWALS_PER_LEASE);
+        self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
     }
 
     pub(crate) const fn renewed(&mut self, now: Instant) {

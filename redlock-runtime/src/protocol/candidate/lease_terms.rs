@@ -1,5 +1,6 @@
 //! What stays the same during the life of a token.
 
+use crate::protocol::command::Verb;
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
@@ -26,6 +27,11 @@ impl LeaseTerms {
     /// The lease end that a positive answer proves to a command that is sent at `now`.
     pub(crate) fn provable(&self, now: Instant) -> Instant {
         now.after(lease::provable(self.ttl, self.drift_factor))
+    }
+
+    /// The lease end that a positive answer to `verb` proves, when that is sent at `now`.
+    pub(super) fn proven_by(&self, verb: Verb, now: Instant) -> Instant {
+        now.after(lease::provable(verb.ttl().unwrap_or(self.ttl), self.drift_factor))
     }
 
     /// A lease that ends before this is not worth having.

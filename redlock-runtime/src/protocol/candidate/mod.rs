@@ -17,7 +17,8 @@
 //! 3. **Answers come in** through [`answered`](Candidate::answered), for each node in the order of its commands: the
 //!    candidate knows what it has asked. After one or more of them comes [`note_proof`](Candidate::note_proof). All answers
 //!    that are here are taken in before a command of step 2 is sent.
-//! 4. **The rest comes in** through [`claimed`](Candidate::claimed) and [`contended`](Candidate::contended) (wake-ups),
+//! 4. **The rest comes in** through [`claimed`](Candidate::claimed), [`contended`](Candidate::contended) and
+//!    [`wanted`](Candidate::wanted) (wake-ups),
 //!    [`connections`](Candidate::connections) (the numbers of the present connections),
 //!    [`clock_stepped`](Candidate::clock_stepped) and [`tick`](Candidate::tick) (time). After any of these, and after answers
 //!    while it waits, come [`leave_tainted`](Candidate::leave_tainted) and [`next_commands`](Candidate::next_commands).
@@ -44,6 +45,7 @@
 //! | the first try is over | [`trying`] |
 //! | a wait ends | [`waiting`] |
 //! | a lease must be renewed, an extension is over | [`renewal`] |
+//! | a holder asks for the votes that it lacks | [`winning_back`] |
 //! | the lock may be passed on inside the process | [`passing`] |
 //! | which fencing number counts, and how a token comes to it | [`fencing_number`], [`fencing`] |
 //! | the body has used up its time | [`hold_period`] |
@@ -87,6 +89,7 @@ mod tests;
 mod trying;
 mod voter;
 mod waiting;
+mod winning_back;
 
 pub(crate) use self::ending::Loss;
 pub(crate) use self::fencing::NotIssued;
@@ -172,6 +175,7 @@ impl Candidate {
     pub(crate) fn hold(&mut self, now: Instant) {
         self.phase = Phase::Holding;
         self.hold_period.hold(now);
+        self.voters.iter_mut().for_each(Voter::held);
         // What counts against this token begins now, not when it began to wait.
         self.contended_since = self.contended_since.map(|_| now);
     }
@@ -229,6 +233,13 @@ impl Candidate {
     /// Whether the lock is ours for long enough to be useful.
     pub(crate) fn is_won(&self, now: Instant) -> bool {
         self.valid_until().is_some_and(|end| end >= self.terms.useful_from(now))
+    }
+
+    /// Whether the lock is ours by leases that were all heard of just now.
+    fn is_confirmed(&self, now: Instant) -> bool {
+        let fresh = self.voters.iter().filter(|voter| voter.is_fresh(now, self.terms.node_timeout));
+        let end = lease::valid_until(&fresh.filter_map(Voter::lease_end), self.terms.quorum);
+        end.is_some_and(|end| end >= self.terms.useful_from(now))
     }
 
     /// Whether the present call may not go on with the lock, whatever the nodes say.

@@ -4,15 +4,17 @@
 //!
 //! 1. *Enough votes are ours*: an extension of each vote that is a claim, or a lease that is as good as over. It confirms
 //!    the votes. Nothing else is asked then, and nothing is yielded.
-//! 2. *A smaller token waits at a node that is ours*: a yield, at once and without waiting for other nodes, because
-//!    everybody else may wait for it.
+//! 2. *A smaller token waits at a node that is ours*, or one that holds the lock elsewhere: a yield, at once and without
+//!    waiting for other nodes, because everybody else may wait for it. To a holder, it names it.
 //! 3. *The time to ask again has come*: its place in the queue, and with it the lock if that is free.
 //!
-//! A holder extends claims that came late, and yields nothing. No other phase asks for anything.
+//! A holder extends claims that came late, asks for what it lacks ([`winning_back`](super::winning_back)), and yields
+//! nothing. No other phase asks for anything.
 
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
+use crate::lock::OwnerToken;
 use crate::protocol::command::{Fence, Verb};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
@@ -26,15 +28,28 @@ pub(crate) struct Outgoing {
     pub(crate) index: usize,
     pub(crate) verb: Verb,
     pub(crate) fence: Option<Fence>,
+    /// The token that a yield names.
+    pub(crate) other: Option<OwnerToken>,
 }
 
 impl Candidate {
     /// Asks node number `index`.
-    pub(super) fn ask(&mut self, out: Outgoing, now: Instant, send: &mut impl FnMut(Outgoing)) {
-        let (round, lease_end) = (self.fencing.round(), self.terms.provable(now));
-        if let Some(voter) = self.voters.get_mut(out.index) {
-            voter.asked(InFlight::new(out.verb, now, round, lease_end));
-            send(out);
+    pub(super) fn ask(
+        &mut self,
+        index: usize,
+        verb: Verb,
+        fence: Option<Fence>,
+        now: Instant,
+        send: &mut impl FnMut(Outgoing),
+    ) {
+        let (round, lease_end) = (self.fencing.round(), self.terms.proven_by(verb, now));
+        if let Some(voter) = self.voters.get_mut(index) {
+            let other = voter.wanted_by.as_deref().copied().filter(|_| matches!(verb, Verb::Yield { .. }));
+            if self.phase == Phase::Holding {
+                voter.recheck_at = None;
+            }
+            voter.asked(InFlight::new(verb, now, round, lease_end));
+            send(Outgoing { index, verb, fence, other });
         }
     }
 
@@ -43,7 +58,7 @@ impl Candidate {
         self.fencing.begin_round();
         for index in 0..self.voters.len() {
             if self.voters.get(index).is_some_and(Voter::is_open) {
-                self.ask(Outgoing { index, verb, fence }, now, send);
+                self.ask(index, verb, fence, now, send);
             }
         }
     }
@@ -66,7 +81,7 @@ impl Candidate {
             {
                 // Who yields owns nothing to draw a number for.
                 let fence = fence.filter(|_| !matches!(verb, Verb::Yield { .. }));
-                self.ask(Outgoing { index, verb, fence }, now, &mut send);
+                self.ask(index, verb, fence, now, &mut send);
                 has_asked = true;
             }
         }
@@ -83,13 +98,15 @@ impl Candidate {
         let voter = self.voters.get(index)?;
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
         match self.phase {
-            Phase::Holding => {
-                let is_claim = voter.lease_end().is_none();
-                (is_claim && self.wants_extension(voter, now)).then_some(self.extension_verb())
+            // Who has lost the lock asks for nothing: it could not count.
+            Phase::Holding if !self.is_proven(now) => None,
+            Phase::Holding if voter.lease_end().is_none() && self.wants_extension(voter, now) => {
+                self.rest(None, now).map(|ttl| self.extension_verb(ttl))
             }
-            Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then_some(self.extension_verb()),
+            Phase::Holding => self.holder_asks(index, false, now, now),
+            Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then(|| self.extension_verb(ttl)),
             Phase::Waiting if voter.must_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
-            Phase::Waiting => voter.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim }),
+            Phase::Waiting => voter.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim, holds: false }),
             Phase::Trying | Phase::Superseded | Phase::Ended => None,
         }
     }

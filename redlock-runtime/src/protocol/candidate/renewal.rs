@@ -3,7 +3,8 @@
 //! 1. A renewal is due when a third of what was left of the leases at the last one is over
 //!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call needs them no longer.
 //! 2. Whoever looks after many locks takes those together that are due soon; how soon is up to it.
-//! 3. A renewal asks every node that may have the token and owes no extension, and draws no fencing number.
+//! 3. A renewal asks every node that owes no extension, and draws no fencing number. Nodes that have no vote for the token
+//!    are asked for it ([`winning_back`](super::winning_back)).
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 
 use super::next::Outgoing;
@@ -12,6 +13,7 @@ use crate::protocol::command::{Fence, Verb};
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
+use std::time::Duration;
 
 /// What whoever looks after a lock has to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,32 +48,57 @@ impl Candidate {
         let Some(end) = self.held_until().filter(|end| now < *end) else {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
-        match self.valid_until().and_then(|end| self.hold_period.renewal_due(end)) {
+        let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
+        match self.renewal_due().into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
             due => Look::Later(due.map_or(end, |due| due.min(end))),
         }
     }
 
-    /// Asks for new leases. `false` when the lock is lost, which must be made known.
-    pub(crate) fn renew(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) -> bool {
+    /// When every node is to be asked next: for a new lease, or for the vote that is lacking.
+    fn renewal_due(&self) -> Option<Instant> {
+        let end = self.valid_until()?;
+        self.hold_period.renewal_due(end).or_else(|| self.asks_for_votes_at(end))
+    }
+
+    /// Asks for new leases and for votes that are lacking, as far as that is due by `soon`. `false` when the lock is lost,
+    /// which must be made known.
+    pub(crate) fn renew(&mut self, now: Instant, soon: Instant, mut send: impl FnMut(Outgoing)) -> bool {
         let is_held = self.is_held(now);
-        if is_held && self.hold_period.renews() && self.terms.applies(Rule::LeasesAreRenewed) {
-            self.hold_period.renewed(now);
+        if is_held && self.terms.applies(Rule::LeasesAreRenewed) {
+            let is_due = self.renewal_due().is_some_and(|due| due <= soon);
+            if is_due {
+                self.hold_period.renewed(now);
+            }
             self.fencing.begin_round();
-            let verb = self.extension_verb();
             for index in 0..self.voters.len() {
-                if self.is_renewable(index) {
-                    // Without a number: that of the token stays what it is.
-                    self.ask(Outgoing { index, verb, fence: None }, now, &mut send);
+                if let Some(verb) = self.holder_asks(index, is_due, soon, now) {
+                    let fence = self.fence_of_holder(verb);
+                    self.ask(index, verb, fence, now, &mut send);
+                } else if let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.is_free_to_ask()) {
+                    // It was looked at, and is not worth a question.
+                    voter.recheck_at = voter.recheck_at.filter(|at| *at > soon);
                 }
             }
         }
         is_held
     }
 
+    /// What is asked of a node together with what a holder asks. A vote that is won back comes with the number of the token;
+    /// an extension leaves it what it is.
+    fn fence_of_holder(&self, verb: Verb) -> Option<Fence> {
+        let wants = matches!(verb, Verb::Acquire { .. }) && self.terms.applies(Rule::WonVotesCarryTheNumber);
+        self.fence().filter(|_| wants)
+    }
+
     /// Whether the present call has the lock and can prove it.
     pub(crate) fn is_held(&self, now: Instant) -> bool {
         self.phase == Phase::Holding && self.held_until().is_some_and(|end| now < end)
+    }
+
+    /// Whether the nodes provably keep the lock for the token, whoever has it.
+    pub(super) fn is_proven(&self, now: Instant) -> bool {
+        self.valid_until().is_some_and(|end| now < end)
     }
 
     /// Whether the lock was held and its lease has run out.
@@ -83,14 +110,8 @@ impl Candidate {
     ///
     /// A node that could not be asked when the lock was adopted may have it under the other token for a while yet: so the
     /// adoption goes on for as long as the lock is held.
-    pub(super) const fn extension_verb(&self) -> Verb {
-        let ttl = self.terms.ttl;
+    pub(super) const fn extension_verb(&self, ttl: Duration) -> Verb {
         if self.adopts { Verb::Adopt { ttl } } else { Verb::Extend { ttl } }
-    }
-
-    /// Whether an extension can make the lease of node number `index` longer.
-    pub(super) fn is_renewable(&self, index: usize) -> bool {
-        self.voters.get(index).is_some_and(|voter| voter.is_renewable(self.adopts))
     }
 
     /// From now on, the token takes the place of the one that another worker has left the lock with. Returns what is asked
@@ -105,7 +126,7 @@ impl Candidate {
     pub(crate) fn extend(&mut self, fence: Option<Fence>, now: Instant, mut send: impl FnMut(Outgoing)) -> bool {
         let may_go_on = !self.has_ended(now);
         if may_go_on {
-            self.ask_all(self.extension_verb(), fence, now, &mut send);
+            self.ask_all(self.extension_verb(self.terms.ttl), fence, now, &mut send);
         }
         may_go_on
     }

@@ -5,6 +5,7 @@ use super::footprint::Footprint;
 use super::in_flight::InFlight;
 use super::queue::Queue;
 use crate::error::NodeError;
+use crate::lock::OwnerToken;
 use crate::protocol::command::Verb;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::RECHECK_PER_CLAIM;
@@ -27,10 +28,14 @@ pub(crate) struct Voter {
     pub(super) is_tainted: bool,
     /// Somebody with a smaller token waits at this node.
     pub(super) is_beaten: bool,
-    /// When to ask for the lock again.
+    /// This token holds the lock by other nodes, and waits at this one. Boxed: it is rare.
+    pub(super) wanted_by: Option<Box<OwnerToken>>,
+    /// When to ask for the lock again; for a holder, when to ask apart from its renewals.
     pub(super) recheck_at: Option<Instant>,
     /// When the present vote was last asked to become a lease.
     pub(super) extended_at: Option<Instant>,
+    /// When the node last said that the token has a lease.
+    pub(super) heard_at: Option<Instant>,
     /// The connection on which the node was asked.
     epoch: u64,
     pub(super) rules: Rules,
@@ -75,8 +80,10 @@ impl Voter {
             in_flight: Queue::new(),
             is_tainted: false,
             is_beaten: false,
+            wanted_by: None,
             recheck_at: None,
             extended_at: None,
+            heard_at: None,
             epoch,
             rules,
         }
@@ -105,7 +112,7 @@ impl Voter {
 
     /// Another vote, about which nothing was heard or asked yet.
     pub(super) fn change_vote(&mut self, vote: Vote) {
-        (self.vote, self.is_beaten, self.extended_at) = (vote, false, None);
+        (self.vote, self.is_beaten, self.wanted_by, self.extended_at) = (vote, false, None, None);
     }
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most.
@@ -131,6 +138,13 @@ impl Voter {
     pub(super) fn cut(&mut self, now: Instant) {
         self.change_vote(Vote::Open);
         self.ask_again(now);
+    }
+
+    /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, only those that
+    /// have named a time are asked before.
+    pub(super) fn held(&mut self) {
+        let has_named = matches!(self.failure, None | Some(NodeError::Abstains(_)));
+        self.recheck_at = self.recheck_at.filter(|_| has_named && !self.vote.is_granted());
     }
 
     pub(super) const fn ask_again(&mut self, now: Instant) {
@@ -177,16 +191,22 @@ impl Voter {
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
+    /// Whether the node has confirmed its lease within the last `patience`.
+    pub(super) fn is_fresh(&self, now: Instant, patience: Duration) -> bool {
+        self.heard_at.is_some_and(|at| now <= at.after(patience)) || !self.rules.apply(Rule::OldLeasesAreConfirmed)
+    }
+
     /// The fencing number that the token has at the node, as long as the node holds the lock for us.
     pub(super) const fn number(&self) -> Option<Drawn> {
         self.vote.number()
     }
 
-    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`.
+    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, and that was heard
+    /// of just now.
     pub(super) fn wants_extension(&self, now: Instant, useful_from: Instant, patience: Duration) -> bool {
         let is_due = self.extended_at.is_none_or(|at| at.after(patience) <= now);
         let is_short = self.vote.lease_end().is_none_or(|end| end < useful_from);
-        self.vote.is_granted() && is_due && is_short && self.is_open()
+        self.vote.is_granted() && is_due && (is_short || !self.is_fresh(now, patience)) && self.is_open()
     }
 
     /// Whether an extension can make the lease of the node longer. One at a time: a silent node owes no more than that.
@@ -198,9 +218,19 @@ impl Voter {
         self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
     }
 
-    /// Whether a smaller token waits where we have the lock.
+    /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.
     pub(super) fn must_yield(&self) -> bool {
-        self.vote.is_granted() && self.is_beaten && self.is_open()
+        self.vote.is_granted() && (self.is_beaten || self.wanted_by.is_some()) && self.is_open()
+    }
+
+    /// Whether a holder should ask the node by `soon`.
+    pub(super) fn is_due(&self, soon: Instant) -> bool {
+        self.recheck_at.is_some_and(|at| at <= soon)
+    }
+
+    /// Whether the node can be sent another command, and owes no answer.
+    pub(super) fn is_free_to_ask(&self) -> bool {
+        self.is_open() && !self.is_awaited()
     }
 
     pub(super) fn wants_to_ask(&self, now: Instant) -> bool {

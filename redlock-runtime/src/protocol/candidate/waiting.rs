@@ -1,5 +1,8 @@
 //! How a wait goes on and ends.
 //!
+//! A wait is won by leases that were all heard of just now. One that is older is confirmed first: should the clock of its
+//! server have been set forward meanwhile, the key is gone, and nothing but an answer tells it.
+//!
 //! What counts as silence of the nodes is found in [`tick`](Candidate::tick), as time passes; that it ends the wait is
 //! decided here. Which token goes on when this one has lost its majority is up to the caller.
 
@@ -43,7 +46,7 @@ impl Candidate {
             Phase::Superseded => return Some(Waited::Superseded),
             Phase::Trying | Phase::Waiting | Phase::Holding => {}
         }
-        if self.is_won(now) {
+        if self.is_confirmed(now) {
             self.hold(now);
             return Some(Waited::Held);
         }

@@ -35,7 +35,7 @@ macro_rules! same_names {
 same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
-    YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend NumbersAreAgreedOn
+    VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend NumbersAreAgreedOn
 }
 
 /// Those that a node keeps within one command.
@@ -90,7 +90,9 @@ fn nodes() -> impl Iterator<Item = model::Node> {
 fn commands() -> impl Iterator<Item = (u8, model::Verb)> {
     use model::Verb::{Acquire, Adopt, Extend, Release, SetNx, Yield};
     let adopt = (0..TOKENS).map(|from| Adopt { from });
-    let verbs: Vec<_> = [SetNx, Acquire, Extend, Yield, Release].into_iter().chain(adopt).collect();
+    let yields = (0..TOKENS).map(|to| Yield { to: Some(to) });
+    let others = [SetNx, Acquire { holds: false }, Acquire { holds: true }, Extend, Yield { to: None }, Release];
+    let verbs: Vec<_> = others.into_iter().chain(adopt).chain(yields).collect();
     (0..TOKENS).flat_map(move |token| verbs.clone().into_iter().map(move |verb| (token, verb)))
 }
 
@@ -176,15 +178,15 @@ impl Code {
 
     fn command(&self, token: u8, verb: model::Verb) -> Command {
         let (ttl, claim) = (TTL, CLAIM);
-        let (verb, from) = match verb {
+        let (verb, other) = match verb {
             model::Verb::SetNx => (Verb::SetNx { ttl }, None),
-            model::Verb::Acquire => (Verb::Acquire { ttl, claim }, None),
+            model::Verb::Acquire { holds } => (Verb::Acquire { ttl, claim, holds }, None),
             model::Verb::Extend => (Verb::Extend { ttl }, None),
             model::Verb::Adopt { from } => (Verb::Adopt { ttl }, Some(Box::new(self.token(from)))),
-            model::Verb::Yield => (Verb::Yield { claim }, None),
+            model::Verb::Yield { to } => (Verb::Yield { claim }, to.map(|to| Box::new(self.token(to)))),
             model::Verb::Release => (Verb::Release { claim }, None),
         };
-        let subject = Subject { key: KEY.into(), token: self.token(token), from };
+        let subject = Subject { key: KEY.into(), token: self.token(token), other };
         Command { verb, fence: None, subject: Arc::new(subject) }
     }
 
@@ -194,6 +196,7 @@ impl Code {
         let notice = match wakeup.notice {
             Notice::Granted => model::Notice::Granted,
             Notice::Contended { by } => model::Notice::Contended { by: self.number(by) },
+            Notice::Wanted { by } => model::Notice::Wanted { by: self.number(by) },
         };
         (token, notice)
     }
@@ -305,6 +308,6 @@ fn the_model_counts_alike_from_every_small_counter() {
 fn every_small_state_is_compared() {
     let kinds = cases().map(|case| std::mem::discriminant(&by_the_model(case, None).reply));
     let (states, replies): (BTreeSet<_>, HashSet<_>) = (nodes().collect(), kinds.collect());
-    assert_eq!((states.len(), cases().count(), replies.len()), (272, 272 * 16 * 36, 8));
+    assert_eq!((states.len(), cases().count(), replies.len()), (272, 272 * 16 * 56, 8));
     assert_eq!(countings().count(), 55 * 12 * 2);
 }

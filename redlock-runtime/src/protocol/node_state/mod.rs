@@ -59,11 +59,11 @@ impl NodeState {
     ) -> (Reply, Option<TokenTime>) {
         self.sweep(now);
         self.expire(command.key(), now);
-        let Subject { key, token, from } = &*command.subject;
+        let Subject { key, token, other } = &*command.subject;
         let mut execution = Execution { state: self, now, key, token: *token, publish };
-        execution.adopt(command.verb, from.as_deref());
+        execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
-        let reply = execution.run(command.verb);
+        let reply = execution.run(command.verb, other.as_deref().copied());
         (execution.fenced(reply, command.fence), seen)
     }
 
@@ -90,12 +90,12 @@ impl NodeState {
 }
 
 impl Execution<'_> {
-    fn run(&mut self, verb: Verb) -> Reply {
+    fn run(&mut self, verb: Verb, other: Option<OwnerToken>) -> Reply {
         match verb {
             Verb::SetNx { ttl } => self.set_nx(ttl),
-            Verb::Acquire { ttl, claim } => self.acquire(ttl, claim),
+            Verb::Acquire { ttl, claim, holds } => self.acquire(ttl, claim, holds),
             Verb::Extend { ttl } | Verb::Adopt { ttl, .. } => self.extend(ttl),
-            Verb::Yield { claim } => self.yield_(claim),
+            Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
         }
     }
@@ -108,7 +108,7 @@ impl Execution<'_> {
         Reply::Granted { smaller: false, number: None }
     }
 
-    fn acquire(&mut self, ttl: Duration, claim: Duration) -> Reply {
+    fn acquire(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
         let first = self.queue().and_then(Queue::first);
         match self.owner() {
             Some(owner) if owner == self.token => {
@@ -121,12 +121,13 @@ impl Execution<'_> {
                 if self.applies(Rule::WaitersMarkTheHolder) {
                     self.mark();
                 }
+                let by = self.token;
                 if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
-                    self.notify(owner, Notice::Contended { by: self.token });
+                    self.notify(owner, if holds { Notice::Wanted { by } } else { Notice::Contended { by } });
                 }
                 self.queued()
             }
-            None if first.is_none_or(|first| self.token <= first) => {
+            None if holds || first.is_none_or(|first| self.token <= first) => {
                 self.leave_queue();
                 self.own(self.token, ttl, self.is_waited_for());
                 Reply::Granted { smaller: false, number: None }
@@ -164,9 +165,12 @@ impl Execution<'_> {
         Reply::Extended { waiters: queue.map_or(0, Queue::len), number: None }
     }
 
-    fn yield_(&mut self, claim: Duration) -> Reply {
+    fn yield_(&mut self, claim: Duration, to: Option<OwnerToken>) -> Reply {
         if !self.is_owner() {
             return Reply::NotOwner;
+        }
+        if let Some(to) = to.filter(|to| self.queue_mut().is_some_and(|queue| queue.remove(*to))) {
+            return self.yield_to(to, claim);
         }
         if self.queue().and_then(Queue::first).is_none_or(|first| self.token < first) {
             return Reply::Kept;
@@ -177,6 +181,17 @@ impl Execution<'_> {
             Some(next) if next == self.token => Reply::Kept,
             _ => Reply::Yielded { left: self.left() },
         }
+    }
+
+    /// Passes the lock on to a token that has waited; if its process is gone, to whoever is the first.
+    fn yield_to(&mut self, to: OwnerToken, claim: Duration) -> Reply {
+        let left = self.left();
+        self.join_queue();
+        self.own(to, claim, true);
+        if self.notify(to, Notice::Granted) == 0 && self.hand_over(claim, left) == Some(self.token) {
+            return Reply::Kept;
+        }
+        Reply::Yielded { left: self.left() }
     }
 
     fn release(&mut self, claim: Duration) -> Reply {

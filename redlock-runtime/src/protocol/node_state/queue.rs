@@ -31,8 +31,9 @@ impl Queue {
         self.tokens.iter().copied()
     }
 
-    pub(super) fn remove(&mut self, token: OwnerToken) {
-        self.tokens.remove(&token);
+    /// Whether `token` was in it.
+    pub(super) fn remove(&mut self, token: OwnerToken) -> bool {
+        self.tokens.remove(&token)
     }
 
     pub(super) fn pop_first(&mut self) -> Option<OwnerToken> {

@@ -17,7 +17,7 @@ fn command(verb: Verb, key: &str, token: OwnerToken) -> Command {
 
 fn after(from: Option<OwnerToken>, mut command: Command) -> Command {
     let Subject { key, token, .. } = &*command.subject;
-    command.subject = Arc::new(Subject { key: key.clone(), token: *token, from: from.map(Box::new) });
+    command.subject = Arc::new(Subject { key: key.clone(), token: *token, other: from.map(Box::new) });
     command
 }
 
@@ -27,7 +27,7 @@ fn what_is_abandoned_does_not_pile_up() {
     let mut state = NodeState::default();
     for i in 0..5 * SWEEP_FROM as u64 {
         for counter in 0..2 {
-            let acquire = command(Verb::Acquire { ttl, claim }, &i.to_string(), token(counter));
+            let acquire = command(Verb::Acquire { ttl, claim, holds: false }, &i.to_string(), token(counter));
             state.execute(at(i), &acquire, &mut |_, _| 0);
         }
     }
@@ -71,7 +71,7 @@ fn an_adoption_leaves_the_queue_alone_and_draws_a_larger_number() {
     let mut execute = |command: &Command| state.execute(at(0), command, &mut |_, _| 1).0;
     let granted = execute(&fenced(Verb::SetNx { ttl }, first));
     assert_eq!(granted, Reply::Granted { smaller: false, number: Some(1) });
-    execute(&command(Verb::Acquire { ttl, claim }, "order:7", waiter));
+    execute(&command(Verb::Acquire { ttl, claim, holds: false }, "order:7", waiter));
     for _ in 0..2 {
         let adopted = execute(&after(Some(first), fenced(Verb::Adopt { ttl }, one)));
         assert_eq!(adopted, Reply::Extended { waiters: 1, number: Some(2) }, "once");

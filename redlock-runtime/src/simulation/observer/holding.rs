@@ -81,7 +81,7 @@ impl Observer {
         if is_over || self.network.is_crashed(client) {
             return;
         }
-        if self.is_kept(client, token) {
+        if self.profile.keeps_all || self.is_kept(client, token) {
             self.broken(Promise::Kept, format!("{} loses {} to a minority", client_name(client), key(call.key)));
         }
         let is_robbed = self.network.robbed_at(&key(call.key), token).is_some();
@@ -109,7 +109,7 @@ impl Observer {
 
     pub(super) fn bodies_stop(&self) {
         let now = self.network.now();
-        let mut late = None;
+        let (mut late, mut again) = (None, None);
         for holder in &mut self.records().holders {
             let Some(client) = holder.client else { continue };
             let awake_at = self.network.paused_until(client).after(SLACK);
@@ -124,6 +124,9 @@ impl Observer {
             }
             if holder.is_valid(now) {
                 holder.lapsed_at = None;
+                if holder.is_succeeded && self.network.robbed_at(&key(holder.key), holder.token).is_none() {
+                    again = Some(format!("{holder} has it once more, after somebody else"));
+                }
                 continue;
             }
             let lapsed_at = *holder.lapsed_at.get_or_insert(now);
@@ -135,6 +138,9 @@ impl Observer {
         }
         if let Some(text) = late {
             self.broken(Promise::BodyStops, text);
+        }
+        if let Some(text) = again {
+            self.broken(Promise::Continuous, text);
         }
     }
 

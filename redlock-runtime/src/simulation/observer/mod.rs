@@ -98,7 +98,7 @@ impl Observer {
         self.entered_as(Holder {
             client: Some(client),
             stops_within: call.is_held.then(|| slack(call.ttl)),
-            ends_by: call.hold.max_hold.map(|longest| now.after(longest + slack(longest))),
+            ends_by: call.longest_hold().map(|longest| now.after(longest + slack(longest))),
             keeps_until: call.hold.min_hold.map(|least| now.after(least).before(slack(least))),
             ttl: call.ttl,
             renews: call.hold.renew,
@@ -118,10 +118,14 @@ impl Observer {
 
     fn entered_as(&self, holder: Holder) -> Recorded<'_> {
         self.windows(&holder);
+        let now = self.network.now();
         let id = {
             let mut records = self.records();
             let id = records.number();
             records.idle_since[holder.key] = None;
+            for other in records.holders.iter_mut().filter(|other| other.key == holder.key && !other.is_valid(now)) {
+                other.is_succeeded = true;
+            }
             records.holders.push(Holder { id, ..holder });
             id
         };

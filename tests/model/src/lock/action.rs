@@ -24,6 +24,8 @@ pub enum Action {
     Poll { token: usize, node: usize },
     /// A holder renews a node that does not count.
     Renew { token: usize, node: usize },
+    /// A holder asks a node for the vote that it lacks.
+    WinBack { token: usize, node: usize },
     /// A client that may send anything sends this.
     Send { token: usize, node: usize, command: u8 },
     /// A holder releases, or a waiter gives up.
@@ -49,8 +51,9 @@ impl Action {
     }
 }
 
-/// Commands that a client without rules may send.
-const ANYTHING: [Command; 4] = [Command::SetNx, Command::Acquire, Command::Extend, Command::Yield];
+/// Commands that a client without rules may send, and yields to any other token: one to a token that does not wait is a
+/// plain one. What a holder may get that wins a vote back, a plain `SETNX` gets as well.
+const ANYTHING: [Command; 3] = [Command::SetNx, Command::Acquire, Command::Extend];
 
 pub(crate) fn enabled(scenario: &Scenario, state: &State, actions: &mut Vec<Action>) {
     let world = World::new(scenario, *state);
@@ -81,6 +84,8 @@ impl World<'_> {
                 let send = |command: Command| Action::Send { token, node, command: command.code() };
                 actions.extend(ANYTHING.map(send));
                 actions.extend(self.scenario.adopts(token).then(|| send(Command::Adopt)));
+                let others = (0..self.scenario.all_tokens()).filter(|other| *other != token);
+                actions.extend(others.map(|other| send(Command::YieldTo(other as u8))));
             }
         } else if link.unanswered() == 0 {
             match phase {
@@ -90,6 +95,9 @@ impl World<'_> {
                     actions.push(Action::Renew { token, node });
                 }
                 _ => {}
+            }
+            if phase == Phase::Hold && self.state.polls > 0 && self.may_win_back(token, node) {
+                actions.push(Action::WinBack { token, node });
             }
         }
     }
@@ -174,6 +182,10 @@ impl World<'_> {
                 self.send(token, node, Command::Acquire);
             }
             Action::Renew { token, node } => self.send(token, node, self.scenario.extension(token)),
+            Action::WinBack { token, node } => {
+                spend(&mut self.state.polls);
+                self.send(token, node, Command::WinBack);
+            }
             Action::Send { token, node, command } => self.send_anything(token, node, command),
             Action::Leave { token } => self.leave(token),
             Action::Reuse { token } => self.wait(token),
@@ -193,7 +205,7 @@ impl World<'_> {
 
     fn send_anything(&mut self, token: usize, node: usize, command: u8) {
         match Command::from_code(command) {
-            Some(Command::Yield) => self.send_yield(token, node),
+            Some(command) if command.is_yield() => self.send_yield(token, node, command),
             Some(command) => self.send(token, node, command),
             None => {}
         }
@@ -234,6 +246,7 @@ impl fmt::Display for Action {
             }
             Self::Poll { token, node } => write!(f, "t{token} polls node {node}"),
             Self::Renew { token, node } => write!(f, "t{token} renews at node {node}"),
+            Self::WinBack { token, node } => write!(f, "t{token} asks node {node} for its vote"),
             Self::Send { token, node, command: code } => write!(f, "t{token} sends {} to node {node}", command(code)),
             Self::Leave { token } => write!(f, "t{token} leaves"),
             Self::Reuse { token } => write!(f, "t{token} is used again"),

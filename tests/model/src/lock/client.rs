@@ -40,7 +40,12 @@ impl World<'_> {
                 link.lease |= claim_is_lease;
             }
             Reply::No | Reply::Yielded => (link.vote, link.lease) = (false, false),
-            Reply::Lease | Reply::LeaseSmaller | Reply::LeaseOver | Reply::LeaseSmallerOver | Reply::Contended => {}
+            Reply::Lease
+            | Reply::LeaseSmaller
+            | Reply::LeaseOver
+            | Reply::LeaseSmallerOver
+            | Reply::Contended
+            | Reply::Wanted(_) => {}
         }
     }
 
@@ -91,14 +96,34 @@ impl World<'_> {
     }
 
     fn after_event(&mut self, token: usize, node: usize, reply: Reply) {
-        let is_smaller_waiting = matches!(reply, Reply::LeaseSmaller | Reply::LeaseSmallerOver | Reply::Contended);
+        let yields = match reply {
+            Reply::LeaseSmaller | Reply::LeaseSmallerOver | Reply::Contended => Some(Command::Yield),
+            Reply::Wanted(by) if self.keeps(Rule::WaitersYieldToTheHolder) => Some(Command::YieldTo(by)),
+            _ => None,
+        };
         if self.is_valid(token) {
             self.state.phases[token] = Phase::Hold;
         } else if self.votes(token) >= self.scenario.quorum() {
             (0..self.scenario.nodes).for_each(|node| self.confirm(token, node));
-        } else if is_smaller_waiting && self.may_yield(token, node) {
-            self.send_yield(token, node);
+        } else if let Some(command) = yields.filter(|_| self.may_yield(token, node)) {
+            self.send_yield(token, node, command);
         }
+    }
+
+    /// What a holder sends to a node that does not count: there may still be a vote that can become a lease.
+    pub(crate) fn ask_as_holder(&mut self, token: usize, node: usize) {
+        let link = self.link(token, node);
+        if link.vote || self.scenario.adopts(token) {
+            self.send(token, node, self.scenario.extension(token));
+        } else if self.may_win_back(token, node) {
+            self.send(token, node, Command::WinBack);
+        }
+    }
+
+    /// Whether a holder asks for a vote that it lacks, unless an answer is still to come.
+    pub(crate) fn may_win_back(&self, token: usize, node: usize) -> bool {
+        let link = self.link(token, node);
+        !link.vote && !link.tainted && self.keeps(Rule::VotesAreWonBack)
     }
 
     /// Makes a lease of a vote, unless an answer that may do so is still to come.
@@ -116,12 +141,12 @@ impl World<'_> {
         link.vote && link.unanswered() < MOST_COMMANDS && !waits_for_others
     }
 
-    pub(crate) fn send_yield(&mut self, token: usize, node: usize) {
+    pub(crate) fn send_yield(&mut self, token: usize, node: usize, command: Command) {
         let voids = self.keeps(Rule::YieldVoids);
         let link = self.link_mut(token, node);
         link.vote = false;
         link.lease &= !voids;
-        self.send(token, node, Command::Yield);
+        self.send(token, node, command);
     }
 
     /// Everything the client does about a cut at once; the rest waits for the new connection.

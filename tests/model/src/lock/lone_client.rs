@@ -75,6 +75,11 @@ impl Client {
         self.change(|world| world.poll(TOKEN, node));
     }
 
+    /// A holder asks `node` for the vote that it lacks.
+    pub fn win_back(&mut self, node: usize) {
+        self.change(|world| world.send(TOKEN, node, Command::WinBack));
+    }
+
     /// The key of `node` has expired, and with it the lease that was counted from it.
     pub fn expire(&mut self, node: usize) {
         self.change(|world| world.end_lease(TOKEN, node));

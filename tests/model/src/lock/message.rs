@@ -5,10 +5,9 @@ use super::scenario::DETACHED;
 
 /// A node command with the token of the connection it is sent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Command {
     /// Take a free lock.
-    SetNx = 1,
+    SetNx,
     /// Take the lock, or wait for it.
     Acquire,
     /// Start the lease anew.
@@ -19,26 +18,51 @@ pub enum Command {
     Release,
     /// Takes the place of token 0, in scenarios where that was detached.
     Adopt,
+    /// `ACQUIRE` of a token that holds the lock by other nodes.
+    WinBack,
+    /// Pass the lock on to this token, which holds it by other nodes.
+    YieldTo(u8),
 }
 
 impl Command {
-    const ALL: [Self; 6] = [Self::SetNx, Self::Acquire, Self::Extend, Self::Yield, Self::Release, Self::Adopt];
+    /// Each at the place of its code, which begins at 1; those that name a token come behind.
+    const ALL: [Self; 7] =
+        [Self::SetNx, Self::Acquire, Self::Extend, Self::Yield, Self::Release, Self::Adopt, Self::WinBack];
+    const YIELD_TO: u8 = 8;
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|command| command.code() == code)
+        match code.checked_sub(Self::YIELD_TO) {
+            Some(to) => Some(Self::YieldTo(to)),
+            None => Self::ALL.get(usize::from(code.checked_sub(1)?)).copied(),
+        }
     }
 
     pub(crate) const fn code(self) -> u8 {
-        self as u8
+        match self {
+            Self::SetNx => 1,
+            Self::Acquire => 2,
+            Self::Extend => 3,
+            Self::Yield => 4,
+            Self::Release => 5,
+            Self::Adopt => 6,
+            Self::WinBack => 7,
+            Self::YieldTo(to) => Self::YIELD_TO + to,
+        }
+    }
+
+    pub(crate) const fn is_yield(self) -> bool {
+        matches!(self, Self::Yield | Self::YieldTo(_))
     }
 
     /// What the node does about it.
     pub(crate) const fn verb(self) -> Verb {
         match self {
             Self::SetNx => Verb::SetNx,
-            Self::Acquire => Verb::Acquire,
+            Self::Acquire => Verb::Acquire { holds: false },
+            Self::WinBack => Verb::Acquire { holds: true },
             Self::Extend => Verb::Extend,
-            Self::Yield => Verb::Yield,
+            Self::Yield => Verb::Yield { to: None },
+            Self::YieldTo(to) => Verb::Yield { to: Some(to) },
             Self::Release => Verb::Release,
             Self::Adopt => Verb::Adopt { from: DETACHED as u8 },
         }
@@ -52,6 +76,11 @@ impl Command {
             Self::Yield => "YIELD",
             Self::Release => "RELEASE",
             Self::Adopt => "ADOPT",
+            Self::WinBack => "ACQUIRE as holder",
+            Self::YieldTo(0) => "YIELD to t0",
+            Self::YieldTo(1) => "YIELD to t1",
+            Self::YieldTo(2) => "YIELD to t2",
+            Self::YieldTo(_) => "YIELD to t3",
         }
     }
 }
@@ -59,10 +88,9 @@ impl Command {
 /// A reply or a push. The answer to `RELEASE` is not among them: a cut may happen before or after it, and both are
 /// covered by sending the `RELEASE` again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Reply {
     /// `OK` of `SETNX`, `EXTEND` and `ADOPT`, `GRANTED` without a smaller token in the queue.
-    Lease = 1,
+    Lease,
     /// The same, when the lease has ended before the reply arrives.
     LeaseOver,
     /// `GRANTED` while a smaller token waits.
@@ -79,9 +107,12 @@ pub enum Reply {
     Granted,
     /// Push: a smaller token waits.
     Contended,
+    /// Push: this token waits, which holds the lock by other nodes.
+    Wanted(u8),
 }
 
 impl Reply {
+    /// Each at the place of its code, which begins at 1; those that name a token come behind.
     const ALL: [Self; 9] = [
         Self::Lease,
         Self::LeaseOver,
@@ -93,13 +124,14 @@ impl Reply {
         Self::Granted,
         Self::Contended,
     ];
+    const WANTED: u8 = 10;
 
     /// What the client makes of the node's `reply` to `command`: one for all that it takes alike.
     pub(crate) const fn to(command: Command, reply: node::Reply) -> Option<Self> {
         match (command, reply) {
             (Command::Release, _) => None,
-            (Command::Yield, node::Reply::Kept) => Some(Self::Kept),
-            (Command::Yield, _) => Some(Self::Yielded),
+            (Command::Yield | Command::YieldTo(_), node::Reply::Kept) => Some(Self::Kept),
+            (Command::Yield | Command::YieldTo(_), _) => Some(Self::Yielded),
             (_, node::Reply::Granted { smaller: true }) => Some(Self::LeaseSmaller),
             (_, node::Reply::Granted { .. } | node::Reply::Extended { .. }) => Some(Self::Lease),
             _ => Some(Self::No),
@@ -107,11 +139,25 @@ impl Reply {
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|reply| reply.code() == code)
+        match code.checked_sub(Self::WANTED) {
+            Some(by) => Some(Self::Wanted(by)),
+            None => Self::ALL.get(usize::from(code.checked_sub(1)?)).copied(),
+        }
     }
 
     pub(crate) const fn code(self) -> u8 {
-        self as u8
+        match self {
+            Self::Lease => 1,
+            Self::LeaseOver => 2,
+            Self::LeaseSmaller => 3,
+            Self::LeaseSmallerOver => 4,
+            Self::No => 5,
+            Self::Kept => 6,
+            Self::Yielded => 7,
+            Self::Granted => 8,
+            Self::Contended => 9,
+            Self::Wanted(by) => Self::WANTED + by,
+        }
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -125,11 +171,15 @@ impl Reply {
             Self::Yielded => "YIELDED or NOT_OWNER to its YIELD",
             Self::Granted => "push granted",
             Self::Contended => "push contended",
+            Self::Wanted(0) => "push wanted by t0",
+            Self::Wanted(1) => "push wanted by t1",
+            Self::Wanted(2) => "push wanted by t2",
+            Self::Wanted(_) => "push wanted by t3",
         }
     }
 
     pub(crate) fn is_push(self) -> bool {
-        matches!(self, Self::Granted | Self::Contended)
+        matches!(self, Self::Granted | Self::Contended | Self::Wanted(_))
     }
 
     pub(crate) fn answers_yield(self) -> bool {

@@ -77,7 +77,7 @@ impl World<'_> {
     fn changes_nothing(&self, token: usize, node: usize, reply: Reply) -> bool {
         let (link, phase) = (self.link(token, node), self.phase(token));
         let is_next = link.replies.is_empty();
-        let will_be_void = link.commands.contains(Command::Yield.code()) && self.keeps(Rule::YieldVoids);
+        let will_be_void = link.has_unexecuted_yield() && self.keeps(Rule::YieldVoids);
         match reply {
             Reply::No => is_next && !link.vote && !link.lease && phase != Phase::Fast,
             Reply::Lease if self.scenario.free.is_some() => is_next && link.lease || will_be_void,
@@ -99,6 +99,7 @@ impl World<'_> {
                 self.push(node, token, Reply::Contended);
             }
             Notice::Contended { .. } => {}
+            Notice::Wanted { by } => self.push(node, token, Reply::Wanted(by)),
         }
         true
     }
@@ -119,7 +120,7 @@ impl World<'_> {
     fn is_needless(&self, node: usize, token: usize, push: Reply) -> bool {
         let replies = self.link(token, node).replies;
         let is_again = replies.last() == push.code() || replies.len() >= MOST_REPLIES;
-        push == Reply::Contended && (self.phase(token) == Phase::Hold || is_again)
+        push != Reply::Granted && (self.phase(token) == Phase::Hold || is_again)
     }
 
     /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make
@@ -150,7 +151,7 @@ impl World<'_> {
         self.link_mut(token, node).down = false;
         match self.phase(token) {
             Phase::Wait => self.send(token, node, Command::Acquire),
-            Phase::Hold => self.send(token, node, self.scenario.extension(token)),
+            Phase::Hold => self.ask_as_holder(token, node),
             _ => {}
         }
     }

@@ -24,7 +24,10 @@ pub enum Verb {
     /// Take a free lock.
     SetNx,
     /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
-    Acquire,
+    Acquire {
+        /// The token holds the lock by other nodes: it comes before all who wait, and who has the node is told so.
+        holds: bool,
+    },
     /// Start the lease anew if the token owns the lock.
     Extend,
     /// Take the place of the token that the lock was left with, and start the lease anew.
@@ -33,7 +36,10 @@ pub enum Verb {
         from: u8,
     },
     /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
-    Yield,
+    Yield {
+        /// The token that comes first if it waits, whichever is smaller.
+        to: Option<u8>,
+    },
     /// Leave the queue, and pass the lock on if the token owns it.
     Release,
 }
@@ -78,6 +84,11 @@ pub enum Notice {
         /// The one that waits.
         by: u8,
     },
+    /// The token owns the lock here, and another that holds it by other nodes waits.
+    Wanted {
+        /// The one that holds.
+        by: u8,
+    },
 }
 
 /// Publishes a notice to the process of a token, and says whether anybody has received it.
@@ -89,10 +100,10 @@ impl Node {
         let mut execution = Execution { node: self, token, without, publish };
         match verb {
             Verb::SetNx => execution.set_nx(),
-            Verb::Acquire => execution.acquire(),
+            Verb::Acquire { holds } => execution.acquire(holds),
             Verb::Extend => execution.extend(),
             Verb::Adopt { from } => execution.adopt(from),
-            Verb::Yield => execution.yield_lock(),
+            Verb::Yield { to } => execution.yield_lock(to),
             Verb::Release => execution.release(),
         }
     }
@@ -127,7 +138,7 @@ impl Execution<'_> {
         Reply::Granted { smaller: false }
     }
 
-    fn acquire(&mut self) -> Reply {
+    fn acquire(&mut self, holds: bool) -> Reply {
         match self.node.owner {
             Some(owner) if owner == self.token => {
                 self.own(self.token, self.node.is_marked);
@@ -138,11 +149,12 @@ impl Execution<'_> {
                 let is_new = self.join_queue();
                 self.node.is_marked |= self.keeps(Rule::WaitersMarkTheHolder);
                 if is_new || self.keeps(Rule::HolderHearsOfEveryCall) {
-                    (self.publish)(owner, Notice::Contended { by: self.token });
+                    let by = self.token;
+                    (self.publish)(owner, if holds { Notice::Wanted { by } } else { Notice::Contended { by } });
                 }
                 self.queued()
             }
-            None if !self.is_smaller_waiting() => {
+            None if holds || !self.is_smaller_waiting() => {
                 self.leave_queue();
                 self.own(self.token, self.is_waited_for());
                 Reply::Granted { smaller: false }
@@ -176,15 +188,29 @@ impl Execution<'_> {
         self.extend()
     }
 
-    fn yield_lock(&mut self) -> Reply {
+    fn yield_lock(&mut self, to: Option<u8>) -> Reply {
         if !self.is_owner() {
             return Reply::NotOwner;
+        }
+        if let Some(to) = to.filter(|to| self.node.is_queued(*to)) {
+            return self.yield_to(to);
         }
         if self.first().is_none_or(|first| self.token < first) {
             return Reply::Kept;
         }
         self.join_queue();
         if self.hand_over(Some(self.node.is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
+    }
+
+    /// To a token that waits; if its process is gone, to whoever is the first.
+    fn yield_to(&mut self, to: u8) -> Reply {
+        let is_claim = self.node.is_claim;
+        self.node.queue &= !(1 << to);
+        self.join_queue();
+        self.own(to, true);
+        self.node.is_claim = true;
+        let is_heard = (self.publish)(to, Notice::Granted);
+        if !is_heard && self.hand_over(Some(is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
     }
 
     fn release(&mut self) -> Reply {

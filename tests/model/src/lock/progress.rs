@@ -11,7 +11,8 @@ pub(crate) fn violation(scenario: &Scenario, state: &State, stuck: bool) -> Opti
     if scenario.free.is_some() {
         return world.foreign_lease();
     }
-    world.two_holders().or_else(|| world.stalled()).or_else(|| if stuck { world.leftover() } else { None })
+    let broken = world.two_holders().or_else(|| world.stalled()).or_else(|| world.lacking());
+    broken.or_else(|| if stuck { world.leftover() } else { None })
 }
 
 impl World<'_> {
@@ -63,6 +64,45 @@ impl World<'_> {
         })
     }
 
+    /// When nothing is on its way, a lock that is held is soon on every node that can count for it.
+    fn lacking(&self) -> Option<String> {
+        let holder = self.tokens().find(|token| self.is_holding(*token)).filter(|_| self.is_quiet())?;
+        let lacks = World::new(self.scenario, self.state).lacks_for_good(holder);
+        lacks.then(|| format!("t{holder} holds the lock, and a node that is well stays without it"))
+    }
+
+    /// Whether a node does not count, however often `holder` asks and waiters poll, when only the keys of crashed clients
+    /// expire.
+    fn lacks_for_good(mut self, holder: usize) -> bool {
+        (0..self.scenario.all_tokens() + 2).all(|_| {
+            self.expire_crashed();
+            self.poll_everywhere();
+            for node in 0..self.scenario.working_nodes() {
+                let link = self.link(holder, node);
+                if !link.lease && link.unanswered() == 0 {
+                    self.ask_as_holder(holder, node);
+                    // What an adopter asks for first says that the lock was not left there.
+                    if self.scenario.adopts(holder) && self.may_win_back(holder, node) {
+                        self.send(holder, node, Command::WinBack);
+                    }
+                }
+            }
+            while let Some(next) = self.arrival() {
+                self.state = action::apply(self.scenario, &self.state, next);
+            }
+            let links = self.state.columns[..self.scenario.working_nodes()].iter().map(|column| column.links[holder]);
+            let lacks = links.clone().any(|link| !link.lease && !link.tainted);
+            // A second holder is a violation of its own.
+            lacks && self.is_holding(holder) && self.two_holders().is_none()
+        })
+    }
+
+    fn arrival(&self) -> Option<Action> {
+        let mut actions = Vec::new();
+        action::enabled(self.scenario, &self.state, &mut actions);
+        actions.into_iter().find(Action::is_arrival)
+    }
+
     fn expire_crashed(&mut self) {
         for node in 0..self.scenario.nodes {
             let owner = self.node(node).owner.map(usize::from);
@@ -87,9 +127,7 @@ impl World<'_> {
     /// Lets everything arrive; whether somebody holds the lock on the way.
     fn settle(&mut self) -> bool {
         while !self.tokens().any(|token| self.is_holding(token)) {
-            let mut actions = Vec::new();
-            action::enabled(self.scenario, &self.state, &mut actions);
-            let Some(next) = actions.into_iter().find(Action::is_arrival) else { return false };
+            let Some(next) = self.arrival() else { return false };
             self.state = action::apply(self.scenario, &self.state, next);
         }
         true

@@ -64,7 +64,11 @@ impl Link {
     /// A `YIELD` was sent and its answer has not arrived. As one connection keeps the order, everything that arrives
     /// meanwhile answers an earlier command.
     pub(crate) fn has_yield_out(self) -> bool {
-        self.commands.contains(Command::Yield.code()) || self.answers().any(Reply::answers_yield)
+        self.has_unexecuted_yield() || self.answers().any(Reply::answers_yield)
+    }
+
+    pub(crate) fn has_unexecuted_yield(self) -> bool {
+        self.commands.iter().filter_map(Command::from_code).any(Command::is_yield)
     }
 
     pub(crate) fn answers(self) -> impl Iterator<Item = Reply> {

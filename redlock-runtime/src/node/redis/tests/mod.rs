@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(60);
-const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
+const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: false };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: CLAIM };
 const RELEASE: Verb = Verb::Release { claim: CLAIM };
@@ -44,6 +44,7 @@ impl Peer {
             token_clock: Arc::new(TokenClock::new(Clock::Boot)),
             changed: Arc::default(),
             deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
+            connected: Arc::new(|| {}),
             servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();

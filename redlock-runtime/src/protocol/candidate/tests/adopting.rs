@@ -1,6 +1,7 @@
 //! A token that takes the place of another one.
 
 use super::*;
+use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::local_budget::LocalBudget;
 
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
@@ -11,25 +12,21 @@ fn scene(missing: NodeError) -> Scene {
     scene.fail(2, ADOPT, missing);
     let now = scene.now();
     scene.candidate.hold(now);
+    scene.candidate.begin(HoldOptions { renew: true, max_hold: None, min_hold: None }, now);
     scene
-}
-
-fn renewable(scene: &Scene) -> Vec<usize> {
-    (0..3).filter(|node| scene.candidate.is_renewable(*node)).collect()
 }
 
 #[test]
 fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there() {
     for missing in [unreachable(), disconnected()] {
-        let mut scene = scene(missing.clone());
-        assert_eq!((scene.is_won(), renewable(&scene)), (true, vec![0, 1, 2]), "{missing:?}");
-        assert_eq!(scene.candidate.extension_verb(), ADOPT);
+        let (mut scene, adopt) = (scene(missing.clone()), Some(ADOPT));
+        assert_eq!((scene.is_won(), scene.renewal()), (true, vec![adopt, adopt, adopt]), "{missing:?}");
         scene.send(2, ADOPT);
-        assert_eq!(renewable(&scene), [0, 1], "one at a time");
+        assert_eq!(scene.renewal(), [adopt, adopt, None], "one at a time");
         scene.answer(2, Err(missing.clone()));
-        assert_eq!(renewable(&scene), [0, 1, 2]);
+        assert_eq!(scene.renewal(), [adopt, adopt, adopt]);
         scene.hear(2, ADOPT, Reply::NotOwner);
-        assert_eq!((scene.is_won(), renewable(&scene)), (true, vec![0, 1]), "{missing:?}");
+        assert_eq!((scene.is_won(), scene.renewal()), (true, vec![adopt, adopt, Some(WIN_BACK)]), "{missing:?}");
     }
 }
 
@@ -41,14 +38,6 @@ fn a_node_that_comes_back_makes_up_for_one_that_goes() {
     assert!(scene.is_won());
     scene.hear(1, ADOPT, Reply::NotOwner);
     assert!(!scene.is_won() && scene.candidate.is_taken());
-}
-
-#[test]
-fn a_token_of_its_own_asks_no_node_that_never_had_it() {
-    let mut scene = Scene::new(3);
-    (0..2).for_each(|node| scene.hear(node, SET, GRANTED));
-    scene.fail(2, SET, unreachable());
-    assert_eq!((renewable(&scene), scene.candidate.extension_verb()), (vec![0, 1], EXTEND));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod distrust;
 mod losing;
 mod passing;
 mod waiting;
+mod winning_back;
 mod yielding;
 
 use super::in_flight::InFlight;
@@ -29,7 +30,8 @@ const TERMS: LeaseTerms = LeaseTerms {
 };
 
 const SET: Verb = Verb::SetNx { ttl: TTL };
-const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM };
+const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: false };
+const WIN_BACK: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: true };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
 const ADOPT: Verb = Verb::Adopt { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: CLAIM };
@@ -115,6 +117,12 @@ impl Scene {
     /// What every node should be asked next.
     fn wants(&self) -> Vec<Option<Verb>> {
         (0..self.candidate.voters.len()).map(|node| self.candidate.wants(node, self.now)).collect()
+    }
+
+    /// What a holder asks of every node with its next renewal.
+    fn renewal(&self) -> Vec<Option<Verb>> {
+        let nodes = 0..self.candidate.voters.len();
+        nodes.map(|node| self.candidate.holder_asks(node, true, self.now, self.now)).collect()
     }
 
     fn is_won(&self) -> bool {

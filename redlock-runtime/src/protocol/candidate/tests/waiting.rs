@@ -1,6 +1,7 @@
 //! When a waiting token asks again, and how it notices that nobody answers.
 
 use super::*;
+use crate::protocol::timing::AFTER_FAILURE;
 
 /// About a second, spread by a quarter in each direction.
 const POLL: std::ops::RangeInclusive<Duration> = Duration::from_millis(750)..=Duration::from_millis(1250);
@@ -63,15 +64,31 @@ fn a_claim_that_comes_late_is_confirmed_while_the_lock_is_held() {
 }
 
 #[test]
-fn an_extension_without_an_answer_is_repeated_after_the_node_timeout() {
+fn a_claim_of_a_node_that_abstains_is_not_confirmed() {
     let mut scene = Scene::waiting(1);
     scene.claim(0);
     scene.send(0, EXTEND);
     assert_eq!(scene.wants(), [None]);
-    scene.answer(0, Err(disconnected()));
-    assert_eq!(scene.wants(), [None]);
-    scene.advance(NODE_TIMEOUT);
-    assert_eq!(scene.wants(), [Some(EXTEND)]);
+    scene.answer(0, Err(NodeError::Abstains(TTL)));
+    assert_eq!(scene.wants(), [None], "a claim at a node that abstains is none");
+}
+
+#[test]
+fn a_vote_of_a_node_that_gives_no_answer_keeps_nobody_from_the_others() {
+    // It had two claims, and the third node was away. For ten seconds that one was not asked.
+    for silent in [disconnected(), unreachable(), NodeError::Refused("BUSY".into())] {
+        let mut scene = Scene::waiting(3);
+        scene.fail(0, ACQUIRE, unreachable());
+        (1..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
+        (1..3).for_each(|node| scene.claim(node));
+        assert_eq!(scene.wants(), [None, Some(EXTEND), Some(EXTEND)]);
+        scene.hear(1, EXTEND, EXTENDED);
+        scene.fail(2, EXTEND, silent.clone());
+        scene.advance(AFTER_FAILURE);
+        assert_eq!(scene.wants(), [Some(ACQUIRE), None, Some(ACQUIRE)], "{silent:?}");
+        scene.hear(0, ACQUIRE, GRANTED);
+        assert!(scene.is_won(), "{silent:?}");
+    }
 }
 
 #[test]

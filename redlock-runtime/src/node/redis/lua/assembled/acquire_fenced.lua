@@ -167,6 +167,8 @@ local function hand_over(claim, last, own_ttl)
 end
 -- Takes the lock when it is free and nobody waits for longer, or else waits for it in the queue.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
+-- ARGV[4] `holds` when the token has the lock by enough other nodes: it comes before all who wait, since none of them can
+-- have it, and who has it here is told so
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
@@ -174,6 +176,7 @@ end
 local holder, is_marked = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
+local holds = ARGV[4] == 'holds'
 
 if holder == token then
   redis.call('PEXPIRE', lock, ARGV[2])
@@ -183,10 +186,11 @@ if holder == token then
   return {1, is_second and 1 or 0, newest(holder, last)}
 end
 
-if not holder and not is_second then
+if not holder and (holds or not is_second) then
   if last then
     redis.call('ZREM', queue, token)
-    give(token, ARGV[2], last)
+    -- Whoever holds may be the last in the queue and have others before it.
+    give(token, ARGV[2], is_second and waiter(0) or last)
   else
     redis.call('SET', lock, token, 'PX', ARGV[2])
   end
@@ -204,7 +208,7 @@ if holder then
     if not is_marked then
       redis.call('SET', lock, holder .. '+', 'KEEPTTL')
     end
-    notify(holder, 'contended ' .. holder .. ' ' .. token .. ' ' .. lock)
+    notify(holder, (holds and 'wanted ' or 'contended ') .. holder .. ' ' .. token .. ' ' .. lock)
   end
 elseif hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}

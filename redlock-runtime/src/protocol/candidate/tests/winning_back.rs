@@ -1,0 +1,157 @@
+//! A holder that lacks votes.
+
+use super::*;
+use crate::protocol::candidate::fencing_number::FencingDecision;
+use crate::protocol::command::Fence;
+use crate::protocol::hold_options::HoldOptions;
+
+const UNRENEWED: HoldOptions = HoldOptions { renew: false, max_hold: None, min_hold: None };
+
+/// It holds the lock by two nodes of three, and this is what the third has said to a plain try.
+fn lacking(answer: Answer) -> Scene {
+    let mut scene = Scene::new(3);
+    (0..2).for_each(|node| scene.hear(node, SET, GRANTED));
+    scene.send(2, SET);
+    scene.answer(2, answer);
+    let now = scene.now();
+    scene.candidate.hold(now);
+    scene
+}
+
+/// Of a lock that is renewed.
+fn begun(answer: Answer) -> Scene {
+    let mut scene = lacking(answer);
+    let now = scene.now();
+    scene.candidate.begin(HoldOptions { renew: true, ..UNRENEWED }, now);
+    scene
+}
+
+#[test]
+fn a_node_whose_vote_is_lacking_is_asked_with_the_renewals() {
+    for answer in [Err(unreachable()), Err(disconnected()), Ok(Reply::Taken), Err(NodeError::Refused("OOM".into()))] {
+        let mut scene = begun(answer.clone());
+        assert_eq!(scene.wants(), [None, None, None], "{answer:?}: not before");
+        assert_eq!(scene.renewal(), [Some(EXTEND), Some(EXTEND), Some(WIN_BACK)], "{answer:?}");
+        scene.send(2, WIN_BACK);
+        assert_eq!(scene.renewal(), [Some(EXTEND), Some(EXTEND), None], "one at a time");
+        scene.answer(2, Ok(GRANTED));
+        assert_eq!(scene.renewal(), [Some(EXTEND); 3], "{answer:?}");
+    }
+}
+
+#[test]
+fn a_node_that_owes_an_answer_or_is_tainted_is_not_asked() {
+    let mut scene = begun(Ok(Reply::Taken));
+    scene.candidate.voters[2].is_tainted = true;
+    assert_eq!(scene.renewal()[2], None);
+    let mut scene = Scene::new(3);
+    (0..2).for_each(|node| scene.hear(node, SET, GRANTED));
+    scene.send(2, SET);
+    let now = scene.now();
+    scene.candidate.hold(now);
+    assert_eq!(scene.renewal()[2], None, "its answer may still be a vote");
+}
+
+#[test]
+fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
+    let mut scene = begun(Ok(Reply::Taken));
+    let now = scene.now();
+    for (node, verb) in [(0, EXTEND), (2, WIN_BACK)] {
+        scene.candidate.connected(node, now);
+        assert_eq!(scene.wants()[node], Some(verb));
+        assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+        let mut sent = Vec::new();
+        assert!(scene.candidate.renew(now, now, |out| sent.push((out.index, out.verb))));
+        assert_eq!(sent, [(node, verb)], "and no other");
+    }
+}
+
+#[test]
+fn who_waits_or_tries_is_not_asked_by_the_way_of_holders() {
+    let mut scene = Scene::waiting(3);
+    scene.hear(0, ACQUIRE, QUEUED);
+    let now = scene.now();
+    scene.candidate.connected(0, now);
+    assert_eq!(scene.wants()[0], None);
+}
+
+#[test]
+fn the_end_of_an_abstention_is_a_time_to_ask() {
+    let left = Duration::from_secs(2);
+    let mut scene = begun(Err(NodeError::Abstains(left)));
+    let now = scene.now();
+    assert_eq!(scene.candidate.look(now, now, false), Look::Later(now.after(left)));
+    scene.advance(left);
+    assert_eq!(scene.wants(), [None, None, Some(WIN_BACK)]);
+}
+
+#[test]
+fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
+    let mut scene = begun(Ok(Reply::Taken));
+    scene.send(2, WIN_BACK);
+    scene.hear(0, EXTEND, Reply::NotOwner);
+    assert!(!scene.is_won());
+    let now = scene.now();
+    scene.candidate.connected(0, now);
+    assert_eq!(scene.wants(), [None, None, None]);
+    scene.answer(2, Ok(GRANTED));
+    assert!(!scene.is_won(), "somebody else may have had it in between");
+    scene.claim(0);
+    scene.hear(0, EXTEND, EXTENDED);
+    assert!(!scene.is_won(), "nor does a claim count that came after the loss");
+    assert!(scene.voter(2).may_know(), "and both are given back");
+}
+
+#[test]
+fn a_late_answer_to_an_extension_counts_for_a_lease_that_never_ended() {
+    let mut scene = begun(Ok(Reply::Taken));
+    (0..2).for_each(|node| scene.send(node, EXTEND));
+    scene.hear(2, WIN_BACK, QUEUED);
+    scene.advance(TTL);
+    assert!(!scene.is_won());
+    // They were sent when it was held, and the nodes say that it still was.
+    scene.now = scene.now().before(TTL / 10);
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert!(scene.candidate.valid_until().is_some());
+}
+
+#[test]
+fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
+    let mut scene = lacking(Ok(Reply::Taken));
+    let begin = scene.now();
+    scene.candidate.begin(UNRENEWED, begin);
+    let end = scene.candidate.valid_until().unwrap();
+    let Look::Later(due) = scene.candidate.look(begin, begin, true) else { panic!() };
+    assert!(due < end, "it lacks a vote");
+    scene.advance(due.since(begin));
+    let (now, mut sent) = (scene.now(), Vec::new());
+    assert!(scene.candidate.renew(now, now, |out| sent.push((out.index, out.verb.ttl().unwrap()))));
+    let [(2, ttl)] = sent[..] else { panic!("{sent:?}") };
+    assert!(ttl < TTL - due.since(begin) + Duration::from_millis(2), "{ttl:?}");
+    scene.answer(2, Ok(GRANTED));
+    scene.candidate.connected(0, now);
+    let mut sent = Vec::new();
+    assert!(scene.candidate.renew(now, now, |out| sent.push((out.index, out.verb.ttl().unwrap()))));
+    assert_eq!(sent, [(0, ttl)], "whether its lease still stands, and no longer than before");
+    scene.answer(0, Ok(EXTENDED));
+    assert!(scene.candidate.valid_until().unwrap() <= end.after(MILLISECOND), "and end when it would");
+    let now = scene.now();
+    assert_eq!(
+        scene.candidate.look(now, now, true),
+        Look::Later(scene.candidate.valid_until().unwrap()),
+        "all are here"
+    );
+}
+
+#[test]
+fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
+    let mut scene = begun(Ok(Reply::Taken));
+    let now = scene.now();
+    scene.candidate.want_number(true, 0);
+    scene.candidate.issue(FencingDecision::Agreed(7), now).unwrap();
+    scene.candidate.connected(2, now);
+    scene.candidate.connected(0, now);
+    let mut sent = Vec::new();
+    scene.candidate.renew(now, now, |out| sent.push((out.index, out.fence)));
+    assert_eq!(sent, [(0, None), (2, Some(Fence::Draw { above: 6 }))]);
+}

@@ -1,0 +1,73 @@
+//! How a holder wins back the votes that it lacks, and keeps those that it has.
+//!
+//! A node that was away when the lock was taken, that has forgotten it since, or that a waiter asked first, has no vote for
+//! the holder. A lock that stands on a bare majority is lost with the next node that fails, and so a holder goes on asking:
+//!
+//! 1. *When.* With each renewal; a lock that is not renewed asks at the same times, as long as it lacks a vote. At once when
+//!    a connection is new, and when the time has come that a node named: the end of its abstention, or of the lease of
+//!    whoever has it there.
+//! 2. *What.* A node that has given its vote extends it, and says by that whether it still stands. Any other is asked for
+//!    the lock by an `ACQUIRE` which says that the token holds it. A tainted node is asked nothing, and neither is one that
+//!    owes an answer.
+//! 3. *Who gives way.* A node that is free gives its vote before all who wait. At any other the holder takes a place in the
+//!    queue, and who has the node is told by whom it is wanted: a waiter yields to that token ([`next`](super::next)),
+//!    whichever of them is older. Nobody else could have the lock before the holder ends.
+//! 4. *For how long.* For a `ttl`. A lock that is not renewed asks for the rest of its lease, so that it ends when it would.
+//! 5. *With which number.* With that of the token: a counter that was lost would otherwise begin below it.
+//! 6. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
+//!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
+
+use super::Candidate;
+use super::voter::Vote;
+use crate::protocol::command::Verb;
+use crate::protocol::lease;
+use crate::protocol::rules::Rule;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+impl Candidate {
+    /// What a holder should ask of node number `index`, if it is to be asked by `soon`: because of its vote, or with all
+    /// others.
+    pub(super) fn holder_asks(&self, index: usize, asks_all: bool, soon: Instant, now: Instant) -> Option<Verb> {
+        let voter = self.voters.get(index)?;
+        let is_lacking = !voter.vote.is_granted();
+        let is_asked_with_all = asks_all && (is_lacking || self.hold_period.renews());
+        if !is_asked_with_all && !voter.is_due(soon) {
+            return None;
+        }
+        let ttl = self.rest(voter.lease_end(), now)?;
+        // A lock that was left with another token may be there under that one, until the node says that it is not.
+        let may_be_left = self.adopts && voter.vote != Vote::Taken;
+        if is_lacking && !may_be_left && self.terms.applies(Rule::VotesAreWonBack) {
+            return voter.is_free_to_ask().then(|| Verb::Acquire { ttl, claim: self.terms.claim(), holds: true });
+        }
+        voter.is_renewable(self.adopts).then(|| self.extension_verb(ttl))
+    }
+
+    /// For how long a vote is asked for, by whose lease the node keeps the lock until `lease_end`; `None` when that is not
+    /// worth it.
+    pub(super) fn rest(&self, lease_end: Option<Instant>, now: Instant) -> Option<Duration> {
+        if self.hold_period.renews() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
+            return Some(self.terms.ttl);
+        }
+        let end = lease_end.or_else(|| self.valid_until()).filter(|end| *end >= self.terms.useful_from(now))?;
+        Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
+    }
+
+    /// When to ask for votes that are lacking, if the lock is not renewed by then.
+    pub(super) fn asks_for_votes_at(&self, valid_until: Instant) -> Option<Instant> {
+        let is_lacking = self.voters.iter().any(|voter| !voter.vote.is_granted() && !voter.is_tainted);
+        is_lacking.then(|| self.hold_period.third_of(valid_until))
+    }
+
+    /// Whether the oldest answer of node number `index`, should it be a grant, counts for a lock that was held: an extension
+    /// of a lease that never ended always does.
+    pub(super) fn is_continuous(&self, index: usize, now: Instant) -> bool {
+        let is_lapsed = self.valid_until().is_none_or(|end| end <= now);
+        let is_extended = |voter: &super::Voter| {
+            let is_extension = voter.in_flight.first().is_some_and(|sent| sent.verb.is_extension());
+            is_extension && voter.vote.lease_end().is_some()
+        };
+        !is_lapsed || self.voters.get(index).is_some_and(is_extended)
+    }
+}
