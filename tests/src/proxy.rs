@@ -116,6 +116,13 @@ impl Proxy {
         }
     }
 
+    /// Leads to the plain port of `server` from now on, as an address does that moves in a fail-over: resets every live
+    /// connection, as [`cut`](Self::cut) does.
+    pub async fn lead_to(&self, server: &RedisServer) {
+        self.shared.target.send_replace(port::loopback(server.port()));
+        self.cut().await;
+    }
+
     /// `true`: connecting fails with "connection refused" from now on; live connections stay. `false`: listens again.
     pub async fn refuse(&self, refuse: bool) {
         let accepting = self.accepting().take();

@@ -110,7 +110,10 @@ impl<'c> Call<'c> {
             wait => wait,
         };
         request.hold.check(ttl)?;
-        shared.servers.lease_of(request.hold.min_hold.map_or(ttl, |least| least.max(ttl)));
+        // A `ttl` is never longer than the longest that all managers know of. But a node may forget that a key is kept.
+        if let Some(least) = request.hold.min_hold {
+            shared.servers.lease_of(least);
+        }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced };
         Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
     }

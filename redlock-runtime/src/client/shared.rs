@@ -124,9 +124,10 @@ impl Shared {
         self.nodes.iter().filter(|node| wanted(&node.status())).count()
     }
 
-    /// Whether enough nodes are connected.
+    /// Whether enough nodes are connected whose answers count.
     pub(crate) fn is_up(&self) -> bool {
-        self.count(|status| *status == Status::Up) >= self.quorum.needed
+        let counts = |node: &&NodeHandle| node.status() == Status::Up && node.node().abstains_for().is_none();
+        self.nodes.iter().filter(counts).count() >= self.quorum.needed
     }
 
     /// Whether the nodes have yet to be heard of.
@@ -134,7 +135,7 @@ impl Shared {
         !self.started.load(Ordering::Relaxed)
     }
 
-    /// Waits until enough nodes are connected or every first connection has ended one way or the other, no longer than
+    /// Waits until enough nodes are connected that count or every first connection has ended one way or the other, no longer than
     /// `wait`.
     ///
     /// Without this the first calls after the start would fail only because they came too early.
@@ -158,7 +159,7 @@ impl Shared {
         let _ = tokio::time::timeout(FIRST_CONNECTIONS, all).await;
     }
 
-    /// Waits until enough nodes are connected.
+    /// Waits until enough nodes are connected that count.
     pub(crate) async fn up(&self) {
         wait_until(&self.changed, || self.is_up()).await;
     }

@@ -61,8 +61,9 @@ pub enum NodeError {
     Held,
     /// The answer came when the lease that it confirms was as good as over.
     TooLate,
-    /// The node was restarted without its data, and does not count for this much longer; see
-    /// [`AfterRestart`](crate::AfterRestart).
+    /// The node may have forgotten locks, because it was restarted, promoted or given other data lately, and does not count
+    /// for this much longer; see [`AfterRestart`](crate::AfterRestart) and
+    /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl).
     Abstains(Duration),
     /// The node is a replica of another server: it takes no locks, or loses them.
     Replica,
@@ -117,7 +118,11 @@ impl fmt::Display for NodeError {
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
             Self::Abstains(left) => {
-                write!(f, "was restarted, may have forgotten locks and does not count for another {left:.1?}")
+                write!(
+                    f,
+                    "was restarted or replaced lately, may have forgotten locks and does not count for another \
+                     {left:.1?} (see longest_ttl)"
+                )
             }
             Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
             Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),

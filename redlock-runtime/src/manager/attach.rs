@@ -22,8 +22,8 @@ impl LockManager {
     /// the lock until its `ttl` is over.
     /// [`LockError::Lost`] when the lock is not there any more, because its `ttl` was over or somebody else has taken it
     /// up, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Contended`] when another call of this process
-    /// has the key, [`LockError::Configuration`] when the `ttl` is too short for this manager, [`LockError::Closed`] after
-    /// [`shutdown`](Self::shutdown).
+    /// has the key, [`LockError::Configuration`] when the `ttl` is too short or too long for this manager,
+    /// [`LockError::Closed`] after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.

@@ -9,6 +9,7 @@ use crate::client::wakeup_router::WakeupRouter;
 use crate::error::LockError;
 use crate::lock::namespace;
 use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Caution;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
@@ -137,6 +138,18 @@ impl LockManagerBuilder {
         self
     }
 
+    /// The longest `ttl` that any manager of the same keys asks for: 13 ms to 30 days, the same for all of them. A longer one
+    /// is refused with [`LockError::Configuration`], also that of a lock to [`attach`](LockManager::attach).
+    /// Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer.
+    ///
+    /// For so long a node does not vote that may have forgotten locks: one that was restarted, whose data was replaced, or
+    /// that is younger than that when a process first meets it; see [`AfterRestart::Abstain`]. A renewed lock is held for
+    /// as long as its body takes, whatever this is; it bounds the `ttl`, which others wait for after a crash.
+    pub fn longest_ttl(mut self, ttl: Duration) -> Self {
+        self.policy.longest_ttl = Some(ttl);
+        self
+    }
+
     /// The `wait` of a request that says none. A zero duration is [`Wait::None`]. Default: 10 s.
     pub fn default_wait(mut self, wait: impl Into<Wait>) -> Self {
         self.policy.default_wait = wait.into();
@@ -251,8 +264,9 @@ impl LockManagerBuilder {
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
-        let servers = ServerRegister::new(clock, self.policy.after_restart(nodes), self.policy.drift_factor);
-        servers.lease_of(self.policy.default_ttl);
+        let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
+        let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
+        servers.lease_of(self.policy.longest_ttl());
         Environment {
             manager: ManagerId::random(),
             token_clock: Arc::new(TokenClock::new(clock)),
@@ -287,6 +301,7 @@ impl LockManagerBuilder {
                 "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
             )));
         }
+        self.policy.check_longest_ttl()?;
         self.policy.checked_ttl(default_ttl)?;
         namespace::fault(&self.namespace).map_or(Ok(()), |fault| Err(LockError::configuration(fault)))
     }

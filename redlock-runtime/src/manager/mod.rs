@@ -167,14 +167,15 @@ impl LockManager {
         }
     }
 
-    /// Waits until a majority of the nodes is connected, for two seconds at most: long enough for a server that starts
-    /// at the same time.
+    /// Waits until a majority of the nodes is connected and counts, for two seconds at most: long enough for a server that
+    /// starts at the same time. A node that may have forgotten locks does not count for a while; see
+    /// [`AfterRestart`](crate::AfterRestart).
     ///
     /// Calls work without it. It is for a service that wants to know at the start whether its Redis is there.
     ///
     /// # Errors
-    /// [`LockError::NoQuorum`] with one cause per node that is not connected; [`LockError::Refused`] when that cannot pass,
-    /// as with a wrong password.
+    /// [`LockError::NoQuorum`] with one cause per node that is not connected or does not count, and for how much longer;
+    /// [`LockError::Refused`] when that cannot pass, as with a wrong password.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -183,7 +184,7 @@ impl LockManager {
         tokio::time::timeout(LIMIT, self.shared().up()).await.map_err(|_| {
             let failures = self.shared().nodes.iter().filter_map(|node| {
                 let error = match node.status() {
-                    Status::Up => return None,
+                    Status::Up => NodeError::Abstains(node.node().abstains_for()?),
                     Status::Starting => NodeError::TimedOut(LIMIT),
                     Status::Down(error) => error,
                 };

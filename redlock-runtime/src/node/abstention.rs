@@ -1,20 +1,27 @@
-//! Decides whether a node that came back abstains, and what its answers prove meanwhile.
+//! Decides whether a node abstains, and what its answers prove meanwhile.
 //!
-//! A server that was restarted may have forgotten locks that it had granted, and grants them again while their holders
-//! go on. So its grants do not count before the leases that it may have forgotten have ended:
+//! A server that was restarted, or whose data was replaced, may have forgotten locks that it had granted, and grants them
+//! again while their holders go on. So its grants do not count before the leases that it may have forgotten have ended:
 //!
-//! 1. At each connection the server says who it is, and that is compared with the [`KnownServer`] at the same address.
-//! 2. The node counts at once when the server is the same process as before; when both that one and the new one write
-//!    each answer to disk before they give it; or when the manager trusts restarted servers ([`AfterRestart::Trust`]).
-//!    A manager that meets a server for the first time trusts it, since it knows of nothing that can be forgotten.
-//! 3. Otherwise the node abstains for as long as the longest lease that the manager has asked for, with the drift of
-//!    the clocks. That is counted from the earliest moment at which the new process was running for certain, because it
-//!    has forgotten nothing that was granted later.
-//! 4. Meanwhile the node executes commands as ever: [`Abstention::worth`] turns what would prove a lease into an error.
+//! 1. At each connection the server says who it is and which data it has, and that is compared with the [`KnownServer`] at
+//!    the same address. A server whose data is replaced on a living connection loses it (`node::redis::verification`).
+//! 2. The node counts at once when the server is the same process as before, with the same data; when both that one and
+//!    the new one write each answer to disk before they give it; or when the manager trusts restarted servers
+//!    ([`AfterRestart::Trust`]).
+//! 3. Otherwise the node abstains for as long as the longest lease that may have been given there, with the drift of the
+//!    clocks. After a restart that is counted from the earliest moment at which the new process was running for certain,
+//!    because it has forgotten nothing that was granted later. After a promotion or a replacement it is counted from now:
+//!    until when the server before has granted anything, nobody knows.
+//! 4. A server that the manager meets for the first time, and that has been running for less than that, is *young*: what
+//!    its predecessor had granted, nobody here knows. It abstains for the rest, unless so many nodes are young that the
+//!    others are no majority: then nothing can be proven, and a cold start of everything would wait for nothing.
+//! 5. Meanwhile the node executes commands as ever: [`worth`] turns what would prove a lease into an error, and an
+//!    extension into [`Reply::Found`], which counts for whoever can prove that nobody else has had the lock there since.
 
 use crate::error::NodeError;
 use crate::node::server_identity::{Identity, KnownServer};
 use crate::protocol::command::{Answer, Reply};
+use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -23,34 +30,44 @@ use std::time::Duration;
 /// With less, a node could count again while a lease still runs that it has forgotten.
 const UPTIME_PRECISION: Duration = Duration::from_secs(1);
 
+/// What counts when a server may have forgotten something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caution {
+    pub(crate) after_restart: AfterRestart,
+    pub(crate) rules: Rules,
+}
+
 /// Until when the commands of one connection prove nothing, if so.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Abstention(Option<Instant>);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Abstention {
+    /// The server may have forgotten leases until then.
+    pub(super) until: Option<Instant>,
+    /// It was young when the manager first met it, and is so until then.
+    pub(super) young_until: Option<Instant>,
+}
 
 impl Abstention {
-    pub(crate) const fn until(end: Option<Instant>) -> Self {
-        Self(end)
-    }
-
     /// Whether the connection was made while the node abstained: only then does it matter when a command was sent.
     pub(crate) const fn is_any(self) -> bool {
-        self.0.is_some()
+        self.until.is_some() || self.young_until.is_some()
     }
 
-    /// For how much longer than `now` the node abstains, if so.
-    pub(crate) fn left(self, now: Instant) -> Option<Duration> {
-        let left = self.0?.since(now);
-        (!left.is_zero()).then_some(left)
+    /// For how much longer than `now` the node abstains, if so. `others_suffice`: the nodes that are
+    /// not young are a majority.
+    pub(super) fn left(self, now: Instant, others_suffice: impl FnOnce() -> bool) -> Option<Duration> {
+        let left = |until: Option<Instant>| until.map(|until| until.since(now)).filter(|left| !left.is_zero());
+        let as_young = left(self.young_until).filter(|_| others_suffice());
+        left(self.until).max(as_young)
     }
+}
 
-    /// What `answer` proves: nothing of a lease, when the node abstained at the time at which the command was `sent`.
-    pub(crate) fn worth(self, answer: Answer, sent: Option<Instant>) -> Answer {
-        match (answer, sent.and_then(|sent| self.left(sent))) {
-            (Ok(Reply::Granted { .. } | Reply::Extended { .. } | Reply::Kept), Some(left)) => {
-                Err(NodeError::Abstains(left))
-            }
-            (answer, _) => answer,
-        }
+/// What `answer` proves when the node abstained at the time at which its command was sent, for as long as is `left`:
+/// nothing of a lease.
+pub(crate) fn worth(answer: Answer, left: Option<Duration>) -> Answer {
+    match (answer, left) {
+        (Ok(Reply::Granted { .. } | Reply::Kept), Some(left)) => Err(NodeError::Abstains(left)),
+        (Ok(Reply::Extended { waiters, .. }), Some(left)) => Ok(Reply::Found { waiters, left }),
+        (answer, _) => answer,
     }
 }
 
@@ -59,42 +76,76 @@ impl Abstention {
 pub(super) fn abstains_until(
     before: &KnownServer,
     identity: &Identity,
-    after_restart: AfterRestart,
+    Caution { after_restart, rules }: Caution,
     longest_lease: Duration,
     now: Instant,
 ) -> Option<Instant> {
-    let is_same = before.run_id == identity.run_id && before.counts;
+    let has_its_data = identity.data.continues(&before.data) || !rules.apply(Rule::ReplacedDataIsForgotten);
+    let is_same = before.run_id == identity.run_id && has_its_data && before.counts;
     let remembers = before.is_durable && identity.is_durable && before.counts;
     let restarted = if is_same || remembers || after_restart == AfterRestart::Trust {
         None
     } else {
-        let left = longest_lease.saturating_sub(running_for(before, identity, now));
+        let left = longest_lease.saturating_sub(running_for(before, identity, rules, now));
         (!left.is_zero()).then(|| now.after(left))
     };
     before.abstains_until.max(restarted)
 }
 
-/// For how long, at least, the process has been running that says that it is `identity`.
-///
-/// It counts by its wall clock, which is often set right after the start of its machine. But it was not running yet
-/// when the connection to its predecessor broke. Where the server `before` did not count, its connections are no
-/// evidence.
-fn running_for(before: &KnownServer, identity: &Identity, now: Instant) -> Duration {
-    if !before.counts {
-        return Duration::ZERO;
+/// Until when a server that the manager meets for the first time is young, if so.
+pub(super) fn young_until(
+    identity: &Identity,
+    Caution { after_restart, rules }: Caution,
+    longest_lease: Duration,
+    now: Instant,
+) -> Option<Instant> {
+    let is_trusted = after_restart == AfterRestart::Trust || !rules.apply(Rule::YoungServersAbstain);
+    if identity.is_durable || is_trusted {
+        return None;
     }
+    let left = longest_lease.saturating_sub(identity.uptime.saturating_sub(UPTIME_PRECISION));
+    (!left.is_zero()).then(|| now.after(left))
+}
+
+/// For how long, at least, the server that says that it is `identity` has been the only one at its address.
+///
+/// A process that was restarted has been for as long as it is running, which was not before the connection to its
+/// predecessor broke. One that ran before that was not restarted but took the place of the other, as a replica that was
+/// promoted does; and where the data was replaced, or the server `before` did not count, nothing is known of the time.
+fn running_for(before: &KnownServer, identity: &Identity, rules: Rules, now: Instant) -> Duration {
     let since_lost = before.lost_at.map_or(Duration::ZERO, |lost_at| now.since(lost_at));
-    identity.uptime.saturating_sub(UPTIME_PRECISION).min(since_lost)
+    let took_its_place = identity.uptime > since_lost + UPTIME_PRECISION || identity.data.previous.is_some();
+    let was_restarted = !took_its_place || !rules.apply(Rule::PromotionsAreNoRestarts);
+    if was_restarted && before.counts && before.run_id != identity.run_id {
+        identity.uptime.saturating_sub(UPTIME_PRECISION).min(since_lost)
+    } else {
+        Duration::ZERO
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::server_identity::DataSet;
     use AfterRestart::{Abstain, Trust};
 
     const LONGEST: Duration = Duration::from_millis(30_302);
     /// What is left of it after five seconds.
     const REST: Duration = Duration::from_millis(25_302);
+
+    fn caution(after_restart: AfterRestart) -> Caution {
+        Caution { after_restart, rules: Rules::default() }
+    }
+
+    fn identity(run_id: &str, uptime: u64, is_durable: bool, data: [&str; 2]) -> Identity {
+        let [id, previous] = data.map(|id| (!id.is_empty()).then(|| id.into()));
+        Identity {
+            run_id: run_id.into(),
+            uptime: Duration::from_secs(uptime),
+            is_durable,
+            data: DataSet { id, previous },
+        }
+    }
 
     #[test]
     fn a_server_with_another_identity_abstains() {
@@ -105,9 +156,10 @@ mod tests {
             (Abstain, false, false, 1, 5, Some(LONGEST)),
             (Abstain, false, false, 6, 5, Some(REST)),
             (Abstain, false, false, 6, 20, Some(REST)),
-            // Its clock was set after the start.
-            (Abstain, false, false, 9999, 5, Some(REST)),
-            (Abstain, false, false, 9999, 31, None),
+            (Abstain, false, false, 32, 40, None),
+            // It ran before: another one has its address now, or its clock was set after the start.
+            (Abstain, false, false, 7, 5, Some(LONGEST)),
+            (Abstain, false, false, 9999, 31, Some(LONGEST)),
             (Abstain, true, false, 0, 0, Some(LONGEST)),
             (Abstain, false, true, 0, 0, Some(LONGEST)),
             (Abstain, true, true, 0, 0, None),
@@ -115,34 +167,88 @@ mod tests {
         ];
         for (rule, was_durable, is_durable, uptime, lost, expected) in table {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(1000 - lost)));
-            let before = KnownServer {
-                run_id: "1".into(),
-                is_durable: was_durable,
-                counts: true,
-                lost_at,
-                abstains_until: None,
-            };
-            let identity = Identity { run_id: "2".into(), uptime: Duration::from_secs(uptime), is_durable };
-            let left = abstains_until(&before, &identity, rule, LONGEST, now).map(|until| until.since(now));
+            let before = KnownServer { lost_at, ..KnownServer::new(identity("1", 0, was_durable, ["a", ""]), true) };
+            let identity = identity("2", uptime, is_durable, ["b", ""]);
+            let left = abstains_until(&before, &identity, caution(rule), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{rule:?} {was_durable} {is_durable} {uptime} {lost}");
         }
     }
 
     #[test]
-    fn what_proves_a_lease_is_an_error_meanwhile() {
-        let at = |seconds| Some(Instant::from_origin(Duration::from_secs(seconds)));
-        let abstention = Abstention::until(at(9));
-        let abstains = Err(NodeError::Abstains(Duration::from_secs(2)));
+    fn replaced_data_and_a_promoted_replica_abstain_for_the_whole_lease() {
+        let now = Instant::from_origin(Duration::from_secs(1000));
+        // Whether the server before counted, the process, its uptime, its data.
         let table = [
-            (Reply::Kept, at(7), abstains.clone()),
-            (Reply::Extended { waiters: 0, number: None }, at(7), abstains.clone()),
-            (Reply::Granted { smaller: false, number: None }, at(7), abstains),
-            (Reply::Kept, at(9), Ok(Reply::Kept)),
-            (Reply::Taken, at(7), Ok(Reply::Taken)),
-            (Reply::Released, at(7), Ok(Reply::Released)),
+            ("nothing has happened", true, "1", 20, ["a", ""], None),
+            ("it has got a replica", true, "1", 20, ["b", ""], None),
+            ("it has the data of another server", true, "1", 20, ["c", "b"], Some(LONGEST)),
+            ("a replica in its place", true, "2", 9999, ["c", "a"], Some(LONGEST)),
+            ("a replica that was started lately", true, "2", 6, ["c", "a"], Some(LONGEST)),
+            ("a replica under our eyes", false, "1", 9999, ["c", "a"], Some(LONGEST)),
         ];
-        for (reply, sent, expected) in table {
-            assert_eq!(abstention.worth(Ok(reply), sent), expected, "{reply:?} {sent:?}");
+        for (name, counts, run_id, uptime, data, expected) in table {
+            let lost_at = Some(Instant::from_origin(Duration::from_secs(980)));
+            let before = KnownServer { lost_at, ..KnownServer::new(identity("1", 0, false, ["a", ""]), counts) };
+            let identity = identity(run_id, uptime, false, data);
+            let left = abstains_until(&before, &identity, caution(Abstain), LONGEST, now).map(|until| until.since(now));
+            assert_eq!(left, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_young_for_the_rest_of_the_longest_lease() {
+        let now = Instant::from_origin(Duration::from_secs(1000));
+        let table = [
+            (Abstain, false, 0, Some(LONGEST)),
+            (Abstain, false, 6, Some(REST)),
+            (Abstain, false, 32, None),
+            (Abstain, true, 0, None),
+            (Trust, false, 0, None),
+        ];
+        for (rule, is_durable, uptime, expected) in table {
+            let identity = identity("1", uptime, is_durable, ["a", ""]);
+            let left = young_until(&identity, caution(rule), LONGEST, now).map(|until| until.since(now));
+            assert_eq!(left, expected, "{rule:?} {is_durable} {uptime}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_an_abstention() {
+        let at = |seconds: u64| Instant::from_origin(Duration::from_secs(seconds));
+        let second = |seconds: u64| Some(Duration::from_secs(seconds));
+        // Until when for certain, and until when as a young one; whether the others are a majority.
+        let table = [
+            (None, None, true, None),
+            (Some(9), None, false, second(4)),
+            (Some(5), None, false, None),
+            (None, Some(9), true, second(4)),
+            (None, Some(9), false, None),
+            (Some(7), Some(9), true, second(4)),
+            (Some(7), Some(9), false, second(2)),
+        ];
+        for (until, young_until, others_suffice, expected) in table {
+            let abstention = Abstention { until: until.map(at), young_until: young_until.map(at) };
+            assert_eq!(abstention.left(at(5), || others_suffice), expected, "{abstention:?} {others_suffice}");
+        }
+    }
+
+    #[test]
+    fn what_proves_a_lease_is_an_error_meanwhile() {
+        let left = Duration::from_secs(2);
+        let abstains = Err(NodeError::Abstains(left));
+        let extended = Reply::Extended { waiters: 3, number: Some(7) };
+        let table = [
+            (Reply::Kept, Some(left), abstains.clone()),
+            (Reply::Granted { smaller: false, number: None }, Some(left), abstains),
+            // The number is not taken over: the counter may have been forgotten.
+            (extended, Some(left), Ok(Reply::Found { waiters: 3, left })),
+            (extended, None, Ok(extended)),
+            (Reply::Kept, None, Ok(Reply::Kept)),
+            (Reply::Taken, Some(left), Ok(Reply::Taken)),
+            (Reply::Released, Some(left), Ok(Reply::Released)),
+        ];
+        for (reply, left, expected) in table {
+            assert_eq!(worth(Ok(reply), left), expected, "{reply:?} {left:?}");
         }
     }
 }

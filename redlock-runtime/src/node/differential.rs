@@ -5,11 +5,14 @@
 
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Caution;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{Environment, Node, ServerRegister};
 use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
+use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rules;
 use crate::protocol::wakeup::channel;
 use crate::request::AfterRestart;
 use crate::time::clock::{Clock, ClockError};
@@ -133,13 +136,14 @@ impl Redis {
     async fn start(server: &RedisServer, manager: ManagerId) -> Self {
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
         let token_clock = Arc::new(at_the_beginning());
+        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         let environment = Environment {
             manager,
             token_clock: Arc::clone(&token_clock),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),
             connected: Arc::new(|| {}),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+            servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
         };
         let node = RedisNode::start(endpoint, environment, &Handle::current());
         node.up_for(&KEYS[0].into()).await;
@@ -309,6 +313,7 @@ fn kind(reply: Reply) -> &'static str {
         Reply::Queued { .. } => "queued",
         Reply::Extended { waiters: 0, .. } => "extended",
         Reply::Extended { .. } => "extended, others wait",
+        Reply::Found { .. } => panic!("no node here abstains"),
         Reply::Kept => "kept",
         Reply::Yielded { .. } => "yielded",
         Reply::Released => "released",

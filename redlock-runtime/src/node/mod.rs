@@ -61,6 +61,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         self.status()
     }
 
+    /// For how much longer the answers of the node prove nothing, if so: it may have forgotten locks.
+    fn abstains_for(&self) -> Option<Duration> {
+        None
+    }
+
     /// Waits until the node can be asked about `key`.
     fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()>;
 

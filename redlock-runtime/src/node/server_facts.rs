@@ -3,7 +3,7 @@
 use crate::error::NodeError;
 use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
-use crate::node::server_identity::Identity;
+use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,27 @@ impl ServerFacts {
     /// # Errors
     /// [`NodeError::SameServer`] when it counts already, under another address.
     pub(crate) fn connected(&self, identity: Option<Identity>) -> Result<Abstention, NodeError> {
-        self.servers.connected(&self.address, identity).map(Abstention::until)
+        self.servers.connected(&self.address, identity)
+    }
+
+    /// The server says that it is `identity`, and a replica.
+    pub(crate) fn is_replica(&self, identity: Identity) {
+        self.servers.is_replica(&self.address, identity);
+    }
+
+    /// Whether it matters that the server has forgotten something.
+    pub(crate) fn is_distrusted(&self) -> bool {
+        self.servers.distrusts()
+    }
+
+    /// Whether the server, which says that its data is `data`, still has what it had.
+    pub(crate) fn has_kept(&self, data: DataSet) -> bool {
+        self.servers.has_kept(&self.address, data)
+    }
+
+    /// For how much longer than `at` the node abstains, if so.
+    pub(crate) fn abstains_for(&self, abstention: Abstention, at: Instant) -> Option<Duration> {
+        abstention.left(at, || self.servers.others_suffice(at))
     }
 
     /// The connection broke.

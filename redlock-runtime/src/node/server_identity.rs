@@ -11,6 +11,26 @@ pub(crate) struct Identity {
     pub(crate) uptime: Duration,
     /// Whether it remembers, after a crash, all that it has answered before.
     pub(crate) is_durable: bool,
+    pub(crate) data: DataSet,
+}
+
+/// Which data a server has: the replication ids that it gives to it. One that does not tell them has always the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DataSet {
+    pub(crate) id: Option<Box<str>>,
+    /// What the data was called before: by this server, or by the master from which it came.
+    pub(crate) previous: Option<Box<str>>,
+}
+
+impl DataSet {
+    /// Whether this is the data that a process had when it was `earlier`, with what was written since.
+    ///
+    /// A replica that becomes a master gives its data another id and keeps the one before: that of its last master, whose
+    /// data it took over in place of its own. A master that gets its first replica, or loses its last one for an hour
+    /// (`repl-backlog-ttl`), gives its data another id as well, and then there is none before.
+    pub(super) fn continues(&self, earlier: &Self) -> bool {
+        self.id == earlier.id || self.previous.is_none() || self.previous == earlier.id
+    }
 }
 
 /// The last server at one address.
@@ -18,9 +38,47 @@ pub(crate) struct Identity {
 pub(super) struct KnownServer {
     pub(super) run_id: Box<str>,
     pub(super) is_durable: bool,
-    /// Whether its votes count. They do not when another address leads to the same server and counts.
+    pub(super) data: DataSet,
+    /// Whether its votes count. They do not when another address leads to the same server and counts, or when it is a
+    /// replica.
     pub(super) counts: bool,
     /// When the last connection broke.
     pub(super) lost_at: Option<Instant>,
     pub(super) abstains_until: Option<Instant>,
+    /// When it has been running for the longest lease, if it had not yet when we first met it.
+    pub(super) young_until: Option<Instant>,
+}
+
+impl KnownServer {
+    /// The server that is `identity`, of whom nothing else is known.
+    pub(super) fn new(identity: Identity, counts: bool) -> Self {
+        let Identity { run_id, is_durable, data, .. } = identity;
+        Self { run_id, is_durable, data, counts, lost_at: None, abstains_until: None, young_until: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_continued_or_replaced() {
+        let data = |[id, previous]: [&str; 2]| {
+            let [id, previous] = [id, previous].map(|id| (!id.is_empty()).then(|| id.into()));
+            DataSet { id, previous }
+        };
+        let table = [
+            ("nothing has happened", ["a", ""], ["a", ""], true),
+            ("nothing has happened since", ["b", "a"], ["b", "a"], true),
+            ("a replica that has never had its master's data", ["a", ""], ["b", "a"], true),
+            ("another server's data", ["a", ""], ["c", "b"], false),
+            ("once more", ["c", "b"], ["e", "d"], false),
+            ("the first replica", ["a", ""], ["b", ""], true),
+            ("an hour without replica", ["b", "a"], ["c", ""], true),
+            ("a server that does not tell", ["", ""], ["", ""], true),
+        ];
+        for (name, earlier, later, expected) in table {
+            assert_eq!(data(later).continues(&data(earlier)), expected, "{name}");
+        }
+    }
 }

@@ -1,12 +1,14 @@
 //! The register of the servers behind the nodes of one manager: who was last at which address, and which addresses lead
 //! to one and the same server.
 //!
-//! Whether a server that was restarted abstains is decided in `abstention`.
+//! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
-use crate::node::abstention::abstains_until;
-use crate::node::server_identity::{Identity, KnownServer};
+use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
+use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::protocol::lease;
+use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rule;
 use crate::request::AfterRestart;
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
@@ -19,10 +21,11 @@ use std::time::Duration;
 pub(crate) struct ServerRegister {
     pub(crate) clock: Clock,
     pub(crate) drift_factor: f64,
-    after_restart: AfterRestart,
+    caution: Caution,
+    quorum: Quorum,
     on_step: OnceLock<OnStep>,
-    /// The longest `ttl` that the manager has asked for, in milliseconds: a server may have granted it before it was
-    /// restarted.
+    /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
+    /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
     /// By address.
     known: Mutex<HashMap<Box<str>, KnownServer>>,
@@ -32,9 +35,9 @@ pub(crate) struct ServerRegister {
 pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl ServerRegister {
-    pub(crate) fn new(clock: Clock, after_restart: AfterRestart, drift_factor: f64) -> Self {
+    pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (longest_lease, known) = (AtomicU64::new(0), Mutex::default());
-        Self { clock, drift_factor, after_restart, on_step: OnceLock::new(), longest_lease, known }
+        Self { clock, drift_factor, caution, quorum, on_step: OnceLock::new(), longest_lease, known }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -49,7 +52,12 @@ impl ServerRegister {
         }
     }
 
-    /// A lease of length `ttl` may be given from now on.
+    /// Whether it matters that a server has forgotten something.
+    pub(crate) fn distrusts(&self) -> bool {
+        self.caution.after_restart == AfterRestart::Abstain
+    }
+
+    /// Leases of length `ttl` may be given.
     pub(crate) fn lease_of(&self, ttl: Duration) {
         let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         // Nearly always it is no longer than before, and a load is cheap.
@@ -58,25 +66,55 @@ impl ServerRegister {
         }
     }
 
-    /// There is a connection to `address`. Returns until when the node abstains, if so.
+    /// There is a connection to `address`. Returns whether the node abstains on it.
     ///
     /// Without an `identity`, because the user may not ask for it, the register stays as it is.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when the server counts already, under another address.
-    pub(crate) fn connected(&self, address: &str, identity: Option<Identity>) -> Result<Option<Instant>, NodeError> {
-        let now = self.clock.now();
+    pub(crate) fn connected(&self, address: &str, identity: Option<Identity>) -> Result<Abstention, NodeError> {
+        let (now, longest) = (self.clock.now(), self.longest_lease());
         let mut known = self.known();
-        let Some(identity) = identity else { return Ok(known.get(address).and_then(|known| known.abstains_until)) };
+        let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
         let before = known.remove(address);
         let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
         let twin = twin.map(|(address, _)| address.clone());
-        let abstains_until =
-            before.and_then(|before| abstains_until(&before, &identity, self.after_restart, self.longest_lease(), now));
-        let Identity { run_id, is_durable, .. } = identity;
-        let current = KnownServer { run_id, is_durable, counts: twin.is_none(), lost_at: None, abstains_until };
+        let (abstains_until, young_until) = match before {
+            Some(before) => (abstains_until(&before, &identity, self.caution, longest, now), before.young_until),
+            None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
+        };
+        let current = KnownServer { abstains_until, young_until, ..KnownServer::new(identity, twin.is_none()) };
+        let abstention = abstention(&current);
         known.insert(address.into(), current);
-        twin.map_or(Ok(abstains_until), |twin| Err(NodeError::SameServer(twin)))
+        twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
+    }
+
+    /// The server at `address` says that it is `identity`, and a replica. Once it is promoted, it may not have all that
+    /// its master had.
+    pub(crate) fn is_replica(&self, address: &str, identity: Identity) {
+        // Of a server that is known, what it was as a master is compared with what it will be.
+        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(identity, false));
+    }
+
+    /// Whether the server at `address`, on the connection that there is, still has what it had: it says that this is
+    /// `data`.
+    pub(crate) fn has_kept(&self, address: &str, data: DataSet) -> bool {
+        let mut known = self.known();
+        let Some(known) = known.get_mut(address) else { return true };
+        let has_kept = data.continues(&known.data);
+        if has_kept {
+            known.data = data;
+        }
+        has_kept
+    }
+
+    /// Whether the nodes that were not young when the manager first met them, or are not any more `at` that time, are a
+    /// majority.
+    pub(crate) fn others_suffice(&self, at: Instant) -> bool {
+        let is_young = |known: &&KnownServer| known.young_until.is_some_and(|until| at < until);
+        let young = self.known().values().filter(is_young).count();
+        self.quorum.nodes.saturating_sub(young) >= self.quorum.needed
+            || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
     }
 
     /// The connection to `address` broke.
@@ -99,6 +137,11 @@ impl ServerRegister {
     }
 }
 
+/// Whether the node of a server that is `known` abstains.
+const fn abstention(known: &KnownServer) -> Abstention {
+    Abstention { until: known.abstains_until, young_until: known.young_until }
+}
+
 impl fmt::Debug for ServerRegister {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerRegister").field("known", &self.known()).finish_non_exhaustive()
@@ -108,21 +151,45 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::rules::Rules;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.
     const WINDOW: Duration = Duration::from_millis(30_302);
+    /// The uptime of a server that is not young.
+    const OLD: u64 = 1000;
 
     fn servers(after_restart: AfterRestart) -> ServerRegister {
-        let servers = ServerRegister::new(Clock::tokio(), after_restart, 0.01);
+        let caution = Caution { after_restart, rules: Rules::default() };
+        let servers = ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01);
         servers.lease_of(TTL);
         servers.lease_of(TTL / 2);
         servers
     }
 
+    fn data(id: &str, previous: Option<&str>) -> DataSet {
+        DataSet { id: Some(id.into()), previous: previous.map(Into::into) }
+    }
+
+    /// A server with data that was written to it.
     #[expect(clippy::unnecessary_wraps, reason = "as it is when the server may be asked")]
     fn identity(run_id: &str, uptime: u64, is_durable: bool) -> Option<Identity> {
-        Some(Identity { run_id: run_id.into(), uptime: Duration::from_secs(uptime), is_durable })
+        let data = data(run_id, None);
+        Some(Identity { run_id: run_id.into(), uptime: Duration::from_secs(uptime), is_durable, data })
+    }
+
+    impl ServerRegister {
+        /// There is a connection; for how much longer the node abstains.
+        fn left(&self, address: &str, identity: Option<Identity>) -> Result<Option<Duration>, NodeError> {
+            let now = self.clock.now();
+            Ok(self.connected(address, identity)?.left(now, || self.others_suffice(now)))
+        }
+    }
+
+    /// What is left of the longest lease after `seconds`.
+    #[expect(clippy::unnecessary_wraps, reason = "as the register says it")]
+    fn rest_after(seconds: u64) -> Result<Option<Duration>, NodeError> {
+        Ok(WINDOW.checked_sub(Duration::from_secs(seconds)))
     }
 
     async fn pass(seconds: u64) {
@@ -132,44 +199,87 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_abstains_over_further_connections() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", 0, false)).unwrap();
-        let until = servers.connected("a", identity("2", 0, true)).unwrap();
-        assert!(until.is_some());
+        servers.connected("a", identity("1", OLD, false)).unwrap();
+        assert_eq!(servers.left("a", identity("2", 0, true)), Ok(Some(WINDOW)));
         pass(5).await;
         for identity in [identity("2", 5, true), None, identity("3", 0, true)] {
-            assert_eq!(servers.connected("a", identity.clone()), Ok(until), "{identity:?}");
+            let left = servers.left("a", identity.clone());
+            assert_eq!(left, rest_after(5), "{identity:?}");
         }
-        let later = servers.connected("a", identity("4", 0, false)).unwrap();
-        assert!(later > until, "{later:?}");
+        assert_eq!(servers.left("a", identity("4", 0, false)), Ok(Some(WINDOW)));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_server_and_an_unknown_one_vote_at_once() {
+    async fn the_same_server_and_an_old_one_vote_at_once() {
         let abstaining = servers(AfterRestart::Abstain);
-        for identity in [None, identity("1", 0, false), None, identity("1", 9, false)] {
-            assert_eq!(abstaining.connected("a", identity.clone()), Ok(None), "{identity:?}");
+        for identity in [None, identity("1", OLD, false), None, identity("1", OLD + 9, false)] {
+            assert_eq!(abstaining.left("a", identity.clone()), Ok(None), "{identity:?}");
         }
         let trusting = servers(AfterRestart::Trust);
         for run_id in ["1", "2"] {
-            assert_eq!(trusting.connected("a", identity(run_id, 0, false)), Ok(None));
+            assert_eq!(trusting.left("a", identity(run_id, 0, false)), Ok(None));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_minority_that_is_young_abstains_and_a_majority_does_not() {
+        let servers = servers(AfterRestart::Abstain);
+        assert_eq!(servers.left("a", identity("1", 5, false)), rest_after(4), "the others may be older");
+        assert_eq!(servers.left("b", identity("2", OLD, false)), Ok(None));
+        pass(2).await;
+        assert_eq!(servers.left("a", identity("1", 7, false)), rest_after(6), "also on another connection");
+        assert_eq!(servers.left("c", identity("3", 11, false)), Ok(None), "two of three are young");
+        assert_eq!(servers.left("a", None), Ok(None), "which counts for all of them");
+        pass(22).await;
+        assert_eq!(servers.left("a", None), rest_after(28), "the third one is old enough");
+        pass(3).await;
+        assert_eq!(servers.left("a", None), Ok(None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn data_that_is_replaced_is_noticed() {
+        let servers = servers(AfterRestart::Abstain);
+        servers.connected("a", identity("1", OLD, false)).unwrap();
+        let kept =
+            [("it has got a replica", data("7", None)), ("a fail-over that came to nothing", data("8", Some("7")))];
+        for (name, data) in kept {
+            assert!(servers.has_kept("a", data), "{name}");
+        }
+        let replaced = data("10", Some("9"));
+        assert!(!servers.has_kept("a", replaced.clone()));
+        let same = identity("1", OLD + 5, false).unwrap();
+        assert_eq!(servers.left("a", Some(Identity { data: replaced, ..same })), Ok(Some(WINDOW)));
+        assert!(servers.has_kept("b", data("1", None)), "of an unknown one there is nothing to forget");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replica_abstains_when_it_is_promoted() {
+        let servers = servers(AfterRestart::Abstain);
+        let replica = identity("1", OLD, false).unwrap();
+        servers.is_replica("a", replica.clone());
+        let promoted = Identity { data: data("2", Some("1")), ..replica };
+        assert_eq!(servers.left("a", Some(promoted.clone())), Ok(Some(WINDOW)));
+        pass(31).await;
+        // Connected to nobody, it has lost nothing.
+        servers.is_replica("a", promoted.clone());
+        let again = Identity { data: data("3", Some("2")), ..promoted };
+        assert_eq!(servers.left("a", Some(again)), Ok(None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_counts_under_one_address() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", 0, false)).unwrap();
+        servers.connected("a", identity("1", OLD, false)).unwrap();
         let twin = Err(NodeError::SameServer("a".into()));
-        assert_eq!(servers.connected("b", identity("1", 0, false)), twin);
+        assert_eq!(servers.left("b", identity("1", OLD, false)), twin);
         servers.disconnected("a");
-        assert_eq!(servers.connected("b", identity("1", 0, false)), twin, "its leases still count");
+        assert_eq!(servers.left("b", identity("1", OLD, false)), twin, "its leases still count");
         // It is restarted, and the other name is connected first: what was granted under the first is still in force.
         pass(5).await;
-        let until = servers.connected("b", identity("2", 9999, false)).unwrap();
-        assert_eq!(until.map(|until| until.since(servers.clock.now())), Some(WINDOW));
-        assert_eq!(servers.connected("a", identity("2", 0, false)), Err(NodeError::SameServer("b".into())));
+        assert_eq!(servers.left("b", identity("2", 9999, false)), Ok(Some(WINDOW)));
+        assert_eq!(servers.left("a", identity("2", 0, false)), Err(NodeError::SameServer("b".into())));
         // The second name leads elsewhere now.
         servers.connected("b", identity("3", 0, false)).unwrap();
-        assert!(servers.connected("a", identity("2", 0, false)).unwrap().is_some());
+        assert!(servers.left("a", identity("2", 0, false)).unwrap().is_some());
     }
 }

@@ -116,6 +116,9 @@ pub(crate) enum Reply {
     Queued { left: Option<Duration>, rank: u32 },
     /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
     Extended { waiters: u32, number: Option<u64> },
+    /// As `Extended`, at a node that abstains for as long as is `left`: it has found the token, which proves a lease only to
+    /// whom the node had proven one before that has not ended yet. Nobody else can have had the lock there since.
+    Found { waiters: u32, left: Duration },
     /// `Yield`: nobody who waits comes first, and the lock stays ours; its expiry is what it was.
     Kept,
     /// `Yield`: somebody else has it now, and we are in the queue.

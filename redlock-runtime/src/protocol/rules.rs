@@ -75,6 +75,22 @@ pub(crate) enum Rule {
     LossesAreLookedFor,
     /// What one lock shows of the clock of a server counts for all others.
     StepsShortenLeases,
+    /// A node that abstains goes on with the leases that it has proven before: otherwise a fail-over that kept the data
+    /// would lose every lock.
+    ProvenLeasesGoOn,
+    /// Where a node that abstains has proven no lease before, its extension proves none: another may have had the lock.
+    FindingProvesNothing,
+    /// A server with the data of another one may have forgotten leases, although its process and its connections are the
+    /// same.
+    ReplacedDataIsForgotten,
+    /// A promoted replica abstains from its promotion on, and not from the end of a connection: until when its master has
+    /// granted something to others, nobody knows.
+    PromotionsAreNoRestarts,
+    /// A server abstains that was started shortly before the process that asks it: its predecessor may have granted
+    /// leases.
+    YoungServersAbstain,
+    /// Where so many servers are young that the others are no majority, nobody waits: a cold start would never be quick.
+    ColdStartsAreTrusted,
     /// A manager that is shut down ends the waits in its lines at once.
     ClosingEndsTheLines,
     /// A shutdown waits until the releases are answered.

@@ -9,10 +9,16 @@ use crate::request::AfterRestart;
 use crate::request::lock_request::Wait;
 use std::time::Duration;
 
+/// The longest `ttl` of managers that say nothing else. Shorter, more requests are refused; longer, a node that has
+/// forgotten its locks abstains for longer.
+const LONGEST_TTL: Duration = Duration::from_secs(60);
+
 /// The policy of a manager: what a request leaves open.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub(crate) default_ttl: Duration,
+    /// If the user has said.
+    pub(crate) longest_ttl: Option<Duration>,
     pub(crate) default_wait: Wait,
     pub(crate) node_timeout: Option<Duration>,
     pub(crate) drift_factor: f64,
@@ -27,6 +33,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             default_ttl: Duration::from_secs(30),
+            longest_ttl: None,
             default_wait: Wait::For(Duration::from_secs(10)),
             node_timeout: None,
             drift_factor: 0.01,
@@ -46,6 +53,11 @@ impl Policy {
         let default =
             if nodes == 1 || self.tolerated_amnesia > 0 { AfterRestart::Trust } else { AfterRestart::Abstain };
         self.after_restart.unwrap_or(default)
+    }
+
+    /// The longest `ttl` of any manager of the same keys: for so long, a node that has forgotten its locks abstains.
+    pub(crate) fn longest_ttl(&self) -> Duration {
+        self.longest_ttl.unwrap_or_else(|| self.default_ttl.max(LONGEST_TTL))
     }
 
     /// # Errors
@@ -70,6 +82,17 @@ impl Policy {
         self.node_timeout.unwrap_or_else(default)
     }
 
+    /// # Errors
+    /// [`LockError::Configuration`] when the longest `ttl` is out of range.
+    pub(crate) fn check_longest_ttl(&self) -> Result<(), LockError> {
+        match self.longest_ttl.filter(|longest| *longest > MAX_TTL) {
+            Some(longest) => Err(LockError::configuration(format!(
+                "a longest_ttl of {longest:?} is too long: at most 30 days are allowed"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// `ttl` as Redis counts it, in whole milliseconds.
     ///
     /// # Errors
@@ -77,6 +100,13 @@ impl Policy {
     pub(crate) fn checked_ttl(&self, ttl: Duration) -> Result<Duration, LockError> {
         if ttl > MAX_TTL {
             return Err(LockError::configuration(format!("a ttl of {ttl:?} is too long: at most 30 days are allowed")));
+        }
+        if ttl > self.longest_ttl() {
+            return Err(LockError::configuration(format!(
+                "a ttl of {ttl:?} is longer than the longest_ttl of {:?}: raise `longest_ttl` in all managers of the \
+                 same keys, since a restarted node abstains for so long",
+                self.longest_ttl()
+            )));
         }
         let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
         let shortest = self.node_timeout(ttl).saturating_add(lease::drift(ttl, self.drift_factor));
@@ -120,6 +150,24 @@ mod tests {
         policy.checked_ttl(Duration::from_secs(3)).unwrap();
         let endless = Policy { node_timeout: Some(Duration::MAX), ..Policy::default() };
         endless.checked_ttl(Duration::from_secs(30)).unwrap_err();
+    }
+
+    #[test]
+    fn a_ttl_is_no_longer_than_the_longest() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        // The default and what is set; the longest that is allowed.
+        let table = [(second, None, 60 * second), (hour, None, hour), (second, Some(5 * second), 5 * second)];
+        for (default_ttl, longest_ttl, longest) in table {
+            let policy = Policy { default_ttl, longest_ttl, ..Policy::default() };
+            assert_eq!(policy.checked_ttl(longest).unwrap(), longest);
+            let error = policy.checked_ttl(longest + second).unwrap_err();
+            let expected = format!(
+                "a ttl of {:?} is longer than the longest_ttl of {longest:?}: raise `longest_ttl` in all managers of the \
+                 same keys, since a restarted node abstains for so long",
+                longest + second
+            );
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

@@ -50,8 +50,14 @@ pub(super) enum Request {
 
 /// `time`: that of the server, where the answer tells it.
 pub(super) enum Replied {
-    Command { reply: Reply, seen: Option<TokenTime>, time: Option<Duration> },
+    Command {
+        reply: Reply,
+        seen: Option<TokenTime>,
+        time: Option<Duration>,
+    },
     Subscribed,
+    /// The server says that it throws its data away; once it was asked, it is clear that it has other data.
+    Replaced,
 }
 
 pub(super) struct Entry {

@@ -252,6 +252,40 @@ pub(super) fn away_while_waiting() -> Profile {
     Profile { nodes: vec![3], faults, ttls: vec![20_000], bodies: 0..=60, bound: 3000, ..crowd() }
 }
 
+/// The same, while many come and go.
+pub(super) fn forgetful_crowd() -> Profile {
+    let second = Duration::from_secs(1);
+    let waits = vec![Wait::For(second / 2), Wait::For(3 * second), Wait::Forever];
+    Profile { nodes: vec![3], clients: 3..=5, keys: 1..=1, calls: 3..=5, waits, cancels: 30, ..forgetful() }
+}
+
+/// Servers get the data of others, which is none, while they run.
+pub(super) fn replaced() -> Profile {
+    Profile { faults: Faults { replacements: 6, forgets: 0, ..forgetful().faults }, ..forgetful() }
+}
+
+/// Replicas take over that have missed everything, while some connections are away.
+pub(super) fn promoted() -> Profile {
+    let faults = Faults { promotions: 6, cuts: 12, away: 3000, forgets: 0, ..forgetful().faults };
+    Profile { faults, bound: 10_000, ..forgetful() }
+}
+
+/// Replicas take over that have missed nothing.
+pub(super) fn failed_over() -> Profile {
+    Profile { faults: Faults { fail_overs: 6, forgets: 0, ..forgetful().faults }, ..forgetful() }
+}
+
+/// Processes start after a minority has forgotten what it had granted.
+pub(super) fn late_starts() -> Profile {
+    let faults = Faults { cuts: 6, is_minority: true, ..forgetful().faults };
+    Profile { nodes: vec![3, 5], faults, late: 1900, bound: 10_000, ..forgetful() }
+}
+
+/// Everything is started at once.
+pub(super) fn cold_start() -> Profile {
+    Profile { is_cold: true, after_restart: AfterRestart::Abstain, ttls: vec![10_000], ..Profile::calm() }
+}
+
 /// One server of five may forget everything at any time, and counts at once.
 pub(super) fn one_forgets() -> Profile {
     let faults = Faults { forgets: 1, cuts: 8, freezes: 2, until: 3000, longest: 300, ..Faults::NONE };

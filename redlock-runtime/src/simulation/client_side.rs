@@ -4,6 +4,7 @@ use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
 use super::network::{Step, World};
 use super::wire::Wire;
+use crate::node::abstention::worth;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -26,6 +27,11 @@ impl World {
                 self.trace_push(index, &wakeup);
                 Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
             }
+            Event::Reply { reply: Replied::Replaced, .. } => {
+                self.trace_reply(index, &Replied::Replaced);
+                self.cut(index, now, Duration::ZERO);
+                None
+            }
             Event::Reply { reply, .. } => {
                 self.replied(index, &reply);
                 None
@@ -38,6 +44,7 @@ impl World {
         self.trace_reply(index, reply);
         let link = &mut self.links[index];
         match reply {
+            Replied::Replaced => {}
             Replied::Subscribed => {
                 link.is_listening = true;
                 link.environment.changed.notify_waiters();
@@ -51,7 +58,8 @@ impl World {
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
                 }
-                recipient.answer(link.abstention.worth(Ok(*reply), Some(sent)));
+                let left = link.server_facts.abstains_for(link.abstention, sent);
+                recipient.answer(worth(Ok(*reply), left));
             }
         }
     }
@@ -69,7 +77,7 @@ impl World {
         self.trace.line(|_| format!("{} notices the broken connection", self.name(index)));
         self.links[index].broken();
         self.links[index].environment.changed.notify_waiters();
-        let pause = Duration::from_millis(self.random.u64(1..100));
+        let pause = Duration::from_millis(self.random.u64(1..=self.away));
         self.agenda.add(now.after(pause), Event::Connected { link: index });
     }
 

@@ -1,7 +1,7 @@
 //! What goes wrong, and how.
 
 use super::actor;
-use super::agenda::Event;
+use super::agenda::{Event, Replied};
 use super::link::{Connection, Link};
 use super::network::{Step, World};
 use super::telling::client_name;
@@ -27,6 +27,12 @@ pub(super) struct Faults {
     pub(super) rolls: u32,
     /// All servers are away together, so often, longer than they are there in between.
     pub(super) blinks: u32,
+    /// A server is made the replica of an empty one, and then a master again: its process and its connections go on.
+    pub(super) replacements: u32,
+    /// The address of a server leads to its replica, which has missed everything.
+    pub(super) promotions: u32,
+    /// The address of a server leads to its replica, which has missed nothing.
+    pub(super) fail_overs: u32,
     /// A process stops for a while.
     pub(super) pauses: u32,
     /// A process ends without a word.
@@ -37,6 +43,8 @@ pub(super) struct Faults {
     pub(super) steps: u32,
     /// One in four commands of this kind has its connection cut while it is under way.
     pub(super) targets: Option<fn(Verb) -> bool>,
+    /// The most that a connection takes to come back after a cut, in milliseconds.
+    pub(super) away: u64,
     /// Until when it can begin, in milliseconds.
     pub(super) until: u64,
     /// The longest time that a freeze or a pause takes, in milliseconds.
@@ -61,6 +69,13 @@ pub(super) enum Fault {
         server: usize,
         for_: Duration,
         wipes: bool,
+    },
+    Replace {
+        server: usize,
+    },
+    Promote {
+        server: usize,
+        loses: bool,
     },
     Pause {
         client: usize,
@@ -91,11 +106,15 @@ impl Faults {
         forgets: 0,
         rolls: 0,
         blinks: 0,
+        replacements: 0,
+        promotions: 0,
+        fail_overs: 0,
         pauses: 0,
         crashes: 0,
         thefts: 0,
         steps: 0,
         targets: None,
+        away: 0,
         until: 0,
         longest: 0,
         is_minority: false,
@@ -104,12 +123,18 @@ impl Faults {
     pub(super) const fn are_none(&self) -> bool {
         let restarts = self.restarts + self.wipes + self.forgets + self.rolls + self.blinks;
         let servers = self.freezes + restarts + self.thefts + self.steps;
-        servers + self.cuts + self.pauses + self.crashes == 0 && self.targets.is_none()
+        let data = self.replacements + self.promotions + self.fail_overs;
+        servers + data + self.cuts + self.pauses + self.crashes == 0 && self.targets.is_none()
     }
 
     /// Whether only a minority of the servers has trouble, and no client.
     pub(super) const fn are_of_a_minority(&self) -> bool {
         self.is_minority && self.pauses + self.crashes == 0
+    }
+
+    /// Whether all the trouble is that servers fail over and keep their data.
+    pub(super) const fn are_fail_overs(&self) -> bool {
+        self.fail_overs > 0 && Self { fail_overs: 0, until: 0, longest: 0, ..*self }.are_none()
     }
 
     /// Whether keys vanish under their holders.
@@ -119,7 +144,12 @@ impl Faults {
 
     /// Whether some server loses what it was told, as a whole.
     pub(super) const fn lose_data(&self) -> bool {
-        self.wipes + self.forgets + self.rolls > 0
+        self.wipes + self.forget() > 0
+    }
+
+    /// How often, at the most, a server comes back that has forgotten something or may have.
+    pub(super) const fn forget(&self) -> u32 {
+        self.forgets + self.rolls + self.replacements + self.promotions + self.fail_overs
     }
 }
 
@@ -139,9 +169,16 @@ impl World {
                 let server = &mut self.servers[server];
                 server.frozen_until = server.frozen_until.max(now.after(for_));
             }
-            // Whoever has never met the one before trusts this one.
-            Fault::Restart { server, wipes: true, .. } if !self.is_known(server) => {}
+            // Whoever has never met the one before trusts this one, unless the others are a majority.
+            Fault::Restart { server, wipes: true, .. } if !self.is_known(server) && !self.is_minority => {}
             Fault::Restart { server, for_, wipes } => self.restart(server, now.after(for_), wipes, now),
+            Fault::Replace { server } => self.replace(server, now),
+            Fault::Promote { server, .. } if !self.is_known(server) => {}
+            Fault::Promote { server, loses } => {
+                self.restart(server, now, loses, now);
+                self.servers[server].age();
+                self.servers[server].replace();
+            }
             Fault::Pause { client, for_ } => {
                 let client = &mut self.clients[client];
                 client.paused_until = client.paused_until.max(now.after(for_));
@@ -173,6 +210,10 @@ impl World {
             Fault::Restart { server, for_, wipes } => {
                 format!("!! node {} {} for {for_:?}", server + 1, if wipes { "is wiped" } else { "restarts" })
             }
+            Fault::Replace { server } => format!("!! node {} gets other data", server + 1),
+            Fault::Promote { server, loses } => {
+                format!("!! node {} is now its replica{}", server + 1, if loses { ", which knows nothing" } else { "" })
+            }
             Fault::Pause { client, for_ } => format!("!! {} pauses for {for_:?}", client_name(client)),
             Fault::Crash { client } => format!("!! {} crashes", client_name(client)),
             Fault::Theft { key, first, servers, overwritten_for } => {
@@ -183,8 +224,19 @@ impl World {
         });
     }
 
+    /// The server has other data, and has said so on its connections: what it has answered before that is good.
+    fn replace(&mut self, server: usize, now: Instant) {
+        self.servers[server].wipe();
+        self.servers[server].replace();
+        for wire in 0..self.wires.len() {
+            if self.links[self.wires[wire].link].server == server && self.wires[wire].cut.is_none() {
+                self.reply(wire, Replied::Replaced, now);
+            }
+        }
+    }
+
     /// Breaks the connection. Some requests under way survive and arrive within `late`.
-    fn cut(&mut self, link: usize, now: Instant, late: Duration) {
+    pub(super) fn cut(&mut self, link: usize, now: Instant, late: Duration) {
         let Connection::Up(wire) = self.links[link].state else { return };
         if self.wires[wire].cut.is_some() {
             return;

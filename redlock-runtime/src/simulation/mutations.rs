@@ -1,11 +1,12 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
 use super::circumstances::{
-    away_while_waiting, blinking, calm_delivery, clock_steps, crashed_holder, crowd_with_crashes, cut_acquisitions,
-    cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, families_with_cuts, fenced_rolling,
-    fenced_with_cuts, fenced_with_thefts, forgetful, frozen_minority, frozen_servers, lapsing, late_shutdowns,
-    long_bodies, long_holds, one_forgets, one_freezes, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts,
-    troubled_minority, unrenewed, windows, wrong_clocks,
+    away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
+    cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
+    families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forgetful, forgetful_crowd,
+    frozen_minority, frozen_servers, lapsing, late_shutdowns, late_starts, long_bodies, long_holds, one_forgets,
+    one_freezes, promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, troubled_minority,
+    unrenewed, windows, wrong_clocks,
 };
 use super::faults::Faults;
 use super::profile::Profile;
@@ -27,7 +28,7 @@ const CONTROLS: u64 = 4000;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 38] = [
+const CASES: [Case; 44] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -66,6 +67,12 @@ const CASES: [Case; 38] = [
     (Rule::ClosingEndsTheLines, shutdowns, &[Promise::Deadline]),
     (Rule::ShutdownWaitsForReleases, late_shutdowns, &[Promise::Clean]),
     (Rule::StepsShortenLeases, clock_steps, &[Promise::LossKnown]),
+    (Rule::ProvenLeasesGoOn, failed_over, &[Promise::Kept]),
+    (Rule::FindingProvesNothing, forgetful_crowd, &[Promise::Exclusion]),
+    (Rule::ReplacedDataIsForgotten, replaced, &[Promise::Exclusion]),
+    (Rule::PromotionsAreNoRestarts, promoted, &[Promise::Exclusion]),
+    (Rule::YoungServersAbstain, late_starts, &[Promise::Exclusion]),
+    (Rule::ColdStartsAreTrusted, cold_start, &[Promise::Progress]),
 ];
 
 #[test]

@@ -55,6 +55,12 @@ pub(super) struct World {
     pub(super) targets: Option<fn(Verb) -> bool>,
     pub(super) quorum: Quorum,
     pub(super) rules: Rules,
+    /// Whether only a minority of the servers forgets something.
+    pub(super) is_minority: bool,
+    /// Whether all servers are started just now, so that none can excuse itself with what it may have forgotten.
+    pub(super) is_cold: bool,
+    /// The most that a connection takes to come back, in milliseconds.
+    pub(super) away: u64,
     pub(super) servers: Vec<Server>,
     pub(super) clients: Vec<Client>,
     pub(super) links: Vec<Link>,
@@ -89,6 +95,9 @@ impl Network {
             targets: profile.faults.targets,
             quorum: Quorum::of(servers.len(), profile.amnesia),
             rules: profile.rules,
+            is_minority: profile.faults.is_minority,
+            is_cold: profile.is_cold,
+            away: profile.faults.away.max(99),
             servers,
             clients: Vec::new(),
             links: Vec::new(),
@@ -113,8 +122,13 @@ impl Network {
         world.clients.len() - 1
     }
 
-    /// Begins to connect `client` to `server`.
-    pub(super) fn add_link(&self, client: usize, server: usize, environment: Environment) -> usize {
+    /// Begins to connect `client`, whose process starts at `starts_at`, to `server`.
+    pub(super) fn add_link(
+        &self,
+        (client, starts_at): (usize, Instant),
+        server: usize,
+        environment: Environment,
+    ) -> usize {
         let mut world = self.world();
         let most = world.delays.latency;
         let latency = world.random.u64(0..=most);
@@ -134,7 +148,7 @@ impl Network {
             latency,
             unanswered: VecDeque::new(),
         });
-        let at = world.later(self.now(), link);
+        let at = world.later(starts_at, link);
         world.agenda.add(at, Event::Connected { link });
         link
     }
@@ -269,7 +283,7 @@ impl World {
         self.agenda.add(at, Event::Push { wire, wakeup });
     }
 
-    fn reply(&mut self, wire: usize, reply: Replied, now: Instant) {
+    pub(super) fn reply(&mut self, wire: usize, reply: Replied, now: Instant) {
         let link = self.wires[wire].link;
         let mut at = self.later(now, link);
         if self.links[link].has_pushes {

@@ -53,7 +53,14 @@ impl Faults {
                 (Fault::Step { server: random.usize(0..troubled), by }, SECOND)
             }),
         ];
-        let kinds = of_servers.iter().filter(|_| troubled > 0).chain(&of_clients);
+        let promote = |server, loses| (Fault::Promote { server, loses }, whole_lease);
+        let of_data: [Kind<'_>; 3] = [
+            (self.replacements, &|random| (Fault::Replace { server: random.usize(0..troubled) }, whole_lease)),
+            (self.promotions, &|random| promote(random.usize(0..troubled), true)),
+            (self.fail_overs, &|random| promote(random.usize(0..troubled), false)),
+        ];
+        let of_data = of_data.iter().filter(|(most, _)| *most > 0);
+        let kinds = of_servers.iter().chain(of_data).filter(|_| troubled > 0).chain(&of_clients);
         let mut end = self.plan_restarts(random, network, longest_ttl);
         for (most, draw) in kinds {
             for _ in 0..random.u32(0..=*most) {
@@ -70,6 +77,9 @@ impl Faults {
 impl Faults {
     /// Plans the restarts that come at set times, and tells when the last of them is over.
     fn plan_restarts(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
+        if self.rolls + self.blinks == 0 {
+            return network.now();
+        }
         let (_, all, _) = network.world().sizes();
         let mut at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
         for roll in 0..self.rolls as usize {

@@ -41,6 +41,10 @@ pub(super) struct Profile {
     pub(super) after_restart: AfterRestart,
     /// How many of them may do so at once.
     pub(super) amnesia: usize,
+    /// Whether all servers are started just now.
+    pub(super) is_cold: bool,
+    /// When the last process starts at the latest; half of them start at once.
+    pub(super) late: u64,
     /// Whether numbers are expected to grow although servers forget them.
     pub(super) is_sure_of_counters: bool,
     /// Whether losses are known within the time that renewals take: where those are not disturbed.
@@ -79,8 +83,7 @@ impl Profile {
     /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
     /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
     pub(super) const fn keeps_counters(&self) -> bool {
-        let forgets = self.faults.forgets + self.faults.rolls;
-        self.is_sure_of_counters || self.faults.wipes == 0 && forgets as usize <= self.amnesia
+        self.is_sure_of_counters || self.faults.wipes == 0 && self.faults.forget() as usize <= self.amnesia
     }
 
     /// Healthy servers, short ways, everybody waits for a second at least.
@@ -111,6 +114,8 @@ impl Profile {
             faults: Faults::NONE,
             after_restart: AfterRestart::Trust,
             amnesia: 0,
+            is_cold: false,
+            late: 0,
             is_sure_of_counters: false,
             is_prompt: false,
             keeps_all: false,
@@ -134,12 +139,16 @@ impl Profile {
             forgets,
             rolls: 0,
             blinks: 0,
+            replacements: if forgets > 0 { maybe(2) } else { 0 },
+            promotions: if forgets > 0 { maybe(2) } else { 0 },
+            fail_overs: if forgets > 0 { maybe(2) } else { 0 },
             pauses: maybe(2),
             crashes: maybe(2),
             thefts: maybe(2),
             // Servers count their uptime by clocks that are right.
             steps: if forgets > 0 { 0 } else { maybe(2) },
             targets: None,
+            away: 0,
             is_minority: maybe(1) == 1,
             until: 1500,
             longest: 1500,

@@ -16,6 +16,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::client::wakeup_router::WakeupRouter;
 use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Caution;
 use crate::node::{Environment, ServerRegister};
 use crate::protocol::timing;
 use crate::request::Policy;
@@ -208,8 +209,12 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
 }
 
 fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
-    let is_durable = profile.faults.forgets == 0;
-    Server::new(number, drift(random, profile), is_durable, profile.rules, now)
+    let is_durable = profile.faults.forget() == 0 && !profile.is_cold;
+    let mut server = Server::new(number, drift(random, profile), is_durable, profile.rules, now);
+    if !profile.is_cold {
+        server.age();
+    }
+    server
 }
 
 /// A manager as the builder makes it, but for its nodes and clocks.
@@ -224,15 +229,23 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),
         connected: Arc::new(|| {}),
-        servers: Arc::new(ServerRegister::new(clock, profile.after_restart, policy.drift_factor)),
+        servers: Arc::new(ServerRegister::new(
+            clock,
+            Caution { after_restart: profile.after_restart, rules: profile.rules },
+            policy.quorum(servers),
+            policy.drift_factor,
+        )),
     };
     environment.servers.lease_of(policy.default_ttl);
     let router = WakeupRouter::default();
     let client = network.add_client(&environment);
+    let is_late = profile.late > 0 && random.bool();
+    let late = if is_late { Duration::from_millis(random.u64(0..=profile.late)) } else { Duration::ZERO };
+    let starts_at = network.now().after(late);
     let nodes = (0..servers).map(|server| {
         let (deliver, connected) = (router.of_node(server), router.connected(server));
         let environment = Environment { deliver, connected, ..environment.clone() };
-        let node = SimulatedNode::connect(network, client, server, environment);
+        let node = SimulatedNode::connect(network, (client, starts_at), server, environment);
         NodeHandle::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();

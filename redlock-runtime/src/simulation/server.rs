@@ -1,7 +1,7 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
 use crate::lock::OwnerToken;
-use crate::node::server_identity::Identity;
+use crate::node::server_identity::{DataSet, Identity};
 use crate::protocol::command::{Command, Reply, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
@@ -21,6 +21,11 @@ pub(super) struct Server {
     /// How many processes there have been, and since when there is the present one.
     starts: u64,
     started_at: Instant,
+    /// By how much longer it has been running than it has been watched.
+    ran_before: Duration,
+    /// Which data it has.
+    data: DataSet,
+    data_sets: u64,
     /// Whether it says of itself that it forgets nothing.
     is_durable: bool,
     /// It executes nothing until then.
@@ -61,6 +66,9 @@ impl Server {
             ahead: Duration::ZERO,
             starts: 0,
             started_at: origin,
+            ran_before: Duration::ZERO,
+            data: DataSet::default(),
+            data_sets: 0,
             is_durable,
             frozen_until: origin,
             down_until: origin,
@@ -83,16 +91,32 @@ impl Server {
     /// What it says of itself to whoever connects. It counts its uptime in whole seconds, by its wall clock.
     pub(super) fn identity(&self, now: Instant) -> Identity {
         let seconds = |at: Instant| at.since_origin().as_secs();
-        let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at));
+        let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at)) + self.ran_before.as_secs();
         let run_id = format!("{}.{}", self.number, self.starts).into();
-        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable: self.is_durable }
+        let (is_durable, data) = (self.is_durable, self.data.clone());
+        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable, data }
     }
 
     /// Another process from then on.
     pub(super) fn restart(&mut self, until: Instant) {
         self.down_until = self.down_until.max(until);
         self.started_at = self.wall(self.down_until);
+        self.ran_before = Duration::ZERO;
         self.starts += 1;
+    }
+
+    /// It has been running for a day already.
+    pub(super) fn age(&mut self) {
+        self.ran_before = Duration::from_secs(86_400);
+    }
+
+    /// It was the replica of another server, whose data it has now, and is a master again.
+    pub(super) fn replace(&mut self) {
+        self.data_sets += 1;
+        self.data = DataSet {
+            id: Some(format!("{}.{}", self.number, self.data_sets).into()),
+            previous: Some(format!("another {}.{}", self.number, self.data_sets).into()),
+        };
     }
 
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {

@@ -5,6 +5,7 @@ use crate::lock::LockKey;
 use crate::node::report::NodeReport;
 use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
 use crate::protocol::command::Command;
+use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::future::ready;
@@ -19,7 +20,12 @@ pub(super) struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    pub(super) fn connect(network: &Arc<Network>, client: usize, server: usize, environment: Environment) -> Arc<Self> {
+    pub(super) fn connect(
+        network: &Arc<Network>,
+        client: (usize, Instant),
+        server: usize,
+        environment: Environment,
+    ) -> Arc<Self> {
         let link = network.add_link(client, server, environment.clone());
         Arc::new(Self { network: Arc::clone(network), link, label: label(server), environment })
     }
@@ -36,6 +42,12 @@ impl Node for SimulatedNode {
 
     fn status(&self) -> Status {
         self.network.world().links[self.link].status()
+    }
+
+    fn abstains_for(&self) -> Option<Duration> {
+        let world = self.network.world();
+        let link = &world.links[self.link];
+        link.server_facts.abstains_for(link.abstention, link.server_facts.now())
     }
 
     fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {

@@ -34,6 +34,7 @@ impl World {
 
     pub(super) fn trace_reply(&self, link: usize, reply: &Replied) {
         self.trace.line(|_| match reply {
+            Replied::Replaced => format!("{} <- other data", self.name(link)),
             Replied::Subscribed => format!("{} <- subscribed", self.name(link)),
             Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(*reply)),
         });

@@ -39,11 +39,13 @@ impl Network {
         (!world.excludes(key, token, self.now())).then_some(robbed_at)
     }
 
-    /// Whether `token` has `key` at a majority of the servers that is in no trouble.
-    pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken) -> bool {
+    /// Whether `token` of `client` has `key` at a majority of the servers that is in no trouble, or has a connection to it.
+    pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken, client: usize) -> bool {
         let (world, now) = (self.world(), self.now());
-        let untroubled = &world.servers[(world.servers.len() - 1) / 2..];
-        let owners = untroubled.iter().filter(|server| server.owner(key.name(), now) == Some(token));
+        let troubled = if world.is_minority { (world.servers.len() - 1) / 2 } else { 0 };
+        let is_owned = |server: &usize| world.servers[*server].owner(key.name(), now) == Some(token);
+        let can_be_asked = |server: &usize| world.is_minority || world.has_wire(client, *server);
+        let owners = (troubled..world.servers.len()).filter(is_owned).filter(can_be_asked);
         owners.count() >= world.quorum.needed
     }
 
@@ -130,9 +132,16 @@ impl World {
             && self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
     }
 
+    fn has_wire(&self, client: usize, server: usize) -> bool {
+        let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
+        links.all(|link| matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
+    }
+
     fn is_connected(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
-        let counts = |link: &Link| link.abstention.left(link.server_facts.now()).is_none();
+        let counts = |link: &Link| {
+            self.is_cold || link.server_facts.abstains_for(link.abstention, link.server_facts.now()).is_none()
+        };
         links.all(|link| counts(link) && matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
     }
 }

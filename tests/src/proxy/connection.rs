@@ -13,7 +13,8 @@ use super::traffic::{Meter, Traffic};
 /// What the proxy and its connections share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    target: SocketAddr,
+    /// Where new connections lead.
+    pub(super) target: watch::Sender<SocketAddr>,
     pub(super) requests: watch::Sender<Flow>,
     pub(super) replies: watch::Sender<Flow>,
     pub(super) traffic: watch::Sender<Traffic>,
@@ -24,7 +25,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(target: SocketAddr) -> Self {
         Self {
-            target,
+            target: watch::Sender::new(target),
             requests: watch::Sender::default(),
             replies: watch::Sender::default(),
             traffic: watch::Sender::default(),
@@ -72,7 +73,8 @@ impl Live {
     }
 
     async fn serve(self, mut client: TcpStream, mut cut: watch::Receiver<()>) {
-        let Ok(mut server) = TcpStream::connect(self.0.target).await else {
+        let target = *self.0.target.borrow();
+        let Ok(mut server) = TcpStream::connect(target).await else {
             return reset(&client);
         };
         let is_orderly = tokio::select! {

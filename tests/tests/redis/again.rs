@@ -1,7 +1,7 @@
 //! Releases that were swallowed and are sent again: by a busy server, a fail-over, lost scripts, a broken connection.
 
 use crate::support::{assert_nothing_left, barrier, manager, manager_through, many_guards};
-use redlock_runtime::LockManager;
+use redlock_runtime::{LockManager, NodeError};
 use redlock_tests::{Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::mem;
 use std::sync::{Mutex, mpsc};
@@ -77,9 +77,11 @@ async fn a_release_that_a_server_refuses_during_a_fail_over_is_sent_again() {
     let guard = manager.acquire(KEY).await.unwrap();
     nodes[0].inspect().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
     drop(guard);
-    wait_until_sent_again(&manager, 1).await;
+    let replica = Some(NodeError::Replica);
+    eventually_eq(PATIENCE, "it takes no locks", replica, async || manager.check().await.nodes[0].error.clone()).await;
     assert_eq!(nodes[0].inspect().keys().await, [KEY], "it is read-only");
     nodes[0].inspect().command::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    wait_until_sent_again(&manager, 1).await;
     assert_all_given_back(&manager, &nodes).await;
 }
 

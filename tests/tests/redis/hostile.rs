@@ -1,6 +1,6 @@
 //! Input that no sensible caller sends (defect 6 of peers), and secrets that must not leak.
 
-use crate::support::{assert_nothing_left, builder, causes, manager};
+use crate::support::{assert_nothing_left, builder, causes, connected, manager};
 use redlock_runtime::{LockError, LockKey, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer};
 use std::time::Duration;
@@ -40,8 +40,8 @@ async fn a_ttl_that_proves_nothing_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn the_longest_ttl_is_a_lock_like_any_other() {
     let nodes = Nodes::start(1).await;
-    let manager = manager(&nodes).await;
     let ttl = Duration::from_secs(30 * 24 * 3600);
+    let manager = connected(builder(nodes.urls()).longest_ttl(ttl), &nodes).await;
     let guard = manager.acquire(LockRequest::new("order:7").ttl(ttl)).await.unwrap();
     assert!(nodes[0].inspect().pttl("order:7").await > 29 * 24 * 3_600_000);
     assert!(guard.remaining() > ttl.mul_f64(0.98));

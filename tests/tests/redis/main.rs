@@ -35,6 +35,7 @@ mod network;
 mod paused;
 mod queue;
 mod refusals;
+mod replaced;
 mod restarted;
 mod servers;
 mod storm;

@@ -24,10 +24,11 @@ impl Call<'_> {
     /// Takes the lock, or finds that another owner has it. Nodes that do not answer get as long as from everybody else: who
     /// does not wait for a holder waits for them all the same, because a hiccup says nothing about the lock.
     async fn try_until_answered(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
-        let limit = self.now().after(LONGEST_SILENCE.max(turn.acquisition().node_timeout()));
+        let limit = self.now().after(LONGEST_SILENCE);
         loop {
             let now = self.now();
-            match turn.acquisition().try_at_once(now, limit.since(now)).await {
+            // The last try gets its node timeout as well: otherwise the error would say no more than that it had no time.
+            match turn.acquisition().try_at_once(now, limit.since(now).max(self.patience())).await {
                 Verdict::Reached => return Ok(turn),
                 Verdict::Contended => return Err(Setback::Failed(self.taken(turn.acquisition()).await)),
                 Verdict::OutOfReach | Verdict::Open => {}

@@ -77,7 +77,7 @@ impl ConfirmedRelease {
         for sent in &self.releases {
             match &sent.answer {
                 None => tally.open += 1,
-                Some(Ok(Reply::Released | Reply::Extended { .. })) => tally.granted += 1,
+                Some(Ok(Reply::Released | Reply::Extended { .. } | Reply::Found { .. })) => tally.granted += 1,
                 Some(Ok(_)) => tally.taken += 1,
                 Some(Err(_)) => tally.failed += 1,
             }
@@ -90,7 +90,7 @@ impl ConfirmedRelease {
         let failures = self.releases.iter().filter_map(|sent| {
             let error = match &sent.answer {
                 None => silence.clone(),
-                Some(Ok(Reply::Released | Reply::Extended { .. })) => return None,
+                Some(Ok(Reply::Released | Reply::Extended { .. } | Reply::Found { .. })) => return None,
                 Some(Ok(_)) => NodeError::Held,
                 Some(Err(error)) => error.clone(),
             };

@@ -7,12 +7,13 @@ use super::farewell::farewell;
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
 use super::socket;
+use super::verification::Doubt;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::Deliver;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -27,7 +28,9 @@ pub(super) async fn connect(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
-    let (connection, protocol) = match greet(endpoint, environment).await {
+    let doubt = Doubt::default();
+    let receiver = receiver(Arc::clone(&environment.deliver), doubt.clone());
+    let (connection, protocol) = match greet(endpoint, receiver).await {
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
             let said = farewell(endpoint).await;
@@ -35,19 +38,19 @@ pub(super) async fn connect(
         }
         greeted => greeted?,
     };
-    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
+    prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment).await
 }
 
 /// Shakes hands, in RESP3 if the server speaks it.
 async fn greet(
     endpoint: &Endpoint,
-    environment: &Environment,
+    receiver: impl Fn(PushInfo) -> Result<(), Infallible> + Clone + Send + Sync + 'static,
 ) -> Result<((MultiplexedConnection, Driver), ProtocolVersion), Failure> {
-    match handshake(endpoint, ProtocolVersion::RESP3, &environment.deliver).await {
+    match handshake(endpoint, ProtocolVersion::RESP3, receiver.clone()).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = handshake(endpoint, ProtocolVersion::RESP2, &environment.deliver).await;
+            let connection = handshake(endpoint, ProtocolVersion::RESP2, receiver).await;
             // A server that hangs up has said before why: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
@@ -99,7 +102,7 @@ fn socket_failure(error: &io::Error) -> NodeError {
 async fn handshake(
     endpoint: &Endpoint,
     protocol: ProtocolVersion,
-    deliver: &Deliver,
+    receiver: impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static,
 ) -> Result<(MultiplexedConnection, Driver), Failure> {
     let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
@@ -112,7 +115,7 @@ async fn handshake(
         .set_pipeline_buffer_size(usize::MAX >> 4);
     let config = match protocol {
         ProtocolVersion::RESP2 => config,
-        _ => config.set_push_sender(receiver(Arc::clone(deliver))),
+        _ => config.set_push_sender(receiver),
     };
     let login = endpoint.login().clone().set_protocol(protocol);
     let (connection, driver) =
@@ -120,9 +123,15 @@ async fn handshake(
     Ok((connection, Box::pin(driver)))
 }
 
-/// Passes on the wake-ups among what the server says unasked.
-fn receiver(deliver: Deliver) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+/// Passes on the wake-ups among what the server says unasked, and that it throws data away.
+fn receiver(
+    deliver: Deliver,
+    doubt: Doubt,
+) -> impl Fn(PushInfo) -> Result<(), Infallible> + Clone + Send + Sync + 'static {
     move |push| {
+        if push.kind == PushKind::Invalidate {
+            doubt.raise();
+        }
         if let Some(wakeup) = wakeup(&push) {
             deliver(wakeup);
         }

@@ -4,13 +4,14 @@
 //! one message to the client crate and one wake-up serve many commands. At each turn the courier
 //!
 //! 1. goes to the back of the scheduler's queue once, so that all tasks that are ready put their commands in first,
-//! 2. takes what has gathered and gives it to the client crate,
+//! 2. takes what has gathered and gives it to the client crate, behind the question for the server's data if that is due,
 //! 3. polls the driver, which writes that to the socket and reads what has come,
-//! 4. hands out the answers of every batch that is answered.
+//! 4. hands out the answers of every batch that is answered, unless the server's data is in doubt.
 
 use super::batch::Batch;
 use super::live_connection::LiveConnection;
 use super::question::Outgoing;
+use super::verification::Verification;
 use redis::aio::MultiplexedConnection;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,11 +22,12 @@ use std::task::{Context, Poll};
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The task of one connection. It ends when the connection breaks.
+/// The task of one connection. It ends when the connection breaks, or the server is not what it was.
 pub(super) struct Courier {
     live: Arc<LiveConnection>,
     connection: MultiplexedConnection,
     driver: Driver,
+    verification: Verification,
     /// Sent and not answered, in the order of the connection.
     batches: VecDeque<Batch>,
     /// Whether the other tasks have had their turn.
@@ -33,8 +35,13 @@ pub(super) struct Courier {
 }
 
 impl Courier {
-    pub(super) fn new(live: Arc<LiveConnection>, connection: MultiplexedConnection, driver: Driver) -> Self {
-        Self { live, connection, driver, batches: VecDeque::new(), has_gathered: false }
+    pub(super) fn new(
+        live: Arc<LiveConnection>,
+        connection: MultiplexedConnection,
+        driver: Driver,
+        verification: Verification,
+    ) -> Self {
+        Self { live, connection, driver, verification, batches: VecDeque::new(), has_gathered: false }
     }
 
     /// Gives all that has `gathered` to the client crate.
@@ -45,15 +52,20 @@ impl Courier {
         }
     }
 
-    /// Hands out what has been answered.
-    fn deliver(&mut self) {
-        while let Some(batch) = self.batches.front_mut()
+    /// Hands out what has been answered. Returns whether the connection can be used on.
+    fn deliver(&mut self) -> bool {
+        if !self.verification.is_passed(&self.live) {
+            return false;
+        }
+        while !self.verification.holds_back(&self.live)
+            && let Some(batch) = self.batches.front_mut()
             && let Poll::Ready(answers) = batch.poll_answers()
         {
             if let Some(batch) = self.batches.pop_front() {
                 batch.deliver(answers, &self.live);
             }
         }
+        !self.live.is_read_only()
     }
 }
 
@@ -67,9 +79,16 @@ impl Future for Courier {
             return Poll::Pending;
         }
         let gathered = self.live.outbox.take(cx);
+        let Self { live, connection, verification, .. } = &mut *self;
+        verification.ask(live, connection, !gathered.is_empty());
         self.send(gathered);
         let driver = self.driver.as_mut().poll(cx);
-        self.deliver();
+        if !self.deliver() {
+            return Poll::Ready(());
+        }
+        if self.verification.is_due(&self.live) {
+            cx.waker().wake_by_ref();
+        }
         driver
     }
 }

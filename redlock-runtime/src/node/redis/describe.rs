@@ -19,7 +19,10 @@ pub(super) async fn describe(label: &str, connections: &Connections, patience: D
     let mut report = NodeReport::unknown(label);
     let live = match connections.live() {
         Ok(live) => live,
-        Err(error) => return NodeReport { error: Some(error), ..report },
+        Err(error) => {
+            let is_replica = (error == NodeError::Replica).then_some(true);
+            return NodeReport { error: Some(error), is_replica, ..report };
+        }
     };
     // First, so that it is under way meanwhile.
     connections.listen();

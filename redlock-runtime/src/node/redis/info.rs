@@ -1,6 +1,6 @@
 //! What a server says of itself in the answer to `INFO`.
 
-use crate::node::server_identity::Identity;
+use crate::node::server_identity::{DataSet, Identity};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -31,7 +31,22 @@ impl Info {
             run_id: self.field("run_id")?.into(),
             uptime: Duration::from_secs(self.number("uptime_in_seconds").unwrap_or(0)),
             is_durable: self.is_durable(fsync),
+            data: self.data(),
         })
+    }
+
+    /// Which data the server has.
+    pub(crate) fn data(&self) -> DataSet {
+        let is_none = |id: &&str| !id.contains(|digit| digit != '0');
+        DataSet {
+            id: self.field("master_replid").map(Into::into),
+            previous: self.field("master_replid2").filter(|id| !is_none(id)).map(Into::into),
+        }
+    }
+
+    /// Whether the server follows another one, and takes no locks.
+    pub(crate) fn is_replica(&self) -> bool {
+        self.field("role") == Some("slave")
     }
 
     /// Whether every answer is on disk before it is given. A replica that took over has lost what its master had not
@@ -49,7 +64,7 @@ mod tests {
 
     const INFO: &str = "# Server\r\nredis_version:7.0.15\r\nrun_id:2f0c\r\nuptime_in_seconds:12\r\nempty:\r\n\r\n\
                         # Persistence\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
-                        # Replication\r\nmaster_replid2:0000\r\nslave0:ip=::1,port=7\r\n";
+                        # Replication\r\nrole:master\r\nmaster_replid:7a1e\r\nmaster_replid2:0000\r\nslave0:ip=::1,port=7\r\n";
 
     #[test]
     fn fields_of_every_section() {
@@ -65,8 +80,12 @@ mod tests {
     #[test]
     fn identities() {
         let identity = Info::parse(INFO).identity(Some("always")).unwrap();
-        let expected = Identity { run_id: "2f0c".into(), uptime: Duration::from_secs(12), is_durable: true };
+        let data = DataSet { id: Some("7a1e".into()), previous: None };
+        let expected = Identity { run_id: "2f0c".into(), uptime: Duration::from_secs(12), is_durable: true, data };
         assert_eq!(identity, expected);
+        let promoted = Info::parse(&INFO.replace("replid2:0000", "replid2:00f0"));
+        assert_eq!(promoted.data().previous.as_deref(), Some("00f0"));
+        assert!(!promoted.is_replica() && Info::parse("role:slave").is_replica());
         assert_eq!(Info::parse("").identity(Some("always")), None);
     }
 

@@ -6,10 +6,11 @@ use super::outbox::Outbox;
 use super::question::{Asked, Question};
 use super::script::{Scripts, millis};
 use crate::error::NodeError;
-use crate::node::abstention::Abstention;
+use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
+use crate::node::server_identity::DataSet;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::wakeup::channel;
 use redis::{Cmd, RedisError, Value};
@@ -28,6 +29,8 @@ pub(super) struct LiveConnection {
     is_listening: AtomicBool,
     /// Whether the server has refused the subscription.
     is_refused: AtomicBool,
+    /// Whether the server has said that it is a replica: whoever it is, the next handshake shall find out.
+    is_read_only: AtomicBool,
     abstention: Abstention,
     server: Arc<ServerFacts>,
     environment: Environment,
@@ -41,14 +44,29 @@ impl LiveConnection {
         server: Arc<ServerFacts>,
         environment: Environment,
     ) -> Self {
-        let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
+        let [is_listening, is_refused, is_read_only] = [const { AtomicBool::new(false) }; 3];
         let outbox = Outbox::default();
-        Self { outbox, scripts, has_pushes, is_listening, is_refused, abstention, server, environment }
+        Self { outbox, scripts, has_pushes, is_listening, is_refused, is_read_only, abstention, server, environment }
     }
 
     /// For how much longer the node abstains, if so.
     pub(super) fn abstains_for(&self) -> Option<Duration> {
-        self.abstention.left(self.server.now())
+        self.server.abstains_for(self.abstention, self.server.now())
+    }
+
+    /// Whether the server takes no writes, so that the connection is to end.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.is_read_only.load(Ordering::Acquire)
+    }
+
+    /// Whether it matters that the server has forgotten something.
+    pub(super) fn is_distrusted(&self) -> bool {
+        self.server.is_distrusted()
+    }
+
+    /// Whether the server, which says that its data is `data`, still has what it had.
+    pub(super) fn has_kept(&self, data: DataSet) -> bool {
+        self.server.has_kept(data)
     }
 
     pub(super) const fn has_pushes(&self) -> bool {
@@ -113,13 +131,19 @@ impl LiveConnection {
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
-                let answer = self.abstention.worth(answer, question.sent);
-                question.answer(answer);
+                let left = question.sent.and_then(|sent| self.server.abstains_for(self.abstention, sent));
+                question.answer(worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
                 repeat(&self.outbox, &self.scripts, question, &error);
             }
-            Err(error) => question.answer(Err(refused(&error))),
+            Err(error) => {
+                let error = refused(&error);
+                if is_read_only(&error) {
+                    self.is_read_only.store(true, Ordering::Release);
+                }
+                question.answer(Err(error));
+            }
         }
     }
 
@@ -138,6 +162,12 @@ impl LiveConnection {
             }
         }
     }
+}
+
+/// Whether a server refuses to write because it follows another one. Before Redis 7, the error of a script has the code of
+/// the command in it somewhere in its text.
+fn is_read_only(error: &NodeError) -> bool {
+    matches!(error, NodeError::Refused(answer) if answer.contains("READONLY "))
 }
 
 /// The plain `SET key token NX PX ttl`, which needs no script.

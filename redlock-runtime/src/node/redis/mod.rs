@@ -36,6 +36,7 @@ mod tests;
 mod tls;
 #[cfg(feature = "tls")]
 mod tls_failure;
+mod verification;
 
 use self::connections::Connections;
 use self::endpoint::Endpoint;
@@ -88,6 +89,10 @@ impl Node for RedisNode {
 
     fn status(&self) -> Status {
         self.connections.status()
+    }
+
+    fn abstains_for(&self) -> Option<Duration> {
+        self.connections.live().ok()?.abstains_for()
     }
 
     fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {

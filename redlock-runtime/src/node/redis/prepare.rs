@@ -5,6 +5,7 @@ use super::courier::{Courier, Driver};
 use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::script::Scripts;
+use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
@@ -22,18 +23,20 @@ const FSYNC: &str = "appendfsync";
 /// Makes a connection ready for commands, and the task that drives it.
 ///
 /// # Errors
-/// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::SameServer`] when it counts already.
+/// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::Replica`] when it takes no locks,
+/// [`NodeError::SameServer`] when it counts already.
 pub(super) async fn prepare(
     (mut connection, mut driver): (MultiplexedConnection, Driver),
-    has_pushes: bool,
+    (has_pushes, doubt): (bool, Doubt),
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
-    let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
+    let mut answers = ask(&mut connection, &mut driver, &questions(environment, server)).await?.into_iter();
     let scripts = Scripts::loaded(|| digest(answers.next()))?;
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
+    let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
     // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
@@ -41,18 +44,28 @@ pub(super) async fn prepare(
     if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
         server.told(time, sent);
     }
+    if info.is_replica() {
+        if let Some(identity) = identity {
+            server.is_replica(identity);
+        }
+        return Err(NodeError::Replica);
+    }
     let abstention = server.connected(identity)?;
     let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
-    Ok((Arc::clone(&live), Courier::new(live, connection, driver)))
+    Ok((Arc::clone(&live), Courier::new(live, connection, driver, Verification::new(doubt, is_tracking))))
 }
 
 /// What is asked, in the order in which [`prepare`] takes the answers.
-fn questions(environment: &Environment) -> Pipeline {
+fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
     let mut pipeline = redis::pipe();
     for (_, source) in Scripts::SOURCES {
         pipeline.cmd("SCRIPT").arg("LOAD").arg(source.as_str());
     }
     pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
+    if server.is_distrusted() {
+        // No key is ever tracked: what comes is only that data was thrown away (`verification`). Nothing comes in RESP2.
+        pipeline.cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN");
+    }
     pipeline.cmd("INFO");
     pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
     pipeline.cmd("TIME");

@@ -3,7 +3,8 @@
 //! 1. A grant is a vote, and a lease that is counted from the send. One that was sent before a yield proves nothing.
 //! 2. A refusal takes the node out, and says when to ask again. One that a claim has overtaken says nothing: which of them
 //!    is newer is not known, and an extension finds out.
-//! 3. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
+//! 3. A node that abstains grants nothing; but it goes on with a lease that it has proven, and that has not ended.
+//! 4. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
 //!    nobody has answered taints it.
 
 use super::Phase;
@@ -27,7 +28,7 @@ impl Voter {
         self.failure = None;
         match answer {
             Ok(reply) => {
-                self.replied(&sent, reply, now);
+                self.replied(&sent, reply, phase, now);
                 is_contended(reply)
             }
             Err(error) => {
@@ -37,13 +38,14 @@ impl Voter {
         }
     }
 
-    fn replied(&mut self, sent: &InFlight, reply: Reply, now: Instant) {
+    fn replied(&mut self, sent: &InFlight, reply: Reply, phase: Phase, now: Instant) {
         match reply {
             Reply::Granted { smaller, number } => {
                 self.is_beaten |= smaller;
                 self.granted(sent, number, now);
             }
             Reply::Extended { number, .. } => self.granted(sent, number, now),
+            Reply::Found { left, .. } => self.found(sent, left, phase, now),
             Reply::Kept => {
                 self.vote = if self.vote.is_granted() { self.vote } else { Vote::CLAIM };
                 (self.is_beaten, self.wanted_by) = (false, None);
@@ -84,6 +86,17 @@ impl Voter {
             Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)), number: drawn.or(self.vote.number()) };
     }
 
+    /// The node has the token, and abstains because it may have forgotten others. It has forgotten nobody of the time for
+    /// which it had proven a lease to the token, and nobody else counts on what it has granted since.
+    fn found(&mut self, sent: &InFlight, left: Duration, phase: Phase, now: Instant) {
+        let is_proven = self.lease_end().is_some_and(|end| now < end) && self.rules.apply(Rule::ProvenLeasesGoOn);
+        if is_proven || !self.rules.apply(Rule::FindingProvesNothing) {
+            self.granted(sent, None, now);
+        } else {
+            self.failed(sent, NodeError::Abstains(left), phase, now);
+        }
+    }
+
     /// Somebody else has the lock at the node, or nobody has.
     fn lose(&mut self, recheck_at: Option<Instant>) {
         self.change_vote(Vote::Taken);
@@ -122,7 +135,7 @@ fn expiry(left: Option<Duration>, now: Instant, rules: Rules) -> Option<Instant>
 const fn is_contended(reply: Reply) -> bool {
     match reply {
         Reply::Granted { smaller, .. } => smaller,
-        Reply::Extended { waiters, .. } => waiters > 0,
+        Reply::Extended { waiters, .. } | Reply::Found { waiters, .. } => waiters > 0,
         Reply::Taken | Reply::Queued { .. } | Reply::Yielded { .. } => true,
         Reply::Kept | Reply::Released | Reply::NotOwner => false,
     }

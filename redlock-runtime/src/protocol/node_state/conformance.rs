@@ -214,6 +214,7 @@ fn in_the_model(reply: Reply) -> model::Reply {
         Reply::Released => model::Reply::Released,
         Reply::NotOwner => model::Reply::NotOwner,
         Reply::Granted { .. } | Reply::Extended { .. } => panic!("nobody has asked for a number"),
+        Reply::Found { .. } => panic!("no node says of itself that it abstains"),
     }
 }
 

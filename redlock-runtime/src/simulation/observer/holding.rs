@@ -118,8 +118,9 @@ impl Observer {
             {
                 late = Some(format!("{holder} has it for longer than it wanted at the most"));
             }
-            if self.profile.faults.are_of_a_minority() {
-                let is_kept = self.network.is_kept(&key(holder.key), holder.token);
+            let faults = self.profile.faults;
+            if faults.are_of_a_minority() || faults.are_fail_overs() {
+                let is_kept = self.network.is_kept(&key(holder.key), holder.token, client);
                 holder.kept_since = holder.kept_since.filter(|_| is_kept).or(is_kept.then_some(now));
             }
             if holder.is_valid(now) {

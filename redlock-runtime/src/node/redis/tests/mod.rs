@@ -7,8 +7,11 @@ use super::RedisNode;
 use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Caution;
 use crate::node::{Environment, Node, ServerRegister, Status};
 use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::quorum::Quorum;
+use crate::protocol::rules::Rules;
 use crate::protocol::timing::CLAIM;
 use crate::request::AfterRestart;
 use crate::time::clock::Clock;
@@ -39,13 +42,14 @@ struct Peer {
 impl Peer {
     fn starting(url: &str) -> Self {
         let (sender, wakeups) = mpsc::unbounded_channel();
+        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         let environment = Environment {
             manager: ManagerId::random(),
             token_clock: Arc::new(TokenClock::new(Clock::Boot)),
             changed: Arc::default(),
             deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
             connected: Arc::new(|| {}),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+            servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let node = RedisNode::start(endpoint, environment.clone(), &Handle::current());
