@@ -7,7 +7,8 @@
 //! use redlock_runtime::{LockError, LockManager};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-//! let manager = LockManager::in_memory(); // or LockManager::from_env(), with REDLOCK_NODES=redis://host
+//! // On Redis: LockManager::builder().node("redis://host").namespace("locks").build()?
+//! let manager = LockManager::in_memory();
 //! let total = manager
 //!     .with_lock("order:7", async |_guard| {
 //!         // Runs only while this call holds "order:7".

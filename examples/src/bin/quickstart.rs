@@ -58,7 +58,7 @@ async fn start() -> Result<LockManager, LockError> {
         println!("REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin quickstart");
         return Ok(LockManager::in_memory());
     }
-    let manager = LockManager::from_env()?;
+    let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     manager.ready().await?;
     println!("The locks are on the Redis servers in REDLOCK_NODES.");
     Ok(manager)

@@ -1,5 +1,7 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
+mod first_try;
+
 use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
@@ -9,7 +11,7 @@ use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::command::Subject;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
-use crate::protocol::quorum::Verdict;
+use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -173,6 +175,9 @@ impl<'c> Call<'c> {
             if left <= lease {
                 return Err(self.gave_up_in_line());
             }
+            if let Some(refusal) = self.refusal_in_line() {
+                return Err(refusal);
+            }
         }
     }
 
@@ -181,6 +186,14 @@ impl<'c> Call<'c> {
         let first = self.local.acquisition(self.key.name());
         let silent = first.filter(|first| first.is_waiting() && !first.is_heard());
         silent.map_or_else(|| self.timed_out(), |first| first.failure())
+    }
+
+    /// What keeps whoever represents the process from the lock, if it does not pass: the whole line ends by it, and not one
+    /// call after the other.
+    fn refusal_in_line(&self) -> Option<LockError> {
+        let first = self.local.acquisition(self.key.name()).filter(|first| first.is_waiting() && first.is_refused())?;
+        let is_silent = self.now().since(self.begun) >= LONGEST_SILENCE;
+        is_silent.then(|| first.failure())
     }
 
     /// Takes the turn, and with it a lock that was left under another token.
@@ -226,17 +239,6 @@ impl<'c> Call<'c> {
                 self.try_at_once(turn, now).await
             }
             TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
-        }
-    }
-
-    /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
-    async fn try_at_once(&self, turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
-        let verdict = turn.acquisition().try_at_once(now, self.patience()).await;
-        match (verdict, self.wait) {
-            (Verdict::Reached, _) => Ok(turn),
-            (Verdict::Contended, Wait::None) => Err(Setback::Failed(self.contended())),
-            (Verdict::OutOfReach | Verdict::Open, Wait::None) => Err(Setback::Failed(turn.acquisition().failure())),
-            (_, Wait::For(_) | Wait::Forever) => self.wait(turn).await,
         }
     }
 

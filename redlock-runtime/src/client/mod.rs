@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | [`release`], [`node_handle`] | a node, and the releases that it owes answers to |
-//! | [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
+//! | [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
 //! | [`acquisition`] | one token, driven |
 //! | [`watchdog`] | renews what is held |
 //! | [`local_queue`] | owns the acquisitions: one line for each key |
@@ -19,6 +19,7 @@ mod hot_keys;
 mod kept_tokens;
 pub(crate) mod local_queue;
 pub(crate) mod node_handle;
+mod recent_keys;
 pub(crate) mod release;
 pub(crate) mod shared;
 pub(crate) mod wakeup_router;

@@ -6,6 +6,7 @@
 use crate::client::hot_keys::HotKeys;
 use crate::client::kept_tokens::KeptTokens;
 use crate::client::node_handle::NodeHandle;
+use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
@@ -30,6 +31,10 @@ use tokio::sync::Notify;
 /// hangs on a runtime that has ended.
 const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
+/// For how long a key that others had as a lock is taken for one. Smaller, calls that do not wait ask more often what has
+/// the key that they want; larger, data that is written under the name of a lock looks like a lock for longer.
+const KNOWN_LOCK: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
@@ -44,11 +49,15 @@ pub(crate) struct Shared {
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
     pub(crate) hot_keys: HotKeys,
+    /// Keys that others had as a lock, and not as data, when the nodes were asked.
+    pub(crate) known_locks: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
     pub(crate) rules: Rules,
     /// The largest fencing number that a node has given here, for any lock.
     pub(crate) largest_number: AtomicU64,
+    /// How many bodies have gone on without their lock.
+    pub(crate) outlived: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
     started: AtomicBool,
     listening: AtomicBool,
@@ -66,6 +75,7 @@ impl Shared {
     ) -> Self {
         let Environment { manager: id, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
+        let known_locks = RecentKeys::remembered_for(KNOWN_LOCK);
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
@@ -79,9 +89,11 @@ impl Shared {
             servers,
             changed,
             hot_keys,
+            known_locks,
             kept_tokens,
             rules,
             largest_number: AtomicU64::new(0),
+            outlived: AtomicU64::new(0),
             started,
             listening,
             closed,
@@ -168,9 +180,13 @@ impl Shared {
         }
     }
 
-    /// The error for an operation that too few nodes answered.
+    /// The error for an operation that too few nodes agreed to, by whether others may do so later.
     pub(crate) fn no_quorum(&self, key: Option<&LockKey>, causes: Box<[NodeFailure]>) -> LockError {
-        let Quorum { nodes, needed } = self.quorum;
-        LockError::NoQuorum { key: key.cloned(), needed, nodes, causes }
+        let (Quorum { nodes, needed }, key) = (self.quorum, key.cloned());
+        if self.quorum.is_refused(causes.iter().map(NodeFailure::error)) {
+            LockError::Refused { key, needed, nodes, causes }
+        } else {
+            LockError::NoQuorum { key, needed, nodes, causes }
+        }
     }
 }

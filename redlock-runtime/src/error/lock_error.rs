@@ -13,6 +13,7 @@ use std::time::Duration;
 /// |---|---|
 /// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | tries again later: somebody else is at work (HTTP 409) |
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
+/// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
 /// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
 /// | [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
 /// | [`Closed`](Self::Closed) | is shutting down |
@@ -56,7 +57,7 @@ pub enum LockError {
         /// How long the call waited.
         waited: Duration,
     },
-    /// Too few nodes answered for a majority.
+    /// Too few nodes answered for a majority, and enough may do so later.
     #[non_exhaustive]
     NoQuorum {
         /// What was asked for; `None` when no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
@@ -66,6 +67,21 @@ pub enum LockError {
         /// How many nodes there are.
         nodes: usize,
         /// One cause for each node that did not agree.
+        causes: Box<[NodeFailure]>,
+    },
+    /// So many nodes refuse for a reason that does not pass by itself that no majority is possible: a wrong password, a
+    /// missing permission, a certificate that is not trusted, a replica, a member of a cluster. Nodes that are merely down
+    /// count as nodes that come back.
+    #[non_exhaustive]
+    Refused {
+        /// What was asked for; `None` when no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
+        key: Option<LockKey>,
+        /// How many nodes had to agree.
+        needed: usize,
+        /// How many nodes there are.
+        nodes: usize,
+        /// One cause for each node that did not agree; those that are not
+        /// [`is_transient`](crate::NodeError::is_transient) are to be mended.
         causes: Box<[NodeFailure]>,
     },
     /// The lock is not held any more although it was not given back: its lease ran out, or its key was deleted. A body
@@ -96,6 +112,57 @@ impl LockError {
         Self::Configuration { message: message.into() }
     }
 
+    /// What was asked for, or held. `None` where no key is involved.
+    ///
+    /// A body may call other locked functions and pass their errors on with `?`. An error that has another key than the
+    /// call which returned it comes from such a function, and the body of the call had begun.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockKey, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let stock = manager.acquire("stock:7").await?;
+    /// let order = LockKey::from("order:7");
+    /// let error = manager
+    ///     .with_lock(order.clone(), async |_| manager.try_acquire("stock:7").await.map(drop))
+    ///     .await
+    ///     .unwrap_err();
+    /// assert!(error.key() != Some(&order), "the order was locked, and its body had begun");
+    /// # drop(stock); Ok(()) }
+    /// ```
+    #[must_use]
+    pub const fn key(&self) -> Option<&LockKey> {
+        match self {
+            Self::Contended { key } | Self::TimedOut { key, .. } | Self::Lost { key, .. } => Some(key),
+            Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
+            Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
+        }
+    }
+
+    /// Whether the same call may succeed later, without anybody mending anything: [`Contended`](Self::Contended),
+    /// [`TimedOut`](Self::TimedOut) and [`NoQuorum`](Self::NoQuorum). After [`Lost`](Self::Lost) it may as well, but what
+    /// the body had done comes first.
+    ///
+    /// # Examples
+    /// ```
+    /// use redlock_runtime::LockError;
+    ///
+    /// /// What a service answers: 409 and 503 mean "try again later", 500 means that somebody has to look.
+    /// fn status(error: &LockError) -> u16 {
+    ///     match error {
+    ///         error if error.is_contended() => 409,
+    ///         error if error.is_transient() => 503,
+    ///         _ => 500,
+    ///     }
+    /// }
+    /// assert_eq!(status(&LockError::NotInstalled), 500);
+    /// ```
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Contended { .. } | Self::TimedOut { .. } | Self::NoQuorum { .. })
+    }
+
     /// Whether somebody else held the key: [`Contended`](Self::Contended) or [`TimedOut`](Self::TimedOut).
     #[must_use]
     pub const fn is_contended(&self) -> bool {
@@ -111,12 +178,13 @@ impl fmt::Display for LockError {
                 write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
             }
             Self::NoQuorum { key, needed, nodes, causes } => {
-                write!(f, "no quorum")?;
-                if let Some(key) = key {
-                    write!(f, " for {:?}", key.as_str())?;
-                }
-                write!(f, ": {needed} of {nodes} nodes needed, {} agreed", nodes.saturating_sub(causes.len()))?;
-                causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
+                without_quorum(f, key.as_ref(), "", (*needed, *nodes), causes)?;
+                let is_slow = causes.iter().filter(|cause| cause.error().is_slow()).count();
+                let would_agree = nodes.saturating_sub(causes.len()) + is_slow;
+                f.write_str(if is_slow > 0 && would_agree >= *needed { NODE_TIMEOUT } else { "" })
+            }
+            Self::Refused { key, needed, nodes, causes } => {
+                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)
             }
             Self::Lost { key, held_for, cause } => {
                 write!(f, "{:?} was lost after it had been held for {held_for:.1?}: {cause}", key.as_str())
@@ -129,6 +197,25 @@ impl fmt::Display for LockError {
             Self::Closed => f.write_str("the lock manager was shut down"),
         }
     }
+}
+
+/// The cure when nodes would be enough that answer later than they may.
+const NODE_TIMEOUT: &str = "; if the nodes are just far away, raise `node_timeout`";
+
+/// Writes that there is no quorum, and for each node why it has not agreed.
+fn without_quorum(
+    f: &mut fmt::Formatter<'_>,
+    key: Option<&LockKey>,
+    prospect: &str,
+    (needed, nodes): (usize, usize),
+    causes: &[NodeFailure],
+) -> fmt::Result {
+    f.write_str("no quorum")?;
+    if let Some(key) = key {
+        write!(f, " for {:?}", key.as_str())?;
+    }
+    write!(f, "{prospect}: {needed} of {nodes} nodes needed, {} agreed", nodes.saturating_sub(causes.len()))?;
+    causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
 }
 
 impl std::error::Error for LockError {}
@@ -153,8 +240,21 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no quorum for \"order:7\": 2 of 3 nodes needed, 1 agreed; 10.0.0.1:6379: no answer within 50ms; \
-             10.0.0.2:6379: answered READONLY replica"
+             10.0.0.2:6379: answered READONLY replica; if the nodes are just far away, raise `node_timeout`"
         );
+    }
+
+    #[test]
+    fn a_refusal_says_that_waiting_is_of_no_use() {
+        let refusal = NodeError::Refused("NOPERM this user has no permissions".into());
+        let causes = Box::new([NodeFailure { node: "10.0.0.1:6379".into(), error: refusal }]);
+        let error = LockError::Refused { key: Some("order:7".into()), needed: 1, nodes: 1, causes };
+        assert_eq!(
+            error.to_string(),
+            "no quorum for \"order:7\", and none until it is mended: 1 of 1 nodes needed, 0 agreed; \
+             10.0.0.1:6379: answered NOPERM this user has no permissions"
+        );
+        assert!(!error.is_transient());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod from_lock_error;
 mod lock_error;
 mod loss;
 mod node_error;
+mod refusal;
 
 pub use self::from_lock_error::FromLockError;
 pub use self::lock_error::LockError;

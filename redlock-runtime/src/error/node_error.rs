@@ -1,5 +1,6 @@
 //! Why one node did not agree.
 
+use crate::error::refusal;
 use std::fmt;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ impl fmt::Display for NodeFailure {
 pub enum NodeError {
     /// There is no connection; a new one is tried in the background.
     Unreachable(Box<str>),
+    /// TLS does not come about: the certificate is not trusted, or one of the two sides does not speak it.
+    Tls(Box<str>),
     /// The connection broke before the answer came.
     Disconnected,
     /// No answer by the time the others had decided the outcome.
@@ -48,6 +51,12 @@ pub enum NodeError {
     Refused(Box<str>),
     /// The node answered with something that is no answer to the command, which may or may not have been executed.
     Unintelligible(Box<str>),
+    /// The node granted the lock and no fencing number: the counter of the lock (`{order:7}:f` for `order:7`) or the key
+    /// `redlock:fence` holds something else, or the user may not use it.
+    Unnumbered,
+    /// The key holds data on this node and is no lock of anybody: a value without an expiry, or of another type than text.
+    /// A [`namespace`](crate::LockManagerBuilder::namespace) keeps locks and data apart.
+    HoldsData,
     /// Another owner holds the key on this node.
     Held,
     /// The answer came when the lease that it confirms was as good as over.
@@ -64,16 +73,53 @@ pub enum NodeError {
     Unfit(Box<str>),
 }
 
+impl NodeError {
+    /// Whether it may pass by itself: waiting, or another try, may help. What does not pass is for somebody who mends the
+    /// server, its user, or the settings of the manager.
+    ///
+    /// An answer with an error passes if it is one of a server that is busy, full or on its way back. Any other is taken
+    /// for one that stays, so that a mistake never looks like an outage.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Refused(answer) => refusal::is_transient(answer),
+            Self::Tls(_)
+            | Self::HoldsData
+            | Self::Unnumbered
+            | Self::Replica
+            | Self::SameServer(_)
+            | Self::Unfit(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether the node may just be further away than its time for an answer. One that takes a second is not.
+    pub(crate) fn is_slow(&self) -> bool {
+        match self {
+            Self::TimedOut(after) => *after < Duration::from_secs(1),
+            error => *error == Self::TooLate,
+        }
+    }
+}
+
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(reason) => write!(f, "not connected: {reason}"),
+            Self::Tls(reason) => write!(f, "no TLS: {reason}"),
             Self::Disconnected => f.write_str("the connection broke before the answer"),
             Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
             Self::Refused(answer) => write!(f, "answered {answer}"),
             Self::Unintelligible(answer) => write!(f, "answered {answer}, which is no answer to the command"),
+            Self::Unnumbered => f.write_str(
+                "granted the lock without a fencing number: its counter (`{order:7}:f` for `order:7`) or `redlock:fence` \
+                 holds something else, or the user lacks `+mget ~redlock:fence`",
+            ),
+            Self::HoldsData => f.write_str(
+                "the key holds data and is no lock: keep the two apart, as with `LockManager::builder().namespace(\"locks\")`",
+            ),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
             Self::Abstains(left) => {

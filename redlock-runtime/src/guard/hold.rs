@@ -1,6 +1,7 @@
 //! Runs a body while its lock is held, and not longer.
 
 use crate::error::LockError;
+use crate::guard::held::Held;
 use crate::guard::lock_guard::LockGuard;
 use crate::guard::loss_timer::{self, LossTimer};
 use pin_project_lite::pin_project;
@@ -56,15 +57,18 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
+        timer: LossTimer,
         has_begun: bool,
+        is_lost: bool,
     }
 }
 
 /// Runs `body` to its end, whatever becomes of the lease; the guard says whether the lock is still held.
 ///
-/// It does not begin without the lock.
+/// It does not begin without the lock. That it goes on without it is written to the log and counted, once: nobody else would
+/// ever know.
 pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
-    HoldThrough { body: Some(body), guard, has_begun: false }
+    HoldThrough { body: Some(body), guard, timer: LossTimer::new(), has_begun: false, is_lost: false }
 }
 
 impl<F: Future> Future for HoldThrough<'_, F> {
@@ -79,10 +83,26 @@ impl<F: Future> Future for HoldThrough<'_, F> {
             return Poll::Ready(Err(error));
         }
         *this.has_begun = true;
-        match this.body.as_pin_mut() {
-            Some(body) => body.poll(cx).map(Ok),
-            None => Poll::Pending,
+        let Some(body) = this.body.as_pin_mut() else { return Poll::Pending };
+        let output = body.poll(cx);
+        if !*this.is_lost
+            && let Some(error) = loss(this.guard.held(), this.timer, output.is_ready(), cx)
+        {
+            *this.is_lost = true;
+            this.guard.held().acquisition().outlived(&error);
         }
+        output.map(Ok)
+    }
+}
+
+/// Why the lock is not held any more, if so. A body that `is_over` needs no timer.
+fn loss(held: &Held, timer: &mut LossTimer, is_over: bool, cx: &mut Context<'_>) -> Option<LockError> {
+    if is_over {
+        return loss_timer::check_held(held).err();
+    }
+    match timer.poll_lost(held, cx) {
+        Poll::Ready(error) => Some(error),
+        Poll::Pending => None,
     }
 }
 

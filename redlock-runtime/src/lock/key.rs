@@ -1,12 +1,15 @@
 //! Lock keys: what is locked.
 
+use crate::lock::reserved::{is_reserved, unreserved};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 /// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
 ///
-/// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key. It is checked when a lock is acquired, so that a key can be
+/// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
+/// `{order:7}:f`, both also with more behind another colon, and `redlock:fence`. It is checked when a lock is acquired, so that a key can be
 /// made anywhere without an error path. A key names the same thing to every manager: the namespace is the manager's.
 ///
 /// # Examples
@@ -37,9 +40,16 @@ impl LockKey {
 
     /// The key for the text of a template, which is shortened when it is too long.
     ///
+    /// A text that is the name of something beside another lock becomes another one, since whoever writes a template cannot
+    /// know what its arguments say.
+    ///
     /// Different texts give different keys. A key that was shortened is longer than every key that was not, so that these two
     /// never meet; and two that were shortened differ in their digests.
     pub(crate) fn from_template(text: String) -> Self {
+        let text = match unreserved(&text) {
+            Cow::Owned(other) => other,
+            Cow::Borrowed(_) => text,
+        };
         if text.len() <= Self::MAX_TEMPLATE_LEN {
             return text.into();
         }
@@ -82,13 +92,17 @@ impl LockKey {
 }
 
 impl LockKey {
-    /// Why it cannot be locked, if so: it is empty, or too long.
+    /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
     pub(crate) fn fault(&self) -> Option<String> {
         match self.as_str().len() {
             0 => Some("the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
             length if length > Self::MAX_LEN => Some(format!(
                 "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
                 Self::MAX_LEN
+            )),
+            _ if is_reserved(&self.name) => Some(format!(
+                "{:?} is what the queue or the counter of another lock may be called: write another key, or a namespace",
+                &*self.name
             )),
             _ => None,
         }
@@ -151,6 +165,18 @@ mod tests {
         assert_eq!(key.clone().below("").name(), "order:7");
         assert_eq!(key.clone().below("shop:").name(), "shop:order:7");
         assert_eq!(key.below("bank:").name(), "bank:order:7");
+    }
+
+    #[test]
+    fn nothing_beside_a_lock_is_a_lock() {
+        for name in ["{order:7}:q", "{order:7}:f", "{7}:q:order:{7}", "redlock:fence"] {
+            assert!(LockKey::from(name).fault().is_some_and(|fault| fault.contains(name)), "{name}");
+            assert_eq!(LockKey::from(name).below("locks:").fault(), None, "it has another name there");
+            let from_template = LockKey::from_template(name.to_owned());
+            assert!(from_template.fault().is_none() && from_template.as_str() != name);
+        }
+        assert!(LockKey::from("fence").below("redlock:").fault().is_some());
+        assert_eq!(LockKey::from("order:{7}").fault(), None);
     }
 
     #[test]

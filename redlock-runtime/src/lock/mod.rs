@@ -4,7 +4,9 @@
 //! a lock is requested; what a lock is asked for stands in `request`.
 
 pub(crate) mod key;
+pub(crate) mod namespace;
 pub(crate) mod owner_token;
+pub(crate) mod reserved;
 
 pub use self::key::LockKey;
 pub use self::owner_token::OwnerToken;

@@ -7,6 +7,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::client::wakeup_router::WakeupRouter;
 use crate::error::LockError;
+use crate::lock::namespace;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Caution;
 use crate::node::memory::MemoryNode;
@@ -20,6 +21,7 @@ use crate::request::{Policy, Wait};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::collections::HashSet;
+use std::env::VarError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,13 +99,21 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas.
+    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas. A comma that no scheme follows
+    /// is part of the URL, as in a password.
     ///
     /// # Errors
     /// [`LockError::Configuration`] when the variable is not set, is empty or is not text.
     pub fn nodes_from_env(self) -> Result<Self, LockError> {
-        let value = std::env::var(NODES_VARIABLE).unwrap_or_default();
-        let urls: Vec<_> = value.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+        let value = match std::env::var(NODES_VARIABLE) {
+            Err(VarError::NotUnicode(_)) => {
+                return Err(LockError::configuration(format!(
+                    "{NODES_VARIABLE} is not UTF-8: write other characters by their codes, such as %E4"
+                )));
+            }
+            value => value.unwrap_or_default(),
+        };
+        let urls = urls(&value);
         if urls.is_empty() {
             return Err(LockError::configuration(format!(
                 "{NODES_VARIABLE} is not set: write {NODES_VARIABLE}=redis://host:6379, or several URLs separated by \
@@ -148,6 +158,9 @@ impl LockManagerBuilder {
 
     /// Puts every key below `namespace` and a colon, so that several applications can share a server.
     /// Default: none; the key is the name in Redis, so that it means the same to every other Redlock client.
+    ///
+    /// At most 256 bytes. Two namespaces share no lock, whatever stands in them: `:` and `%` in a namespace are `%3A` and
+    /// `%25` in Redis. A manager without one names any key, also those of others.
     ///
     /// Locks and data share the names of a database: a lock called `order:7` cannot be taken, ever, where an order is
     /// stored under `order:7`. A namespace such as `locks` keeps them apart.
@@ -271,7 +284,7 @@ impl LockManagerBuilder {
         nodes: Box<[NodeHandle]>,
         runtime: Option<Handle>,
     ) -> LockManager {
-        let namespace = if self.namespace.is_empty() { String::new() } else { self.namespace + ":" };
+        let namespace = namespace::prefix(&self.namespace);
         let shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
         let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
         watch_clocks(&local);
@@ -290,7 +303,7 @@ impl LockManagerBuilder {
         }
         self.policy.check_longest_ttl()?;
         self.policy.checked_ttl(default_ttl)?;
-        Ok(())
+        namespace::fault(&self.namespace).map_or(Ok(()), |fault| Err(LockError::configuration(fault)))
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
@@ -312,6 +325,24 @@ impl LockManagerBuilder {
     }
 }
 
+/// The URLs in a list with commas: a new one begins behind a comma where a scheme does.
+fn urls(list: &str) -> Vec<String> {
+    let mut urls: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        match urls.last_mut() {
+            Some(url) if !begins_url(part) && !part.trim().is_empty() => *url = [url, ",", part].concat(),
+            _ => urls.push(part.to_owned()),
+        }
+    }
+    urls.into_iter().map(|url| url.trim().to_owned()).filter(|url| !url.is_empty()).collect()
+}
+
+/// Whether `text` begins with a scheme.
+fn begins_url(text: &str) -> bool {
+    let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
 impl fmt::Debug for LockManagerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs may hold passwords.
@@ -320,5 +351,25 @@ impl fmt::Debug for LockManagerBuilder {
             .field("namespace", &self.namespace)
             .field("policy", &self.policy)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_separates_urls_where_a_scheme_follows() {
+        let table: [(&str, &[&str]); 6] = [
+            ("", &[]),
+            (" , ", &[]),
+            ("redis://a", &["redis://a"]),
+            ("redis://a, rediss://b,\n unix:///c ,", &["redis://a", "rediss://b", "unix:///c"]),
+            ("redis://:1,2,3@a,redis://:,@b", &["redis://:1,2,3@a", "redis://:,@b"]),
+            ("redis://a,b:6379", &["redis://a,b:6379"]),
+        ];
+        for (list, expected) in table {
+            assert_eq!(urls(list), expected, "{list}");
+        }
     }
 }

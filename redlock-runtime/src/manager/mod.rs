@@ -22,6 +22,7 @@ use crate::guard::hold::hold;
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
 use crate::request::{LockRequest, Wait};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -45,7 +46,7 @@ use std::sync::atomic::Ordering;
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
 }
@@ -61,6 +62,9 @@ pub struct ReleaseStats {
     /// Given up, because the key had expired by itself before the node could be reached, the node refused, or the
     /// runtime had ended.
     pub abandoned: u64,
+    /// Of the bodies that are not stopped (`on_lost = continue`), those whose lock was lost before they were done: their
+    /// releases had nothing to give back. Each is a warning in the log as well.
+    pub outlived: u64,
 }
 
 impl LockManager {
@@ -88,7 +92,8 @@ impl LockManager {
     ///
     /// # Errors
     /// [`LockError::TimedOut`] when another owner held the lock during the whole wait, [`LockError::Contended`] when
-    /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered,
+    /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Refused`] when
+    /// so many refused for good that it is no use to try again,
     /// [`LockError::Configuration`] for an unusable key or `ttl`, [`LockError::Closed`] after
     /// [`shutdown`](Self::shutdown).
     ///
@@ -104,8 +109,9 @@ impl LockManager {
 
     /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
     ///
-    /// One try lasts as long as the nodes take, at most the node timeout. The first calls of a manager wait for its
-    /// connections before that, for two seconds at most.
+    /// A majority that says "held" ends it at once. Nodes that do not answer, or whose connection has just broken, are waited
+    /// for as in any other call, for about one second. The first calls of a manager wait for its connections before that,
+    /// for two seconds at most.
     ///
     /// # Errors
     /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
@@ -170,7 +176,7 @@ impl LockManager {
     ///
     /// # Errors
     /// [`LockError::NoQuorum`] with one cause for each node that does not count. When waiting does not help, because of
-    /// wrong settings or a missing permission, it comes at once, and its causes say what to do.
+    /// wrong settings or a missing permission, it is [`LockError::Refused`] and comes at once, and its causes say what to do.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -248,12 +254,25 @@ impl LockManager {
     /// What became of the releases so far.
     #[must_use]
     pub fn release_stats(&self) -> ReleaseStats {
-        let mut stats = ReleaseStats::default();
+        let outlived = self.shared().outlived.load(Ordering::Relaxed);
+        let mut stats = ReleaseStats { outlived, ..ReleaseStats::default() };
         for ledger in self.shared().nodes.iter().map(NodeHandle::ledger) {
             stats.not_owner += ledger.not_owner.load(Ordering::Relaxed);
             stats.sent_again += ledger.sent_again.load(Ordering::Relaxed);
             stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);
         }
         stats
+    }
+}
+
+impl fmt::Debug for LockManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shared = self.shared();
+        let nodes: Vec<_> = shared.nodes.iter().map(|node| (node.label(), node.status())).collect();
+        f.debug_struct("LockManager")
+            .field("namespace", &shared.namespace)
+            .field("nodes", &nodes)
+            .field("releases", &self.release_stats())
+            .finish_non_exhaustive()
     }
 }

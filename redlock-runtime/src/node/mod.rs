@@ -83,6 +83,12 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// Whether wake-ups about `key` arrive.
     fn is_listening_for(&self, key: &LockKey) -> bool;
 
+    /// Whether `key` holds data and no lock, as far as its lack of an expiry tells. The question is on its way when this
+    /// returns; `false` is also what a node says that does not know.
+    fn holds_data(&self, _key: &LockKey) -> BoxFuture<'static, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
     /// Whether the node wakes whoever it hands a lock to.
     fn hands_over(&self) -> bool {
         true

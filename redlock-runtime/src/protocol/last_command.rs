@@ -1,9 +1,8 @@
 //! The last command about a token at a node, and what its answer settles.
 //!
 //! 1. It is a release; or, while a least hold is not over, an extension that keeps the key taken until then.
-//! 2. It is *settled* when its answer is conclusive: it was executed, or never will be. A broken connection leaves that
-//!    open, and a server that is busy, loading or failing over executes it later: it is sent again until the key has
-//!    expired by itself.
+//! 2. It is *settled* when its answer is conclusive: it was executed. A broken connection leaves that open, and a server that
+//!    answers with an error may execute it later: it is sent again until the key has expired by itself.
 //! 3. A repeated one may find that the first was executed: that the lock is not ours any more says nothing then.
 //! 4. An extension that finds no key to keep is followed by a release, because a command before it may have been executed
 //!    late and have put the token into the queue.
@@ -30,7 +29,7 @@ pub(crate) struct LastCommand {
 /// What an answer means for the last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// It was executed, or never will be.
+    /// It was executed.
     Settled,
     /// There was no key to keep; the queue is to be left.
     LeavesQueue,
@@ -85,20 +84,11 @@ impl LastCommand {
 }
 
 /// Whether an answer says what has become of a command.
-pub(crate) fn is_conclusive(answer: &Answer) -> bool {
-    match answer {
-        Ok(_) | Err(NodeError::Abstains(_)) => true,
-        Err(NodeError::Refused(answer)) => !is_passing(answer),
-        Err(_) => false,
-    }
-}
-
-/// Whether a server that answers with this error will soon answer otherwise.
-pub(crate) fn is_passing(answer: &str) -> bool {
-    const PASSING: [&str; 8] =
-        ["BUSY ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "MISCONF ", "NOREPLICAS ", "READONLY ", "TRYAGAIN "];
-    // Before Redis 7, the error of a script has the code of the command in it somewhere in its text.
-    PASSING.iter().any(|code| answer.contains(code))
+///
+/// No error does, whatever its reason: a server that was busy executes the next one, and so does one that refuses a user
+/// when somebody gives him the permission. Until then the key would stay taken.
+pub(crate) const fn is_conclusive(answer: &Answer) -> bool {
+    matches!(answer, Ok(_) | Err(NodeError::Abstains(_)))
 }
 
 #[cfg(test)]
@@ -106,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_settles_nothing() {
+    fn no_error_settles_anything() {
         let table = [
             (Ok(Reply::Released), true),
             (Ok(Reply::NotOwner), true),
@@ -117,8 +107,7 @@ mod tests {
             (Err(NodeError::Refused("LOADING Redis is loading the dataset in memory".into())), false),
             (Err(NodeError::Refused("MISCONF Redis is configured to save RDB snapshots".into())), false),
             (Err(NodeError::Refused("READONLY You can't write against a read only replica.".into())), false),
-            (Err(NodeError::Refused("NOPERM this user has no permissions".into())), true),
-            (Err(NodeError::Refused("BUSYKEY Target key name already exists.".into())), true),
+            (Err(NodeError::Refused("NOPERM this user has no permissions".into())), false),
         ];
         for (answer, expected) in table {
             assert_eq!(is_conclusive(&answer), expected, "{answer:?}");

@@ -2,6 +2,8 @@
 //!
 //! Source: "Distributed Locks with Redis", the Redis documentation.
 
+use crate::error::NodeError;
+
 /// How many of how many nodes must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quorum {
@@ -19,6 +21,11 @@ impl Quorum {
     /// Whether there are as many nodes as must agree.
     pub(crate) const fn is_possible(self) -> bool {
         self.needed <= self.nodes
+    }
+
+    /// Whether so many nodes fail for reasons that do not pass that the others are too few.
+    pub(crate) fn is_refused<'e>(self, failures: impl Iterator<Item = &'e NodeError>) -> bool {
+        failures.filter(|failure| !failure.is_transient()).count() > self.spare()
     }
 
     /// The most nodes that can refuse without deciding the outcome.
@@ -94,6 +101,23 @@ mod tests {
                 assert!(in_common(quorum.needed - 1) <= forgetful, "{quorum:?} is more than it takes");
             }
             assert!(!Quorum::of(nodes, nodes).is_possible() && !Quorum::of(nodes, usize::MAX).is_possible());
+        }
+    }
+
+    #[test]
+    fn a_quorum_is_refused_when_those_that_may_come_back_are_too_few() {
+        use NodeError::{Disconnected, Refused, Replica};
+        let refused = |code: &str| Refused(code.into());
+        let table = [
+            (1, vec![refused("NOPERM no")], true),
+            (1, vec![refused("LOADING the data")], false),
+            (3, vec![refused("NOPERM no"), Replica], true),
+            (3, vec![refused("NOPERM no"), Disconnected, Disconnected], false),
+            (3, vec![refused("NOPERM no"), refused("OOM too much"), Disconnected], false),
+            (3, vec![], false),
+        ];
+        for (nodes, failures, expected) in table {
+            assert_eq!(Quorum::of(nodes, 0).is_refused(failures.iter()), expected, "{nodes}: {failures:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 ///
 /// Everything counts: waiting for the holder, talking to the nodes, connecting at the start, which may take two seconds.
 /// Waiting is for holders: servers that are gone are [`LockError::NoQuorum`] after about one second, unless the wait is
-/// shorter or has no end.
+/// shorter or has no end; and what no server will ever grant is [`LockError::Refused`] then, whatever the wait.
 ///
 /// Calls are served in the order in which they began to wait, as far as their processes are alive. Nobody polls for a
 /// lock: whoever gives it back wakes the next one. The order, and how soon a crashed holder is noticed, are described at
@@ -36,12 +36,14 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// One try. A held key is [`LockError::Contended`] at once; servers that do not answer within the node timeout are
-    /// [`LockError::NoQuorum`]. The first call of a manager may take two seconds more, for the connections.
+    /// No wait for a holder: a held key is [`LockError::Contended`] at once. Servers that do not answer get as long as with
+    /// any other wait, about one second, and are [`LockError::NoQuorum`] then. The first call of a manager may take two
+    /// seconds more, for the connections.
     None,
     /// Until the lock is obtained or this time is over; [`LockError::TimedOut`] then.
     For(Duration),
-    /// Until the lock is obtained, also from servers that are gone for a while.
+    /// Until the lock is obtained, also from servers that are gone for a while. It ends with [`LockError::Refused`] when so
+    /// many servers refuse for about one second that those which may come back are too few.
     Forever,
 }
 

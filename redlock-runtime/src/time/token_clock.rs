@@ -14,6 +14,11 @@ pub(crate) struct TokenTime(u64);
 
 const COUNTER_BITS: u32 = 12;
 
+/// A time that is further ahead of our wall clock than this, in milliseconds (an hour), is not believed. Smaller, a process
+/// whose clock is behind by as much is served before all others; larger, one clock that is wrong, or one token that
+/// somebody has made up, takes the clocks of all processes along with it for as long.
+const MOST_AHEAD: u64 = 3_600_000;
+
 impl TokenTime {
     /// The end of time: the year 10889.
     const MAX: Self = Self((1 << (48 + COUNTER_BITS)) - 1);
@@ -53,9 +58,11 @@ impl TokenClock {
         TokenTime(update.map_or_else(after, after))
     }
 
-    /// No time that is given out from now on is before `seen`.
+    /// No time that is given out from now on is before `seen`, unless that is out of this world.
     pub(crate) fn observe(&self, seen: TokenTime) {
-        self.latest.fetch_max(seen.0, Ordering::Relaxed);
+        if seen.millis() <= self.clock.wall_ms().saturating_add(MOST_AHEAD) {
+            self.latest.fetch_max(seen.0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -100,6 +107,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_time_that_is_far_ahead_is_not_believed() {
+        let clock = skewed(0);
+        let now = clock.next().millis();
+        for (ahead, is_believed) in [(MOST_AHEAD, true), (MOST_AHEAD + 60_000, false), (1 << 45, false)] {
+            let seen = TokenTime::new(now + ahead, 0);
+            clock.observe(seen);
+            assert_eq!(clock.next() > seen, is_believed, "{ahead} ms");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_counter_carries_into_the_milliseconds() {
         let clock = skewed(-10_000);
         let seen = TokenTime::new(clock.next().millis() + 5, 0xFFF);
@@ -109,8 +127,7 @@ mod tests {
 
     #[test]
     fn the_end_of_time_is_no_overflow() {
-        let clock = TokenClock::new(Clock::Boot);
-        clock.observe(TokenTime::MAX);
+        let clock = TokenClock { clock: Clock::Boot, latest: AtomicU64::new(TokenTime::MAX.0) };
         assert_eq!((clock.next(), clock.next()), (TokenTime::MAX, TokenTime::MAX));
     }
 }

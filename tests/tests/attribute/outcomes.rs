@@ -5,6 +5,7 @@ use crate::is_free;
 use redlock_runtime::{FencingToken, LockError, LockGuard, LockManager, distributed_lock};
 use redlock_tests::{Flow, PATIENCE, Proxy, RedisServer, eventually};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
@@ -148,7 +149,22 @@ async fn the_body_sees_a_fencing_token_that_grows() {
 async fn goes_on() -> Result<(bool, bool), LockError> {
     let before = lock.is_held();
     sleep(Duration::from_secs(1)).await;
+    let stats = LockManager::current()?.release_stats();
+    assert_eq!(stats.outlived, 1, "it is known as soon as the lock is lost");
     Ok((before, lock.is_held()))
+}
+
+#[distributed_lock(key = "lost", ttl = 100ms, on_lost = continue, renew = false)]
+async fn in_time() -> Result<(), LockError> {
+    sleep(Duration::from_millis(10)).await;
+    Ok(())
+}
+
+#[distributed_lock(key = "lost", ttl = 100ms, guard = lock, on_lost = continue, renew = false)]
+async fn gives_back() -> Result<(), LockError> {
+    lock.release().await?;
+    sleep(Duration::from_secs(1)).await;
+    Ok(())
 }
 
 #[distributed_lock(key = "lost", ttl = 100ms, on_lost = cancel, renew = false)]
@@ -161,9 +177,38 @@ async fn stops() -> Result<(), LockError> {
 async fn a_body_may_go_on_without_the_lock() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(goes_on()).await.unwrap(), (true, false));
+    assert_eq!(manager.release_stats().outlived, 1, "once");
+    manager.scope(in_time()).await.unwrap();
+    manager.scope(gives_back()).await.unwrap();
+    assert_eq!(manager.release_stats().outlived, 1, "these have lost nothing");
     let started = Instant::now();
     assert!(matches!(manager.scope(stops()).await, Err(LockError::Lost { .. })));
     assert!(started.elapsed() < Duration::from_millis(100));
+}
+
+#[distributed_lock(key = "stock:{id}", wait = none)]
+async fn reserve(id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
+#[distributed_lock(key = "order:{id}", wait = none, on_contended = skip)]
+async fn capture(id: u64, has_begun: &AtomicBool) -> Result<Option<u64>, LockError> {
+    has_begun.store(true, Ordering::Relaxed);
+    reserve(id).await.map(Some)
+}
+
+#[tokio::test]
+async fn an_error_of_a_locked_function_that_the_body_called_names_its_own_key() {
+    let (manager, has_begun) = (LockManager::in_memory(), AtomicBool::new(false));
+    let order = manager.acquire("order:7").await.unwrap();
+    assert_eq!(manager.scope(capture(7, &has_begun)).await.unwrap(), None, "skipped");
+    assert!(!has_begun.load(Ordering::Relaxed));
+    drop(order);
+    let _stock = manager.acquire("stock:7").await.unwrap();
+    let error = manager.scope(capture(7, &has_begun)).await.expect_err("what the body returns is not skipped");
+    assert!(has_begun.load(Ordering::Relaxed));
+    assert!(error.is_contended(), "{error:?}");
+    assert_eq!(error.key(), Some(&"stock:7".into()));
 }
 
 #[distributed_lock(key = "release", manager = manager, release = confirmed)]

@@ -44,6 +44,19 @@ async fn keep_busy(node: &RedisServer) -> JoinHandle<()> {
 }
 
 #[tokio::test]
+async fn releases_that_a_user_may_not_send_are_sent_again_until_he_may() {
+    let configure = |_, builder: redlock_tests::Builder| builder.password("x").user("alice", "w0nder", "~* &* +@all");
+    let nodes = Nodes::start_with(1, configure).await;
+    let manager = manager(&nodes).await;
+    let guards = many_guards(&manager, 3).await;
+    nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "-evalsha", "-eval"]).await;
+    drop(guards);
+    wait_until_sent_again(&manager, 6).await;
+    nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "+evalsha", "+eval"]).await;
+    assert_all_given_back(&manager, &nodes).await;
+}
+
+#[tokio::test]
 async fn releases_that_a_busy_server_refuses_are_sent_again_all_together() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;

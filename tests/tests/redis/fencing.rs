@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 pub(crate) const KEY: &str = "order:7";
 pub(crate) const COUNTER: &str = "{order:7}:f";
 pub(crate) const LARGEST: &str = "redlock:fence";
-const WITHOUT_A_NUMBER: &str = "answered with the lock and without a fencing number";
+
 fn request() -> LockRequest {
     LockRequest::new(KEY).wait(PATIENCE)
 }
@@ -238,9 +238,16 @@ async fn neither_renewal_nor_extension_draws_a_number() {
 #[tokio::test]
 async fn a_lock_without_a_number_is_given_back() {
     // Something else has the name of the counter, or that of the largest number; it stays what it is.
-    for (foreign, kind) in
-        [(["SADD", COUNTER, "x"], "set"), (["SET", COUNTER, "x"], "string"), (["SET", LARGEST, "x"], "string")]
-    {
+    let table = [
+        (["SADD", COUNTER, "x"], "set"),
+        (["SET", COUNTER, "x"], "string"),
+        (["SET", COUNTER, "Some notes about this order, and then 140737488355326"], "string"),
+        (["SET", COUNTER, "00000000-0001-7002-8003-000000000004 1e14"], "string"),
+        (["SET", LARGEST, "x"], "string"),
+        (["SET", LARGEST, "140737488355328"], "string"),
+        (["RPUSH", LARGEST, "x"], "list"),
+    ];
+    for (foreign, kind) in table {
         let nodes = Nodes::start(3).await;
         let manager = manager(&nodes).await;
         for (node, is_enough) in nodes[..2].iter().zip([true, false]) {
@@ -249,11 +256,16 @@ async fn a_lock_without_a_number_is_given_back() {
             match manager.try_acquire_fenced(KEY).await {
                 Ok(guard) => assert!(is_enough && guard.release().await.is_ok()),
                 Err(error) => {
-                    let without = |(_, cause): &(&str, &NodeError)| cause.to_string() == WITHOUT_A_NUMBER;
+                    let without = |(_, cause): &(&str, &NodeError)| **cause == NodeError::Unnumbered;
                     assert!(!is_enough && causes(&error).iter().filter(|cause| without(cause)).count() == 2, "{error}");
                 }
             }
             assert_eq!(node.inspect().command::<String>(&["TYPE", foreign[1]]).await, kind);
+        }
+        if foreign[1] == COUNTER {
+            let other = manager.try_acquire_fenced("order:8").await.unwrap();
+            assert!(number(other.fencing_token()) < 100, "the numbers of other locks stay small");
+            other.release().await.unwrap();
         }
         manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
         assert_only_counters_left(&manager, &nodes).await;

@@ -1,6 +1,6 @@
 //! Waiting for holders that tell nobody when they are done: crashed ones, and other programs.
 
-use crate::support::{barrier, manager, manager_through, wait_until_queued};
+use crate::support::{manager, manager_through, wait_until_queued};
 use crate::waiters::{assert_all_gone, obtained, patient, queue_up, wait_until_no_queue, waiting};
 use redlock_runtime::{LockError, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, redis_cli};
@@ -40,10 +40,10 @@ async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
 
 #[tokio::test]
 async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
-    for (size, expiry) in [(1, &["PX", "60000"][..]), (3, &["PX", "60000"]), (1, &[])] {
+    for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
-        hold(&nodes, KEY, expiry).await;
+        hold(&nodes, KEY, &["PX", "60000"]).await;
         let call = waiting(&manager, patient(KEY));
         wait_until_queued(&nodes, KEY, 1).await;
         for node in nodes.iter() {
@@ -56,38 +56,53 @@ async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
 }
 
 #[tokio::test]
-async fn a_holder_without_expiry_is_waited_for_until_the_time_is_up() {
+async fn a_key_that_holds_data_is_named_as_such_and_left_alone() {
+    let data: [&[&str]; 3] = [&["SET", KEY, "an order"], &["HSET", KEY, "id", "7"], &["RPUSH", KEY, "a line"]];
+    for command in data {
+        let nodes = Nodes::start(3).await;
+        let manager = manager(&nodes).await;
+        for node in &nodes[..2] {
+            node.inspect().command::<()>(command).await;
+        }
+        for wait in [Wait::None, Wait::For(Duration::from_millis(100)), Wait::Forever] {
+            let call = manager.acquire(LockRequest::new(KEY).wait(wait));
+            let error = tokio::time::timeout(PATIENCE, call).await.expect("nobody waits for data").unwrap_err();
+            assert!(matches!(error, LockError::Refused { .. }), "{wait:?}: {error:?}");
+            assert_eq!(error.to_string().matches("holds data and is no lock").count(), 2, "{error}");
+            assert!(error.to_string().contains("namespace"), "{error}");
+        }
+        wait_until_no_queue(&nodes, KEY).await;
+        for node in &nodes[..2] {
+            assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1", "it is still there");
+        }
+        manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn data_at_a_minority_keeps_nobody_from_the_lock() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
-    hold(&nodes, KEY, &[]).await;
-    let wait = Duration::from_millis(100);
-    let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
-    assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
-    wait_until_no_queue(&nodes, KEY).await;
-    for node in nodes.iter() {
-        assert_eq!(redis_cli(node, &["GET", KEY]).await, "their-token");
-        assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+    nodes[0].inspect().command::<()>(&["SET", KEY, "an order"]).await;
+    for wait in [Wait::None, Wait::Forever] {
+        manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap().release().await.unwrap();
     }
-    manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+    assert_eq!(redis_cli(&nodes[0], &["GETDEL", KEY]).await, "an order");
     assert_all_gone(&manager, &nodes).await;
 }
 
 #[tokio::test]
-async fn a_key_of_another_type_is_waited_for_and_left_alone() {
-    let nodes = Nodes::start(3).await;
-    let manager = manager(&nodes).await;
-    for node in nodes.iter() {
-        node.inspect().command::<()>(&["SADD", KEY, "a member"]).await;
+async fn whether_a_taken_key_is_data_is_asked_once() {
+    let nodes = Nodes::start(1).await;
+    let managers = [manager(&nodes).await, manager(&nodes).await];
+    let held = managers[0].acquire(KEY).await.unwrap();
+    for _ in 0..5 {
+        assert!(managers[1].try_acquire(KEY).await.unwrap_err().is_contended());
     }
-    let call = waiting(&manager, LockRequest::new(KEY).wait(Wait::Forever));
-    wait_until_queued(&nodes, KEY, 1).await;
-    barrier(&nodes).await;
-    for node in nodes.iter() {
-        assert_eq!(redis_cli(node, &["TYPE", KEY]).await, "set");
-        assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
-    }
-    obtained(call).await.release().await.unwrap();
-    assert_all_gone(&manager, &nodes).await;
+    assert_eq!(nodes[0].inspect().calls("pttl").await, 1);
+    held.release().await.unwrap();
+    assert_all_gone(&managers[1], &nodes).await;
 }
 
 #[tokio::test]

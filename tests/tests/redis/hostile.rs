@@ -69,7 +69,13 @@ async fn the_longest_wait_is_a_wait() {
 async fn keys_that_are_no_names_are_refused() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
-    for (key, expected) in [(String::new(), "the key is empty"), ("k".repeat(10 * 1024), "10240 bytes")] {
+    let table = [
+        (String::new(), "the key is empty"),
+        ("k".repeat(10 * 1024), "10240 bytes"),
+        ("{order:7}:f".to_owned(), "the counter of another lock"),
+        ("redlock:fence".to_owned(), "the counter of another lock"),
+    ];
+    for (key, expected) in table {
         let error = manager.acquire(key).await.unwrap_err();
         assert!(configuration(&error).contains(expected), "{error}");
         assert!(error.to_string().len() < 200, "a message is no place for a document");
@@ -123,6 +129,8 @@ async fn managers_that_cannot_work_are_not_built() {
         ("no scheme", ok().node("127.0.0.1:6379"), "node 2 is not a Redis URL"),
         ("other scheme", ok().node("http://127.0.0.1"), "node 2 is not a Redis URL"),
         ("no number", ok().node("redis://127.0.0.1:2/x"), "node 2 is wrong"),
+        ("negative database", ok().node("redis://127.0.0.1:2/-1"), "not negative"),
+        ("endless namespace", ok().namespace("n".repeat(1000)), "1000 bytes"),
         ("negative drift", ok().drift_factor(-0.01), "drift factor"),
         ("too much drift", ok().drift_factor(0.51), "drift factor"),
         ("no drift at all", ok().drift_factor(f64::NAN), "drift factor"),
@@ -174,6 +182,7 @@ async fn passwords_are_in_no_text() {
     texts.push(format!("{manager} {manager:?}"));
     let manager = described.build().unwrap();
     texts.push(format!("{manager:?}"));
+    assert!(texts.last().unwrap().len() < 600, "{texts:?}");
     let error = manager.try_acquire("order:7").await.unwrap_err();
     assert_eq!(causes(&error).len(), 3, "{error}");
     texts.extend([format!("{error} {error:?}"), format!("{manager:?} {manager:#?}")]);

@@ -110,13 +110,25 @@ async fn a_namespace_stands_before_the_key_in_redis_only() {
 }
 
 #[tokio::test]
+async fn no_namespace_reaches_into_another() {
+    let nodes = Nodes::start(1).await;
+    let [shop, eu] = ["shop", "shop:eu"].map(|namespace| builder(nodes.urls()).namespace(namespace).build().unwrap());
+    let guards = [shop.acquire("eu:7").await.unwrap(), eu.try_acquire("7").await.unwrap()];
+    let mut keys = nodes[0].inspect().keys().await;
+    keys.sort();
+    assert_eq!(keys, ["shop%3Aeu:7", "shop:eu:7"]);
+    drop(guards);
+    assert_nothing_left(&shop, &nodes).await;
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_a_clear_error_without_the_password() {
     let configure = |builder: Builder| builder.password("secret-1").user("alice", "secret-2", "~* &* +@all");
     for old in [false, true] {
         let nodes =
             one(|builder| if old { configure(builder).without_command("HELLO") } else { configure(builder) }).await;
         let address = format!("127.0.0.1:{}", nodes[0].port());
-        let wrong = "that user or password is wrong";
+        let wrong = "WRONGPASS: that user or password is wrong";
         let logins = [("", "NOAUTH"), (":secret-3@", wrong), ("alice:secret-3@", wrong)];
         for (login, expected) in logins {
             let manager = at(format!("redis://{login}{address}"));

@@ -137,10 +137,12 @@ pub(crate) fn warnings(report: &CheckReport) -> Vec<String> {
     report.warnings().into_iter().filter(|warning| !warning.contains("when it is restarted")).collect()
 }
 
-/// The addresses and causes of a [`LockError::NoQuorum`].
+/// The addresses and causes of a [`LockError::NoQuorum`] or [`LockError::Refused`].
 pub(crate) fn causes(error: &LockError) -> Vec<(&str, &NodeError)> {
     match error {
-        LockError::NoQuorum { causes, .. } => causes.iter().map(|cause| (cause.node(), cause.error())).collect(),
+        LockError::NoQuorum { causes, .. } | LockError::Refused { causes, .. } => {
+            causes.iter().map(|cause| (cause.node(), cause.error())).collect()
+        }
         other => panic!("no quorum expected: {other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! TLS against the certificates that the operating system trusts.
 
 use crate::support::builder;
-use redlock_runtime::NodeError;
+use redlock_runtime::{LockError, NodeError};
 use redlock_tests::RedisServer;
 use std::env;
 use tokio::process::Command;
@@ -36,8 +36,9 @@ async fn an_untrusted_server_is_refused() {
     let server = RedisServer::builder().password("secret").tls().start().await;
     let manager = builder([server.tls_url()]).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();
-    let [(_, NodeError::Unreachable(reason))] = crate::support::causes(&error)[..] else { panic!("{error:?}") };
-    assert!(reason.contains("certificate"), "{error}");
+    let [(_, NodeError::Tls(reason))] = crate::support::causes(&error)[..] else { panic!("{error:?}") };
+    assert!(reason.contains("certificate") && reason.contains("SSL_CERT_FILE"), "{error}");
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
     assert!(!format!("{error} {error:?} {manager:?}").contains("secret"), "{error:?}");
     assert_eq!(server.inspect().calls("set").await, 0);
 }
@@ -47,5 +48,13 @@ async fn a_server_that_does_not_speak_tls_is_a_clear_error() {
     let server = RedisServer::start().await;
     let manager = builder([format!("rediss://127.0.0.1:{}", server.port())]).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();
-    assert!(matches!(crate::support::causes(&error)[..], [(_, NodeError::Unreachable(_))]), "{error:?}");
+    assert!(error.to_string().contains("redis://"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_nothing_but_tls_is_a_clear_error() {
+    let server = RedisServer::builder().tls().start().await;
+    let manager = builder([server.tls_url().replace("rediss://", "redis://")]).build().unwrap();
+    let error = manager.try_acquire("order:7").await.unwrap_err();
+    assert!(error.to_string().contains("rediss://"), "{error}");
 }

@@ -58,6 +58,8 @@ fn lock_response(error: &LockError) -> Response {
         LockError::NoQuorum { .. } | LockError::Closed => {
             (StatusCode::SERVICE_UNAVAILABLE, Some(5), "unavailable", "nothing was done; try again later")
         }
+        // A wrong password or the like, which nobody heals by trying again: a 500, so that somebody looks.
+        LockError::Refused { .. } => (StatusCode::INTERNAL_SERVER_ERROR, None, "refused", "nothing was done"),
         // The body was stopped in its midst: repeating the request blindly would be wrong, so no `Retry-After`.
         LockError::Lost { .. } => {
             (StatusCode::INTERNAL_SERVER_ERROR, None, "interrupted", "look at the order before you try again")

@@ -6,6 +6,7 @@ use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
 use crate::time::clock::Instant;
+use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -139,6 +140,12 @@ impl Acquisition {
             Loss::Expired => LossCause::Expired,
         };
         self.loss(state, cause)
+    }
+
+    /// A body goes on although its lock is lost, by `error`: nobody is told that but the log.
+    pub(crate) fn outlived(&self, error: &LockError) {
+        self.shared.outlived.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(key = %self.key(), %error, "the lock was lost, and its body goes on without it");
     }
 
     fn loss(&self, state: &State, cause: LossCause) -> LockError {

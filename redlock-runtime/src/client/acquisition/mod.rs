@@ -142,6 +142,11 @@ impl Acquisition {
         self.state().candidate.is_heard(self.now())
     }
 
+    /// Whether so many nodes refuse that only somebody who mends it can help.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.state().candidate.is_refused()
+    }
+
     /// The error when too few nodes answered.
     pub(crate) fn failure(&self) -> LockError {
         self.no_quorum(&self.state())

@@ -3,6 +3,7 @@
 use super::Acquisition;
 use crate::error::NodeError;
 use crate::protocol::candidate::Phase;
+use crate::protocol::lease::whole_millis;
 use crate::protocol::quorum::Verdict;
 use crate::time::clock::Instant;
 use std::future::poll_fn;
@@ -55,6 +56,29 @@ impl Acquisition {
         self.state().candidate.is_won(self.now())
     }
 
+    /// Asks the nodes whether what has the key is data, when a try has found it taken: a plain `SET` does not tell. `true`
+    /// when so many say so that nobody will ever give the lock back.
+    ///
+    /// One question for a key that was a lock lately is spared.
+    pub(crate) async fn finds_data(&self) -> bool {
+        if self.shared.known_locks.contains(self.key(), self.now()) {
+            return false;
+        }
+        let limit = tokio::time::Instant::now() + self.node_timeout;
+        // All questions are on their way before the first answer is waited for.
+        let asked: Vec<_> = self.shared.nodes.iter().map(|node| node.node().holds_data(self.key())).collect();
+        for (index, holds_data) in asked.into_iter().enumerate() {
+            if tokio::time::timeout_at(limit, holds_data).await == Ok(true) {
+                self.state().candidate.found_data(index);
+            }
+        }
+        let is_data = self.is_refused();
+        if !is_data {
+            self.shared.known_locks.note(self.key(), self.now());
+        }
+        is_data
+    }
+
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
     /// cannot change the outcome.
     pub(crate) async fn try_at_once(&self, now: Instant, patience: Duration) -> Verdict {
@@ -76,7 +100,7 @@ impl Acquisition {
         let (mut state, now) = (self.state(), self.now());
         match verdict {
             Ok(verdict) => state.candidate.conclude_try(verdict, now),
-            Err(_) => state.candidate.give_up_try(&NodeError::TimedOut(patience)),
+            Err(_) => state.candidate.give_up_try(&NodeError::TimedOut(whole_millis(patience))),
         }
     }
 }

@@ -112,7 +112,7 @@ impl LocalTurn {
             let mut shard = self.local.shard(name);
             let Some(entry) = shard.entries.get_mut(name).filter(|entry| entry.is_of(&ours)) else { return };
             let Some((waiter, successor)) = entry.succeed() else {
-                shard.entries.remove(name);
+                shard.remove(name);
                 return;
             };
             drop(shard);

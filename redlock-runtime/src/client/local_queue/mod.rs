@@ -164,7 +164,20 @@ impl Drop for LocalQueue {
     }
 }
 
+/// A part of the lines keeps room for this many entries. Fewer, and room is made anew all the time; more, and idle managers
+/// keep it for nothing.
+const LEAST_ROOM: usize = 64;
+
 impl Shard {
+    /// Nobody has the key called `name`, or waits for it. Room for many more entries than there are is given back.
+    fn remove(&mut self, name: &str) {
+        self.entries.remove(name);
+        let room = self.entries.capacity();
+        if room > LEAST_ROOM && self.entries.len() < room / 4 {
+            self.entries.shrink_to(LEAST_ROOM.max(room / 2));
+        }
+    }
+
     /// The watchdog should look at the entries at `at`, or before.
     fn look_by(&mut self, at: Instant) {
         self.look_at = Some(self.look_at.map_or(at, |look_at| look_at.min(at)));

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::local_waiter::LocalWaiter;
-use super::{Entered, LocalQueue};
+use super::{Entered, LEAST_ROOM, LocalQueue, SHARDS, lock};
 use crate::client::acquisition::Acquisition;
 use crate::protocol::candidate::Wanted;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
@@ -199,4 +199,17 @@ async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     assert_eq!(now.waiting(), 1);
     now.leave(place, &waits);
     assert_eq!(now.waiting(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
+    let manager = LockManager::in_memory();
+    let room = || manager.local.shards.iter().map(|shard| lock(shard).entries.capacity()).sum::<usize>();
+    let mut held = Vec::new();
+    for i in 0..20_000 {
+        held.push(manager.acquire(format!("order:{i}")).await.unwrap());
+    }
+    assert!(room() >= held.len());
+    drop(held);
+    assert!(room() <= SHARDS * 2 * LEAST_ROOM, "{}", room());
 }

@@ -19,6 +19,8 @@ pub(crate) struct PendingRelease {
     last: LastCommand,
     pub(crate) answer: Pending,
     is_settled: bool,
+    /// Whether the node was known to hold the lock for the token. Otherwise nothing may have been there to give back.
+    was_held: bool,
     /// Whether nobody but its connection looks after it.
     is_owed: bool,
 }
@@ -53,7 +55,7 @@ impl PendingRelease {
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         ledger.begin(last.matters_until);
         let (ledger, answer) = (Arc::clone(ledger), Pending::none());
-        Self { ledger, subject, last, answer, is_settled: false, is_owed: false }
+        Self { ledger, subject, was_held: last.is_expected, last, answer, is_settled: false, is_owed: false }
     }
 
     fn command(&self) -> Command {
@@ -142,8 +144,13 @@ impl PendingRelease {
     /// Nobody knows whether it was executed, and nobody will find out.
     fn count_as_abandoned(&self, reason: &str) {
         self.ledger.abandoned.fetch_add(1, Ordering::Relaxed);
-        let key = &self.subject.key;
-        tracing::warn!(%key, reason, "a release was not confirmed; the key expires by itself");
+        let (key, node) = (&self.subject.key, &self.ledger.label);
+        if self.was_held {
+            tracing::warn!(%node, %key, reason, "a release was not confirmed; the key expires by itself");
+        } else {
+            // Nobody here had the lock, so that nobody has to look for what is left of it.
+            tracing::debug!(%node, %key, reason, "a token may be left; it expires by itself");
+        }
     }
 
     /// The connection has answered, if nobody else looks after the answer.

@@ -15,7 +15,10 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
         Value::Array(parts) => parted(parts),
         single => (slice::from_ref(single), None),
     };
-    let answer = reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(format!("{value:?}").into()));
+    let answer = match (verb, parts) {
+        (Verb::Acquire { .. }, [Value::Int(-1)]) => Err(NodeError::HoldsData),
+        _ => reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(format!("{value:?}").into())),
+    };
     (answer, seen)
 }
 
@@ -122,7 +125,7 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
     }
     if error.kind() == ErrorKind::AuthenticationFailed {
         // The client crate does not keep the server's words.
-        return NodeError::Refused("that user or password is wrong".into());
+        return NodeError::Refused("WRONGPASS: that user or password is wrong".into());
     }
     let code = error.code().unwrap_or_default();
     let answer = match error.detail() {
@@ -130,7 +133,24 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
         None if code.is_empty() => error.to_string(),
         None => code.to_owned(),
     };
-    NodeError::Refused(answer.trim().into())
+    NodeError::Refused(without_script(&answer).trim().into())
+}
+
+/// The answer that a command in a script got, without what the server says about the script.
+fn without_script(answer: &str) -> &str {
+    // Since Redis 7: `OOM too much. script: 5a3f.., on @user_script:7.`
+    if let Some((answer, script)) = answer.rsplit_once(" script: ")
+        && script.contains("@user_script")
+    {
+        return answer;
+    }
+    // Before: `ERR Error running script (call to f_5a3f..): @user_script:7: -OOM too much.`
+    match answer.rsplit_once("@user_script:") {
+        Some((before, rest)) if before.starts_with("ERR Error running script") => {
+            rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | ':' | '-'))
+        }
+        _ => answer,
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +206,25 @@ mod tests {
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
         }
+    }
+
+    #[test]
+    fn a_refusal_says_nothing_of_scripts() {
+        let table = [
+            ("OOM too much. script: 5a3f, on @user_script:7.", "OOM too much."),
+            ("ERR Error running script (call to f_5a3f): @user_script:7: -OOM too much.", "OOM too much."),
+            ("ERR Error running script (call to f_5a3f): @user_script: 7: NOPERM no", "NOPERM no"),
+            ("NOPERM no permission to run this script: sorry", "NOPERM no permission to run this script: sorry"),
+            ("ERR unknown command", "ERR unknown command"),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(without_script(answer), expected);
+        }
+    }
+
+    #[test]
+    fn data_is_no_holder() {
+        assert_eq!(answer(ACQUIRE, &numbers([-1])), (Err(NodeError::HoldsData), None));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::answer::{refused, wakeup};
 use super::courier::{Courier, Driver};
 use super::endpoint::Endpoint;
+use super::farewell::farewell;
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
 use super::socket;
@@ -29,17 +30,36 @@ pub(super) async fn connect(
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let doubt = Doubt::default();
     let receiver = receiver(Arc::clone(&environment.deliver), doubt.clone());
-    let (connection, protocol) = match handshake(endpoint, ProtocolVersion::RESP3, receiver.clone()).await {
-        // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
-        // password that would be in vain.
-        Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let protocol = ProtocolVersion::RESP2;
-            (handshake(endpoint, protocol, receiver).await?, protocol)
+    let (connection, protocol) = match greet(endpoint, receiver).await {
+        Err(Failure::Handshake(error)) if error.is_io_error() => {
+            // Who hangs up may have said why, and unasked: that is read without a question in between.
+            let said = farewell(endpoint).await;
+            return Err(said.map_or_else(|| Failure::Handshake(error).into(), |said| NodeError::Refused(said.into())));
         }
-        connection => (connection?, ProtocolVersion::RESP3),
+        greeted => greeted?,
     };
     prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment).await
 }
+
+/// Shakes hands, in RESP3 if the server speaks it.
+async fn greet(
+    endpoint: &Endpoint,
+    receiver: impl Fn(PushInfo) -> Result<(), Infallible> + Clone + Send + Sync + 'static,
+) -> Result<((MultiplexedConnection, Driver), ProtocolVersion), Failure> {
+    match handshake(endpoint, ProtocolVersion::RESP3, receiver.clone()).await {
+        // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
+        // password that would be in vain.
+        Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
+            let connection = handshake(endpoint, ProtocolVersion::RESP2, receiver).await;
+            // A server that hangs up has said before why: that it is full, for instance.
+            Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
+        }
+        connection => Ok((connection?, ProtocolVersion::RESP3)),
+    }
+}
+
+/// A server that expects TLS says nothing to a client without it, and hangs up.
+const CLOSED: &str = "the server closed the connection during the handshake; if it expects TLS, write rediss://";
 
 /// Why there is no connection.
 pub(super) enum Failure {
@@ -47,16 +67,35 @@ pub(super) enum Failure {
     Handshake(RedisError),
 }
 
+impl Failure {
+    /// What says more: the answer of the server to the first handshake, or this failure of the second one.
+    fn or(self, first: RedisError) -> Self {
+        match self {
+            Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
+            Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
+        }
+    }
+}
+
 impl From<Failure> for NodeError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Socket(error) => Self::Unreachable(error.to_string().into()),
+            Failure::Socket(error) => socket_failure(&error),
             Failure::Handshake(error) => match refused(&error) {
-                Self::Disconnected => Self::Unreachable("the server closed the connection during the handshake".into()),
+                Self::Disconnected => Self::Unreachable(CLOSED.into()),
                 refusal => refusal,
             },
         }
     }
+}
+
+/// Why there is no socket.
+fn socket_failure(error: &io::Error) -> NodeError {
+    #[cfg(feature = "tls")]
+    if let Some(reason) = super::tls_failure::reason(error) {
+        return NodeError::Tls(reason.into());
+    }
+    NodeError::Unreachable(error.to_string().into())
 }
 
 /// Opens a socket and logs in.

@@ -1,7 +1,7 @@
 //! Where a node is and how to log in: a URL taken apart.
 
 use crate::error::LockError;
-use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
+use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use std::fmt;
 
 /// One server and the login for it. `Debug` shows the address alone.
@@ -36,7 +36,7 @@ impl Endpoint {
         let Some(mut url) = redis::parse_redis_url(url) else {
             return Err(wrong(
                 "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS or \
-                 unix:///path for a socket",
+                 unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
             ));
         };
         let tls = matches!(url.scheme(), "rediss" | "valkeys");
@@ -54,13 +54,24 @@ impl Endpoint {
                 return Err(wrong("cannot be read"));
             }
         }
-        let info = url.into_connection_info().map_err(|error| wrong(&format!("is wrong: {error}")))?;
-        let address = address(info.addr(), tls).ok_or_else(|| wrong("names an address this platform cannot reach"))?;
+        let info = url.into_connection_info().map_err(|error| wrong(&fault(&error)))?;
+        if info.redis_settings().db() < 0 {
+            return Err(wrong("is wrong: the number of a database is not negative"));
+        }
+        let address = address(info.addr(), tls)
+            .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
         Ok(Self { label: address.to_string(), login: info.redis_settings().clone(), address })
     }
 
     pub(super) const fn address(&self) -> &Address {
         &self.address
+    }
+
+    pub(super) const fn is_tls(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return matches!(self.address, Address::Tls { .. });
+        #[cfg(not(feature = "tls"))]
+        return false;
     }
 
     pub(super) const fn login(&self) -> &RedisConnectionInfo {
@@ -73,8 +84,19 @@ impl Endpoint {
     }
 }
 
+/// What is wrong with a URL, without any part of it.
+fn fault(error: &RedisError) -> String {
+    match error.detail() {
+        // What has a detail repeats a part of the URL, and only this does.
+        Some(_) => "is wrong: leave out `?protocol=`, which is found out by itself".to_owned(),
+        None => format!("is wrong: {error}"),
+    }
+}
+
 fn address(parsed: &ConnectionAddr, tls: bool) -> Option<Address> {
     match parsed {
+        // Two URLs of which the second has no scheme.
+        ConnectionAddr::Tcp(host, _) if host.contains(',') => None,
         #[cfg(feature = "tls")]
         ConnectionAddr::Tcp(host, port) if tls => Some(Address::Tls { host: host.clone(), port: *port }),
         ConnectionAddr::Tcp(host, port) if !tls => Some(Address::Tcp { host: host.clone(), port: *port }),
@@ -138,6 +160,10 @@ mod tests {
             ("http://:hunter2@host", "is not a Redis URL"),
             ("redis://:hunter2@host/sales", "is wrong"),
             ("rediss://:hunter2@host/#insecure", "without verification"),
+            ("redis://host/-1", "not negative"),
+            ("unix:///run/redis.sock?db=-1", "not negative"),
+            ("redis://host/?protocol=hunter2", "protocol"),
+            ("redis://:hunter2@host,other:6379", "begins with redis://"),
         ];
         for (url, expected) in table {
             let message = Endpoint::parse(url, 2).unwrap_err().to_string();

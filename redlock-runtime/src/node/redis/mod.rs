@@ -12,11 +12,13 @@
 mod answer;
 mod backoff;
 mod batch;
+mod complaints;
 mod connect;
 mod connections;
 mod courier;
 mod describe;
 pub(crate) mod endpoint;
+mod farewell;
 mod info;
 mod live_connection;
 mod lost_script;
@@ -33,6 +35,8 @@ mod supervisor;
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_failure;
 mod verification;
 
 use self::connections::Connections;
@@ -46,6 +50,7 @@ use crate::node::status::Status;
 use crate::node::{BoxFuture, Node};
 use crate::protocol::command::Command;
 use crate::time::wait_until::wait_until;
+use redis::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,6 +110,16 @@ impl Node for RedisNode {
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         self.connections.is_listening()
+    }
+
+    fn holds_data(&self, key: &LockKey) -> BoxFuture<'static, bool> {
+        let left = self.connections.live().map(|live| live.probe(&["PTTL", key.name()]));
+        Box::pin(async move {
+            match left {
+                Ok(left) => left.await == Ok(Value::Int(-1)),
+                Err(_) => false,
+            }
+        })
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {

@@ -6,10 +6,10 @@
 //! that name.
 
 use super::live_connection::LiveConnection;
-use super::script::LARGEST_NUMBER;
 use super::side_key::{counter_name, queue_name};
 use crate::error::NodeError;
 use crate::lock::LockKey;
+use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::report::{Purpose, Refusal, Refused};
 use redis::Value;
 

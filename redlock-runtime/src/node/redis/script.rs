@@ -5,7 +5,9 @@
 
 use super::side_key::{counter_name, queue_name};
 use crate::lock::OwnerToken;
+use crate::lock::reserved::LARGEST_NUMBER;
 use crate::protocol::command::{Command, Fence, Verb};
+use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::timing::{COUNTER_EXPIRY, QUEUE_EXPIRY};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
@@ -28,6 +30,7 @@ fn with_constants(parts: &str) -> String {
         ("MARK", MARK.to_owned()),
         ("CHANNEL", format!("'{}'", channel(""))),
         ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
+        ("NUMBERS_END", FencingToken::NUMBERS.end.to_string()),
         ("COUNTER_EXPIRY", millis(COUNTER_EXPIRY).to_string()),
     ];
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
@@ -121,10 +124,6 @@ impl Script {
     }
 }
 
-/// The name of the key that holds the largest fencing number that the node has given to any lock. It is one key for all
-/// locks, and does not expire.
-pub(super) const LARGEST_NUMBER: &str = "redlock:fence";
-
 /// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
 /// the heads of the `.lua` files name.
 fn call(eval: &str, script: &str, command: &Command) -> Cmd {
@@ -200,6 +199,7 @@ mod tests {
             ("string.sub(largest, 1, TIME_LEN)", "string.sub(largest, 1, 18)"),
             ("to .. MARK", "to .. '+'"),
             ("CHANNEL .. id", "'redlock:' .. id"),
+            ("number < NUMBERS_END", "number < 140737488355328"),
             ("{QUEUE_EXPIRY, COUNTER_EXPIRY}", "{30000, 2678400000}"),
         ];
         for (part, expected) in table {

@@ -79,6 +79,7 @@ const fn crc16(crc: u16, byte: u8) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::reserved::is_reserved;
     use std::collections::HashMap;
 
     const KEYS: [&str; 23] = [
@@ -138,6 +139,7 @@ mod tests {
         let mut names = HashMap::new();
         for (lock, name) in KEYS.into_iter().flat_map(|lock| [(lock, queue_name(lock)), (lock, counter_name(lock))]) {
             assert_eq!(server_slot(&name), server_slot(lock), "{lock}: {name}");
+            assert!(is_reserved(&name), "{name} must not be a lock");
             if let Some(other) = names.insert(name.clone(), lock) {
                 panic!("{lock} and {other} share {name}");
             }

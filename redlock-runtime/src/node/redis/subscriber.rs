@@ -2,6 +2,7 @@
 
 use super::answer::{refused, wakeup_in};
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
+use super::complaints::Complaints;
 use super::connect::Failure;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
@@ -25,7 +26,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// Keeps the connection for wake-ups while one is needed. Runs until it is aborted.
 pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let channel = channel(&connections.environment.manager.to_string());
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
         match timeout(CONNECT_TIMEOUT, subscribe(&endpoint, &channel)).await {
@@ -37,12 +38,19 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
             Ok(Err(error)) => {
-                tracing::warn!(node = endpoint.label(), %error, "cannot subscribe: callers have to ask again and again");
+                if let Some(times) = complaints.times(&error.to_string()) {
+                    let node = endpoint.label();
+                    tracing::warn!(node, %error, times, "cannot subscribe: callers have to ask again and again");
+                }
                 if matches!(error, NodeError::Refused(_)) {
                     sleep(AFTER_REFUSAL).await;
                 }
             }
-            Err(_) => tracing::warn!(node = endpoint.label(), "cannot subscribe: no answer"),
+            Err(_) => {
+                if let Some(times) = complaints.times("no answer") {
+                    tracing::warn!(node = endpoint.label(), times, "cannot subscribe: no answer");
+                }
+            }
         }
         backoff.pause().await;
     }

@@ -1,6 +1,7 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
+use super::complaints::Complaints;
 use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
@@ -11,7 +12,7 @@ use tokio::time::timeout;
 /// Runs until it is aborted.
 pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
     let connections = &supervised.0;
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
         match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &connections.server, &connections.environment)).await
         {
@@ -31,23 +32,36 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                 // Before anything else, so that callers do not go on sending what nobody will answer.
                 connections.down(NodeError::Unreachable("the connection broke".into()));
                 connections.server.disconnected();
-                tracing::warn!(node = endpoint.label(), "the connection broke");
-            }
-            Ok(Err(error @ NodeError::SameServer(_))) => {
-                tracing::error!(node = endpoint.label(), %error, "each node must be an independent server");
-                connections.down(error);
+                if let Some(times) = complaints.times("broke") {
+                    tracing::warn!(node = endpoint.label(), times, "the connection broke");
+                }
             }
             Ok(Err(error)) => {
-                tracing::warn!(node = endpoint.label(), %error, "cannot connect");
+                complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }
             Err(_) => {
-                tracing::warn!(node = endpoint.label(), "cannot connect: no answer");
-                let reason = format!("no connection within {CONNECT_TIMEOUT:?}");
-                connections.down(NodeError::Unreachable(reason.into()));
+                let error = NodeError::Unreachable(no_answer(&endpoint).into());
+                complain(endpoint.label(), &error, &mut complaints);
+                connections.down(error);
             }
         }
         backoff.pause().await;
+    }
+}
+
+/// A server that waits for the end of a command takes the first bytes of TLS for the beginning of one.
+fn no_answer(endpoint: &Endpoint) -> String {
+    let hint = if endpoint.is_tls() { "; if the server does not speak TLS on this port, write redis://" } else { "" };
+    format!("no connection within {CONNECT_TIMEOUT:?}{hint}")
+}
+
+/// Says in the log why there is no connection to `node`.
+fn complain(node: &str, error: &NodeError, complaints: &mut Complaints) {
+    let Some(times) = complaints.times(&error.to_string()) else { return };
+    match error {
+        NodeError::SameServer(_) => tracing::error!(node, %error, times, "each node must be an independent server"),
+        error => tracing::warn!(node, %error, times, "cannot connect"),
     }
 }
 

@@ -9,7 +9,6 @@ use super::remedy::remedy;
 use super::replication::Replication;
 use crate::error::NodeError;
 use crate::protocol::command::Answer;
-use crate::protocol::last_command::is_passing;
 use crate::protocol::trial::{Outcome, Step};
 use std::fmt;
 use std::time::Duration;
@@ -120,9 +119,10 @@ impl NodeReport {
 
     /// Why no lock works there, when the server refuses what locks need.
     fn refused_locks(&self) -> Option<NodeError> {
-        let passing = |refusal: &&Refusal| refusal.purpose == Purpose::Locks && is_passing(&refusal.answer);
-        if let Some(refusal) = self.refusals.iter().find(passing) {
-            return Some(NodeError::Refused(refusal.answer.clone()));
+        let refused = self.refusals.iter().filter(|refusal| refusal.purpose == Purpose::Locks);
+        let passing = refused.map(|refusal| NodeError::Refused(refusal.answer.clone())).find(NodeError::is_transient);
+        if passing.is_some() {
+            return passing;
         }
         text(&self.refusals, Purpose::Locks, &self.trial_name).map(|text| NodeError::Unfit(text.into()))
     }
@@ -216,7 +216,8 @@ fn fault(step: Step, answer: Answer) -> NodeError {
             format!("{step} was answered {reply:?}: see whether it is a Redis server, and who else changes its keys")
                 .into(),
         ),
-        Err(NodeError::Refused(answer)) if !is_passing(&answer) => {
+        Err(error @ NodeError::Refused(_)) if error.is_transient() => error,
+        Err(NodeError::Refused(answer)) => {
             let refusal = Refusal::new(&step.to_string(), Purpose::Locks, answer);
             let text = text(&[refusal], Purpose::Locks, "");
             NodeError::Unfit(text.unwrap_or_default().into())

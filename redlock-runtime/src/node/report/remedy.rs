@@ -1,7 +1,6 @@
 //! What to do about a node that does not count, and whether waiting helps.
 
 use crate::error::NodeError;
-use crate::protocol::last_command::is_passing;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -9,15 +8,8 @@ use std::time::Duration;
 pub(crate) fn may_pass(error: &NodeError, patience: Duration) -> bool {
     match error {
         NodeError::Abstains(left) => *left < patience,
-        NodeError::Refused(answer) => is_passing(answer),
-        NodeError::Unintelligible(_) | NodeError::Replica | NodeError::SameServer(_) | NodeError::Unfit(_) => false,
-        NodeError::Unreachable(_)
-        | NodeError::Disconnected
-        | NodeError::Unanswered
-        | NodeError::TimedOut(_)
-        | NodeError::Stalled(_)
-        | NodeError::Held
-        | NodeError::TooLate => true,
+        NodeError::Unintelligible(_) => false,
+        other => other.is_transient(),
     }
 }
 
@@ -46,7 +38,9 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
         }
         NodeError::Replica => "give the address of a master",
         NodeError::SameServer(_) => "leave out one of the two",
-        NodeError::Held | NodeError::Unfit(_) => return None,
+        NodeError::Held | NodeError::Unfit(_) | NodeError::Tls(_) | NodeError::Unnumbered | NodeError::HoldsData => {
+            return None;
+        }
     };
     Some(remedy.into())
 }

@@ -83,10 +83,9 @@ impl Candidate {
     /// Why each node has given no number that counts, if it has not.
     pub(crate) fn unnumbered_reasons(&self, now: Instant) -> impl Iterator<Item = Option<NodeError>> {
         let counts = |drawn: Drawn| self.fencing.counts(drawn);
-        let unnumbered = || NodeError::Refused("with the lock and without a fencing number".into());
         self.voters.iter().map(move |voter| {
             let is_numbered = voter.number().is_some_and(counts);
-            (!is_numbered).then(|| voter.reason(now, self.terms.node_timeout).unwrap_or_else(unnumbered))
+            (!is_numbered).then(|| voter.reason(now, self.terms.node_timeout).unwrap_or(NodeError::Unnumbered))
         })
     }
 }

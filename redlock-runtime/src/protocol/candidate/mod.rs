@@ -205,6 +205,11 @@ impl Candidate {
         self.has_quorum(self.voters.iter().filter(is_heard).count())
     }
 
+    /// Whether so many nodes refuse for reasons that do not pass that no others can make up for them.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_ref()))
+    }
+
     /// Whether enough nodes hold the lock for us, as lease or as claim.
     fn has_votes(&self, now: Instant) -> bool {
         self.has_quorum(self.voters.iter().filter(|voter| voter.is_ours(now, self.terms.node_timeout)).count())

@@ -284,7 +284,8 @@ impl Voter {
             if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered }
         };
         match self.vote {
-            Vote::Taken => Some(NodeError::Held),
+            // What the node has answered since is newer than that somebody else has the lock.
+            Vote::Taken => Some(self.failure.clone().unwrap_or(NodeError::Held)),
             Vote::Granted { .. } if !self.is_awaited() => self.failure.clone(),
             Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.failure.clone().unwrap_or_else(silence)),
         }

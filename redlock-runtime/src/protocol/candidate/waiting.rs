@@ -74,16 +74,16 @@ impl Candidate {
     }
 
     /// When to look again at the latest, if nothing comes in before. Without a `limit`, a silence of the nodes is waited
-    /// through as well.
+    /// through as well; but not one that has another reason than that nodes are away, and does not pass by itself.
     ///
     /// # Errors
     /// How the wait has ended, when it is time.
     pub(crate) fn wait_until(&self, limit: Option<Instant>, now: Instant) -> Result<Instant, Waited> {
+        let is_silent = self.silence(now) >= LONGEST_SILENCE;
         match limit {
-            None => Ok(self.next_event(now)),
             Some(limit) if limit <= now => Err(Waited::TimedOut),
-            Some(_) if self.silence(now) >= LONGEST_SILENCE => Err(Waited::Silent),
-            Some(limit) => Ok(self.next_event(now).min(limit)),
+            _ if is_silent && (limit.is_some() || self.is_refused()) => Err(Waited::Silent),
+            limit => Ok(limit.map_or(self.next_event(now), |limit| limit.min(self.next_event(now)))),
         }
     }
 

@@ -82,6 +82,10 @@ impl Peer {
         self.answer(verb, token).await.unwrap()
     }
 
+    async fn holds_data(&self) -> bool {
+        timeout(PATIENCE, self.node.holds_data(&KEY.into())).await.unwrap()
+    }
+
     async fn until(&self, what: &str, condition: impl Fn(&RedisNode) -> bool) {
         let condition = wait_until(&self.environment.changed, || condition(&self.node));
         timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("{what}: {:?}", self.node));

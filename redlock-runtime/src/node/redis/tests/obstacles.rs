@@ -6,34 +6,49 @@ use crate::lock::OwnerToken;
 use crate::node::Node;
 use crate::protocol::command::Reply;
 use redlock_tests::{Builder, PATIENCE, RedisServer};
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn holders_of_any_kind_are_waited_for() {
+async fn locks_of_other_programs_are_waited_for() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
-    let holders: [(&[&str], Option<Duration>); 5] = [
-        (&["SET", KEY, "another library", "PX", "60000"], Some(TTL)),
-        (&["SET", KEY, "for ever"], None),
-        (&["SET", KEY, ""], None),
-        (&["SET", KEY, &"@".repeat(OwnerToken::LEN)], None),
-        (&["SADD", KEY, "of another type"], None),
-    ];
-    for (command, expected) in holders {
-        server.inspect().command::<()>(command).await;
+    for value in ["another library", "", &"@".repeat(OwnerToken::LEN)] {
+        server.inspect().command::<()>(&["SET", KEY, value, "PX", "60000"]).await;
         let token = peer.token();
         let answer = peer.ask(ACQUIRE, token).await;
-        let Reply::Queued { left, rank: 0 } = answer else { panic!("{command:?}: {answer:?}") };
-        assert_eq!(left.is_some(), expected.is_some(), "{command:?}: {answer:?}");
-        assert_eq!(peer.ask(EXTEND, token).await, Reply::NotOwner);
-        assert_eq!(peer.ask(YIELD, token).await, Reply::NotOwner);
-        assert_eq!(peer.ask(RELEASE, token).await, Reply::NotOwner);
-        assert_eq!(server.inspect().keys().await, [KEY], "the queue is left, the holder is not touched");
-        server.inspect().command::<()>(&["DEL", KEY]).await;
+        assert!(matches!(answer, Reply::Queued { left: Some(left), rank: 0 } if left <= TTL), "{value}: {answer:?}");
+        assert_untouched(&server, &peer, token).await;
     }
+}
+
+#[tokio::test]
+async fn data_is_no_lock_and_is_not_waited_for() {
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    let data: [&[&str]; 4] =
+        [&["SET", KEY, "an order"], &["SET", KEY, ""], &["HSET", KEY, "id", "7"], &["SADD", KEY, "of another type"]];
+    for command in data {
+        server.inspect().command::<()>(command).await;
+        let token = peer.token();
+        assert_eq!(peer.answer(ACQUIRE, token).await, Err(NodeError::HoldsData), "{command:?}");
+        assert!(peer.holds_data().await, "{command:?}");
+        assert_untouched(&server, &peer, token).await;
+        assert!(!peer.holds_data().await, "{command:?} is deleted");
+    }
+    let token = peer.token();
+    assert_eq!(peer.ask(ACQUIRE, token).await, GRANTED);
+    assert!(!peer.holds_data().await, "a lock is no data");
+}
+
+/// Nothing that `token` asks for changes what another program has put there, or leaves anything beside it. Deletes it.
+async fn assert_untouched(server: &RedisServer, peer: &Peer, token: OwnerToken) {
+    for command in [EXTEND, YIELD, RELEASE] {
+        assert_eq!(peer.ask(command, token).await, Reply::NotOwner);
+    }
+    assert_eq!(server.inspect().keys().await, [KEY], "the queue is left, the holder is not touched");
+    server.inspect().command::<()>(&["DEL", KEY]).await;
 }
 
 #[tokio::test]

@@ -122,6 +122,7 @@ end
 -- have it, and who has it here is told so
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
+-- {-1}              the key holds data, which nobody gives back
 -- and at the end the time of the newest token, if it is newer than this one
 local holder, is_marked = find_holder()
 local last = waiter(-1)
@@ -145,6 +146,11 @@ if not holder and (holds or not is_second) then
     redis.call('SET', lock, token, 'PX', ARGV[2])
   end
   return {1, 0, newest(holder, last)}
+end
+
+-- Whatever takes a lock here sets an expiry with it, also when it is another client.
+if holder and not is_token(holder) and (holder == true or redis.call('PTTL', lock) == -1) then
+  return {-1}
 end
 
 join_queue()

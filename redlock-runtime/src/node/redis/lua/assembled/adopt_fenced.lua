@@ -9,6 +9,13 @@ local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 -- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
 -- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
 
+-- The number that a text consists of; nil for anything else, however much it is a number to Lua: a value that others have
+-- put there would raise the numbers of all locks to the last one that there is.
+local function number_in(text)
+  local number = string.find(text, '^%d+$') and tonumber(text)
+  return number and number < 140737488355328 and number or nil
+end
+
 -- The number of the token that asks, which must own the lock; -1 when it gets none. That is not an error, whatever the
 -- reason, because an error would hide what the script has done to the lock. Numbers stay far below 2^53, up to which
 -- Lua's are exact.
@@ -17,10 +24,12 @@ local function fence()
   local by, wanted = string.sub(token, 1, 36), tonumber(ARGV[#ARGV])
   local read = redis.pcall('MGET', KEYS[3], KEYS[4])
   -- A counter that has expired starts again above every number that the node has given to anybody.
-  local drawn, most = read[1], tonumber(read[2] or 0)
+  local drawn, most = read[1], number_in(read[2] or '0')
   local number, is_ours = most, false
   if drawn then
-    number, is_ours = tonumber(string.sub(drawn, 36 + 2)), string.sub(drawn, 1, 36) == by
+    local is_counter = string.find(drawn, '^[%x-]+ %d+$') == 1 and string.sub(drawn, 36 + 1, 36 + 1) == ' '
+    number = is_counter and number_in(string.sub(drawn, 36 + 2))
+    is_ours = string.sub(drawn, 1, 36) == by
   end
   -- The counters cannot be read, or something else has one of their names.
   if read.err or not number or not most then
@@ -37,14 +46,11 @@ local function fence()
   local text = string.format('%.0f', number)
   -- With GET, SET refuses a key of another type, which it would overwrite otherwise.
   local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', 2678400000, 'GET')
-  if type(stored) == 'table' and stored.err then
-    return -1
-  end
   -- A raised number counts as well: otherwise the counter of this lock, once it has expired, would start below it.
-  if number > most and redis.pcall('SET', KEYS[4], text).err then
-    return -1
+  if type(stored) ~= 'table' and number > most then
+    stored = redis.pcall('SET', KEYS[4], text, 'GET')
   end
-  return number
+  return type(stored) == 'table' and -1 or number
 end
 
 local answer = (function()

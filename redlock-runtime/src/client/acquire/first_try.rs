@@ -1,0 +1,53 @@
+//! The one try at all nodes with which a call begins, and which is all that a call has that does not wait.
+
+use super::{Call, Setback};
+use crate::client::acquisition::Acquisition;
+use crate::client::local_queue::LocalTurn;
+use crate::error::LockError;
+use crate::protocol::quorum::Verdict;
+use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE};
+use crate::time::clock::Instant;
+use tokio::time::sleep;
+
+impl Call<'_> {
+    /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
+    pub(super) async fn try_at_once(&self, turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
+        if !self.waits() {
+            return self.try_until_answered(turn).await;
+        }
+        match turn.acquisition().try_at_once(now, self.patience()).await {
+            Verdict::Reached => Ok(turn),
+            Verdict::Contended | Verdict::OutOfReach | Verdict::Open => self.wait(turn).await,
+        }
+    }
+
+    /// Takes the lock, or finds that another owner has it. Nodes that do not answer get as long as from everybody else: who
+    /// does not wait for a holder waits for them all the same, because a hiccup says nothing about the lock.
+    async fn try_until_answered(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+        let limit = self.now().after(LONGEST_SILENCE);
+        loop {
+            let now = self.now();
+            // The last try gets its node timeout as well: otherwise the error would say no more than that it had no time.
+            match turn.acquisition().try_at_once(now, limit.since(now).max(self.patience())).await {
+                Verdict::Reached => return Ok(turn),
+                Verdict::Contended => return Err(Setback::Failed(self.taken(turn.acquisition()).await)),
+                Verdict::OutOfReach | Verdict::Open => {}
+            }
+            if limit.since(self.now()) <= AFTER_FAILURE {
+                return Err(Setback::Failed(turn.acquisition().failure()));
+            }
+            sleep(AFTER_FAILURE).await;
+            if self.shared().is_closed() {
+                return Err(Setback::Failed(LockError::Closed));
+            }
+            // Another token: this one may have votes that nobody can prove any more, and is given back.
+            turn.change_to_successor(self.wanted.ttl)?;
+            turn.acquisition().take_up(self.wanted.is_fenced);
+        }
+    }
+
+    /// The error of a call that does not wait and has found the key taken.
+    async fn taken(&self, acquisition: &Acquisition) -> LockError {
+        if acquisition.finds_data().await { acquisition.failure() } else { self.contended() }
+    }
+}

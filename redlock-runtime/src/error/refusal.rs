@@ -1,0 +1,52 @@
+//! Which errors a server answers with pass by themselves.
+
+/// How the answers begin that pass: of a server that is busy, full, failing over or on its way back. One that is missing
+/// here makes an outage look like a mistake, so that callers do not try again; one too many makes a mistake look like an
+/// outage, which nobody mends.
+///
+/// Source: the error codes of Redis 7 and Valkey 8, in `server.c`, `cluster.c` and `networking.c`.
+const TRANSIENT: [&str; 11] = [
+    "BUSY ",
+    "CLUSTERDOWN ",
+    "ERR max number of clients",
+    "LOADING ",
+    "MASTERDOWN ",
+    "MISCONF ",
+    "NOREPLICAS ",
+    "NOSCRIPT ",
+    "OOM ",
+    "TRYAGAIN ",
+    "UNKILLABLE ",
+];
+
+/// Whether `answer`, an error that a server gave, may be another one after a while.
+pub(super) fn is_transient(answer: &str) -> bool {
+    TRANSIENT.iter().any(|code| answer.starts_with(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_does_not_take_back() {
+        let table = [
+            ("BUSY Redis is busy running a script.", true),
+            ("LOADING Redis is loading the dataset in memory", true),
+            ("OOM command not allowed when used memory > 'maxmemory'.", true),
+            ("ERR max number of clients reached", true),
+            ("NOPERM this user has no permissions to run the 'evalsha' command", false),
+            ("WRONGPASS: that user or password is wrong", false),
+            ("NOAUTH Authentication required.", false),
+            ("MOVED 1 10.0.0.1:6379", false),
+            ("CROSSSLOT Keys in request don't hash to the same slot", false),
+            ("READONLY You can't write against a read only replica.", false),
+            ("ERR unknown command 'EVALSHA'", false),
+            ("BUSYKEY Target key name already exists.", false),
+            ("", false),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(is_transient(answer), expected, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Names that no lock may have, because something beside a lock has them: a queue, a counter, the largest number.
+//!
+//! `node::redis::side_key` makes these names, and a test there sees to it that they are all known here.
+
+use std::borrow::Cow;
+
+/// The name of the key that holds the largest fencing number that a node has given to any lock. It is one key for all
+/// locks of a database, and does not expire.
+pub(crate) const LARGEST_NUMBER: &str = "redlock:fence";
+
+/// How the names of queues and counters go on behind the first closing brace.
+pub(crate) const SIDE_KINDS: [&str; 2] = [":q", ":f"];
+
+/// Whether something beside a lock may have this `name` in Redis: `{order:7}:q`, or `{7}:f:order:{7}`.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    let is_of = |rest: &str, kind| rest.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
+    let behind_tag = name.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+    name == LARGEST_NUMBER || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
+}
+
+/// The `text` of a template as one that is not reserved: with the first character by its code where it is, or could be taken
+/// for one that was changed. Different texts stay different, because that code says what was there.
+pub(crate) fn unreserved(text: &str) -> Cow<'_, str> {
+    let code = match text.as_bytes() {
+        [b'{', ..] if is_reserved(text) => "%7B",
+        [b'r', ..] if is_reserved(text) => "%72",
+        [b'%', b'7', b'B' | b'2', ..] | [b'%', b'2', b'5', ..] => "%25",
+        _ => return text.into(),
+    };
+    [code, text.get(1..).unwrap_or_default()].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn ordinary_names_stay_what_they_are() {
+        for name in
+            ["order:7", "order:{7}", "{7}:order", "{7}:queue", "{7}:fq", "{7}", "a{b}:q", "%3Aa", "redlock:fences"]
+        {
+            assert!(!is_reserved(name), "{name}");
+            assert_eq!(unreserved(name), name);
+        }
+    }
+
+    #[test]
+    fn reserved_ones_become_others_and_meet_none() {
+        let texts = [
+            "{order:7}:q",
+            "{order:7}:f",
+            "{7}:q:order:{7}",
+            "{}:f",
+            "redlock:fence",
+            "%7Border:7}:q",
+            "%72edlock:fence",
+            "%257Border:7}:q",
+            "%25",
+            "%7B",
+            "%",
+            "%2525",
+        ];
+        let mut names = HashMap::new();
+        for text in texts {
+            let name = unreserved(text);
+            assert!(!is_reserved(&name), "{text}: {name}");
+            assert_eq!(names.insert(name.clone(), text), None, "{text}: {name}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Nodes that are away for less than a second: no call dies of that, whether or not it waits for holders.
+
+use crate::support::{BRIEF, assert_nothing_left, builder, connected};
+use redlock_runtime::{LockError, LockManager};
+use redlock_tests::{Nodes, PATIENCE, RedisServer};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+const KEY: &str = "order:7";
+/// Much longer than the node timeout, much shorter than the second for which everybody waits for silent nodes.
+const HICCUP: Duration = BRIEF.saturating_mul(4);
+
+fn trying(manager: &LockManager) -> JoinHandle<Result<(), LockError>> {
+    let manager = manager.clone();
+    tokio::spawn(async move { manager.try_acquire(KEY).await.map(drop) })
+}
+
+#[tokio::test]
+async fn a_call_that_does_not_wait_survives_nodes_that_pause() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+        for is_held in [false, true] {
+            if is_held {
+                for node in nodes.iter() {
+                    node.inspect().command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
+                }
+            }
+            nodes.iter().for_each(RedisServer::freeze);
+            let call = trying(&manager);
+            tokio::time::sleep(HICCUP).await;
+            nodes.iter().for_each(RedisServer::thaw);
+            let outcome = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap();
+            let is_contended = matches!(outcome, Err(LockError::Contended { .. }));
+            assert!(if is_held { is_contended } else { outcome.is_ok() }, "{outcome:?}");
+            for node in nodes.iter() {
+                node.inspect().command::<()>(&["DEL", KEY]).await;
+            }
+        }
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_does_not_wait_survives_connections_that_break() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let manager = crate::support::manager_through(&proxies, &nodes).await;
+    for _ in 0..5 {
+        for proxy in &proxies {
+            proxy.cut().await;
+        }
+        trying(&manager).await.unwrap().unwrap();
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn nodes_that_are_gone_are_not_waited_for_any_longer() {
+    let nodes = Nodes::start(1).await;
+    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    nodes[0].freeze();
+    let outcome = tokio::time::timeout(PATIENCE, trying(&manager)).await.unwrap().unwrap();
+    assert!(matches!(outcome, Err(LockError::NoQuorum { .. })), "{outcome:?}");
+    nodes[0].thaw();
+    assert_nothing_left(&manager, &nodes).await;
+}

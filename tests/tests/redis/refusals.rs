@@ -1,0 +1,108 @@
+//! Refusals that waiting does not heal: they have a class of their own, and no call stands before them for ever.
+
+use crate::support::{builder, causes, connected};
+use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
+use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+const KEY: &str = "order:7";
+/// Of the four calls of [`outcomes`], one does not wait and two wait for ever.
+const WAITS: [Wait; 4] = [Wait::None, Wait::For(Duration::from_secs(60)), Wait::Forever, Wait::Forever];
+
+/// What calls with every kind of wait come to, two of them behind one another in the line of their process.
+async fn outcomes(manager: &LockManager) -> Vec<LockError> {
+    let mut calls = JoinSet::new();
+    for (i, wait) in WAITS.into_iter().enumerate() {
+        let (manager, key) = (manager.clone(), format!("{KEY}{}", "x".repeat(i.min(2))));
+        calls.spawn(async move { manager.acquire(LockRequest::new(key).wait(wait)).await.unwrap_err() });
+    }
+    timeout(PATIENCE, calls.join_all()).await.expect("no call waits for ever")
+}
+
+async fn start(size: usize, configure: impl Fn(usize, Builder) -> Builder) -> Nodes {
+    Nodes::start_with(size, configure).await
+}
+
+/// May take locks, and do nothing else with them.
+fn half_a_user(builder: Builder) -> Builder {
+    builder.password("x").user("alice", "w0nder", "~* +set +script|load")
+}
+
+#[tokio::test]
+async fn what_waiting_does_not_heal_ends_every_wait_and_is_no_outage() {
+    let password = start(1, |_, builder| builder.password("right")).await;
+    let permission = start(1, |_, builder| builder.password("x").user("alice", "w0nder", "~other +@all")).await;
+    let master = start(1, |_, builder| builder).await;
+    let replica = start(1, |_, builder| builder.replica_of(&master[0])).await;
+    let wrong_password = format!("redis://:wrong@127.0.0.1:{}", password[0].port());
+    for (url, expected) in
+        [(wrong_password, "WRONGPASS"), (permission[0].url(), "NOPERM"), (replica[0].url(), "is a replica")]
+    {
+        let manager = builder([url]).build().unwrap();
+        for error in outcomes(&manager).await {
+            assert!(matches!(error, LockError::Refused { .. }) && !error.is_transient(), "{expected}: {error:?}");
+            assert!(matches!(causes(&error)[..], [(_, cause)] if cause.to_string().contains(expected)), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_wait_is_told_so_and_not_that_the_lock_is_held() {
+    let nodes = start(1, |_, builder| half_a_user(builder)).await;
+    nodes[0].inspect().command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
+    let manager = builder(nodes.urls()).build().unwrap();
+    let error =
+        timeout(PATIENCE, manager.acquire(LockRequest::new(KEY).wait(Wait::Forever))).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("NOPERM") && !error.to_string().contains("held"), "{error}");
+}
+
+#[tokio::test]
+async fn nodes_that_are_merely_down_may_come_back() {
+    let nodes = start(3, |i, builder| if i == 0 { half_a_user(builder) } else { builder }).await;
+    let manager = builder(nodes.urls()).node_timeout(Duration::from_secs(1)).build().unwrap();
+    nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "-set"]).await;
+    manager.acquire(KEY).await.unwrap().release().await.unwrap();
+    nodes[1..].iter().for_each(RedisServer::freeze);
+    let error = manager.acquire(KEY).await.unwrap_err();
+    nodes[1..].iter().for_each(RedisServer::thaw);
+    assert!(matches!(error, LockError::NoQuorum { .. }) && error.is_transient(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_password_that_is_mended_is_enough() {
+    let nodes = start(1, |_, builder| builder.password("x").user("alice", "w0nder", "~* &* +@all")).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    let inspector = nodes[0].inspect();
+    inspector.command::<()>(&["ACL", "SETUSER", "alice", "-@all"]).await;
+    assert!(!manager.acquire(KEY).await.unwrap_err().is_transient());
+    inspector.command::<()>(&["ACL", "SETUSER", "alice", "+@all"]).await;
+    manager.acquire(KEY).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_full_says_so() {
+    let nodes = start(1, |_, builder| builder).await;
+    // The connections of the test itself; whoever comes later is one too many.
+    let inspector = nodes[0].inspect_database(0);
+    inspector.command::<()>(&["CONFIG", "SET", "maxclients", "1"]).await;
+    let manager = builder(nodes.urls()).build().unwrap();
+    let error = manager.acquire(KEY).await.unwrap_err();
+    assert!(error.to_string().contains("max number of clients"), "{error}");
+    assert!(error.is_transient(), "{error:?}");
+}
+
+#[tokio::test]
+async fn memory_that_is_used_up_is_named_while_a_lock_is_waited_for_and_scripts_are_not() {
+    let nodes = start(1, |_, builder| builder).await;
+    let manager = connected(builder(nodes.urls()), &nodes).await;
+    let node = nodes[0].inspect();
+    node.command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
+    node.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("answered OOM") && !text.contains("held") && !text.contains("script"), "{text}");
+    assert!(error.is_transient(), "the memory of others may be freed: {error:?}");
+}
