@@ -1,6 +1,6 @@
 //! Lock keys: what is locked.
 
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash as Sha256;
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl LockKey {
         if text.len() <= Self::MAX_TEMPLATE_LEN {
             return text.into();
         }
-        let digest = Sha256::digest(text.as_bytes());
+        let digest = Sha256::hash(text.as_bytes());
         let mut key = text;
         let end = (0..=Self::MAX_TEMPLATE_LEN).rev().find(|at| key.is_char_boundary(*at));
         key.truncate(end.unwrap_or_default());

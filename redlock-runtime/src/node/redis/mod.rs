@@ -32,6 +32,8 @@ mod supervisor;
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_provider;
 
 use self::connections::Connections;
 use self::endpoint::Endpoint;
