@@ -12,6 +12,7 @@ use std::time::Duration;
 /// | variant | the caller |
 /// |---|---|
 /// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | tries again later: somebody else is at work (HTTP 409) |
+/// | [`WindowTaken`](Self::WindowTaken) | has nothing to do: the job of this window is another call's (HTTP 409) |
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
 /// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
 /// | [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
@@ -56,6 +57,16 @@ pub enum LockError {
         /// How long the call waited.
         waited: Duration,
     },
+    /// The window of a [`once_per`](crate::LockRequest::once_per) is another call's, which is at work or was.
+    #[non_exhaustive]
+    WindowTaken {
+        /// What was asked for, without the window.
+        key: LockKey,
+        /// The number of the window.
+        window: i64,
+        /// How long the window had still to go when the call asked.
+        ends_in: Duration,
+    },
     /// Too few nodes answered for a majority.
     #[non_exhaustive]
     NoQuorum {
@@ -96,10 +107,11 @@ impl LockError {
         Self::Configuration { message: message.into() }
     }
 
-    /// Whether somebody else held the key: [`Contended`](Self::Contended) or [`TimedOut`](Self::TimedOut).
+    /// Whether it is somebody else's: [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) or
+    /// [`WindowTaken`](Self::WindowTaken).
     #[must_use]
     pub const fn is_contended(&self) -> bool {
-        matches!(self, Self::Contended { .. } | Self::TimedOut { .. })
+        matches!(self, Self::Contended { .. } | Self::TimedOut { .. } | Self::WindowTaken { .. })
     }
 }
 
@@ -110,6 +122,11 @@ impl fmt::Display for LockError {
             Self::TimedOut { key, waited } => {
                 write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
             }
+            Self::WindowTaken { key, ends_in, .. } => write!(
+                f,
+                "the present window of {:?} is another call's, which is at work or was; it ends in {ends_in:.0?}",
+                key.as_str()
+            ),
             Self::NoQuorum { key, needed, nodes, causes } => {
                 write!(f, "no quorum")?;
                 if let Some(key) = key {

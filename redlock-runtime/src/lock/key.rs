@@ -82,6 +82,11 @@ impl LockKey {
 }
 
 impl LockKey {
+    /// The key of the window with the number `index`, in the same namespace.
+    pub(crate) fn in_window(&self, index: i64) -> Self {
+        Self { name: format!("{}@{index}", self.name).into(), start: self.start }
+    }
+
     /// Why it cannot be locked, if so: it is empty, or too long.
     pub(crate) fn fault(&self) -> Option<String> {
         match self.as_str().len() {

@@ -10,10 +10,10 @@ mod fenced;
 mod installed;
 
 pub use self::builder::LockManagerBuilder;
-use crate::client::acquire::acquire;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
+use crate::client::window::acquire;
 use crate::error::FromLockError;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::guard::LockGuard;

@@ -23,6 +23,7 @@ pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
 pub(crate) use self::server_register::ServerRegister;
 pub(crate) use self::status::Status;
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::protocol::command::Command;
 use std::fmt;
@@ -77,6 +78,9 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
 
     /// Whether wake-ups about `key` arrive.
     fn is_listening_for(&self, key: &LockKey) -> bool;
+
+    /// What time it is at the node, since 1970.
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;
 
     /// What the node is like, as far as that can be found out within about `patience`.
     fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport>;

@@ -20,3 +20,4 @@ pub(crate) mod quorum;
 pub(crate) mod rules;
 pub(crate) mod timing;
 pub(crate) mod wakeup;
+pub(crate) mod window;

@@ -38,6 +38,7 @@ mod tls_provider;
 use self::connections::Connections;
 use self::endpoint::Endpoint;
 use self::supervisor::Supervised;
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
@@ -101,6 +102,10 @@ impl Node for RedisNode {
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         self.connections.is_listening()
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        Box::pin(describe::time(&self.connections))
     }
 
     fn report(&self, patience: Duration) -> BoxFuture<'_, NodeReport> {
