@@ -111,7 +111,7 @@ fn windows_have_a_length(options: &Options, errors: &mut Errors) {
     if let Some(name) = options.name("window_start") {
         errors.at(name.span(), "there are no windows that could start: write `once_per = \"1d\"` as well");
     }
-    if let (Failed::GiveBack, Some(name)) = (options.on_err, options.name("on_err")) {
+    if let (Failed::GiveBack, Some(name)) = (options.on_failure, options.name("on_failure")) {
         let message = "without `once_per` a lock is given back in any case: leave it out, or write `once_per = \"15m\"` as \
                        well";
         errors.at(name.span(), message);

@@ -106,7 +106,7 @@ impl Writer<'_> {
     fn failure(&self) -> Option<TokenStream> {
         let span = at(self.lock.output.span());
         let private = self.private_at(span);
-        (self.lock.options.on_err == Failed::GiveBack)
+        (self.lock.options.on_failure == Failed::GiveBack)
             .then(|| quote_spanned!(span=> #private::give_back_if_failed(&__guard, &__outcome);))
     }
 

@@ -3,8 +3,8 @@
 use super::types::Options;
 use super::values::{
     flag, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode,
-    read_on_contended, read_on_err, read_on_error, read_on_lost, read_once_per, read_path, read_permits, read_release,
-    read_renew, read_ttl, read_wait, read_window_start,
+    read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_path, read_permits,
+    read_release, read_renew, read_ttl, read_wait, read_window_start,
 };
 use syn::parse::ParseStream;
 
@@ -58,7 +58,7 @@ pub(super) const OPTIONS: &[Row] = &[
     value("guard", "guard = lock", read_guard),
     Row { form: Form::Flag, ..value("fencing", "fencing", read_fencing) },
     value("on_contended", "on_contended = skip", read_on_contended),
-    value("on_err", "on_err = give_back", read_on_err),
+    value("on_failure", "on_failure = give_back", read_on_failure),
     value("on_error", "on_error = |error| ..", read_on_error),
     value("on_lost", "on_lost = continue", read_on_lost),
     value("release", "release = confirmed", read_release),

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) min_hold: Option<Time>,
     pub(crate) once_per: Option<Time>,
     pub(crate) window_start: Option<Time>,
-    pub(crate) on_err: Failed,
+    pub(crate) on_failure: Failed,
     /// What another library calls an order among waiting calls, where the user wrote such a word.
     pub(crate) fair: Option<Ident>,
     /// Whether the attribute has a key, or something that was meant as one: then no key is reported as missing.
@@ -95,7 +95,7 @@ impl Options {
     pub(crate) fn is_ordinary(&self) -> bool {
         let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
         let has_own_end =
-            self.on_lost != Lost::Cancel || self.release != Release::Background || self.on_err != Failed::Keep;
+            self.on_lost != Lost::Cancel || self.release != Release::Background || self.on_failure != Failed::Keep;
         self.guard.is_none() && !has_own_outcome && !has_own_end
     }
 

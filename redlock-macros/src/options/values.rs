@@ -249,8 +249,8 @@ pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -
     Ok(())
 }
 
-pub(super) fn read_on_err(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.on_err = word(input, "on_err", &[("keep", Failed::Keep), ("give_back", Failed::GiveBack)])?;
+pub(super) fn read_on_failure(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.on_failure = word(input, "on_failure", &[("keep", Failed::Keep), ("give_back", Failed::GiveBack)])?;
     Ok(())
 }
 

@@ -1,11 +1,11 @@
-//! `on_err = give_back`: whether a body has failed.
+//! `on_failure = give_back`: whether a body has failed.
 
 use crate::{LockError, LockGuard};
 
 /// A return type that says whether the function has failed: a `Result`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whether the function has failed",
-    label = "`on_err = give_back` cannot tell from this return type",
+    label = "`on_failure = give_back` cannot tell from this return type",
     note = "return a `Result`, or write `guard = lock` and call `lock.give_back_window()` in the body"
 )]
 pub trait Failed {

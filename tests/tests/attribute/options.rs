@@ -132,7 +132,7 @@ async fn once_per_runs_once_in_each_window() {
     }
 }
 
-#[distributed_lock(key = "fails", once_per = "1d", window_start = "18h", on_err = give_back)]
+#[distributed_lock(key = "fails", once_per = "1d", window_start = "18h", on_failure = give_back)]
 async fn fails_unless(succeeds: bool) -> Result<(), LockError> {
     if succeeds { Ok(()) } else { Err(LockError::Closed) }
 }
