@@ -123,7 +123,9 @@ enum Asked<'n> {
 
 /// Whether `needed` nodes have told the time, or nobody is left who could.
 fn poll_enough(clocks: &mut [Asked<'_>], needed: usize, cx: &mut Context<'_>) -> Poll<()> {
-    clocks.iter_mut().for_each(|asked| asked.poll(cx));
+    for asked in clocks.iter_mut() {
+        asked.poll(cx);
+    }
     let told = clocks.iter().filter_map(Asked::time).count();
     let is_over = clocks.iter().all(|asked| matches!(asked, Asked::Answered(_)));
     if told >= needed || is_over { Poll::Ready(()) } else { Poll::Pending }

@@ -84,7 +84,7 @@ pub(crate) fn median(times: &mut [Duration]) -> Option<Duration> {
     times.sort_unstable();
     let middle = times.len() / 2;
     let (below, above) = (times.get(times.len().checked_sub(1)? / 2)?, times.get(middle)?);
-    Some(*below + (*above - *below) / 2)
+    Some(*below + above.saturating_sub(*below) / 2)
 }
 
 fn nanos(time: Duration) -> i128 {
@@ -175,7 +175,7 @@ mod tests {
             .collect();
         ticks.sort_unstable();
         for time in ticks.into_iter().map(millis) {
-            let clocks = [time - millis(25), time, time + millis(25)];
+            let clocks = [time.saturating_sub(millis(25)), time, time + millis(25)];
             let silent = random.usize(..3);
             let mut answers: Vec<_> = (0..3).filter(|node| *node != silent).map(|node| clocks[node]).collect();
             let window = windows.at(median(&mut answers).unwrap());

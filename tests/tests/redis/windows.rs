@@ -28,7 +28,7 @@ async fn three_clocks() -> Nodes {
 async fn next_tick(millis: u64) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let since_beginning = (now + PERIOD / 2).as_millis() % PERIOD.as_millis();
-    let left = PERIOD - Duration::from_millis(u64::try_from(since_beginning).unwrap());
+    let left = PERIOD.saturating_sub(Duration::from_millis(u64::try_from(since_beginning).unwrap()));
     tokio::time::sleep(left + Duration::from_millis(millis)).await;
 }
 
