@@ -140,7 +140,15 @@ impl RedisServer {
     /// # Panics
     /// Unless the server was built with [`Builder::own_clock`].
     pub fn set_clock(&self, seconds: i64) {
-        self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(seconds);
+        self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(seconds * 1000);
+    }
+
+    /// As [`set_clock`](Self::set_clock), in milliseconds.
+    ///
+    /// # Panics
+    /// Unless the server was built with [`Builder::own_clock`].
+    pub fn set_clock_millis(&self, millis: i64) {
+        self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(millis);
     }
 
     /// Ends the process at once (SIGKILL), as a crash would, also while frozen. Clients see their connections reset.

@@ -28,6 +28,11 @@ async fn errors_on_the_way_to_the_lock_and_back() {
         locks.acquire("").await,
     ];
     drop(guard);
+    let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
+    drop(locks.acquire(window()).await.unwrap());
+    let taken = locks.acquire(window()).await.unwrap_err();
+    // When it ends depends on the time of day.
+    assert_documented(&taken, taken.to_string().split("; it ends in").next().unwrap());
     let lost =
         locks.with_lock(request().renew(false), async |_| std::future::pending::<Result<(), LockError>>().await).await;
     let not_installed = LockManager::current().map(drop);

@@ -34,7 +34,14 @@ impl Mentions {
     pub(crate) fn of_options(options: &Options) -> Self {
         let mut mentions = Self::default();
         let waiting = options.wait.as_ref().and_then(Waiting::time);
-        let times = [options.ttl.as_ref(), waiting, options.max_hold.as_ref(), options.min_hold.as_ref()];
+        let times = [
+            options.ttl.as_ref(),
+            waiting,
+            options.max_hold.as_ref(),
+            options.min_hold.as_ref(),
+            options.once_per.as_ref(),
+            options.window_start.as_ref(),
+        ];
         for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
             mentions.add(time.to_token_stream());
         }

@@ -6,7 +6,7 @@ use crate::analyze::item::Function;
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::Time;
-use crate::options::{Contended, Lost, Options, Waiting};
+use crate::options::{Contended, Failed, Lost, Options, Waiting};
 use proc_macro2::Ident;
 use syn::Type;
 use syn::ext::IdentExt;
@@ -25,6 +25,9 @@ pub(super) fn check(
         path_is_the_key(options),
         max_hold_fits_into_the_lease(options),
         no_stale_token(options),
+        windows_are_one_way_to_keep_a_key(options),
+        fencing_tokens_grow_within_one_key(options),
+        windows_are_somebodys(options),
     ];
     let mut told = Vec::new();
     for (names, message) in contradictions.into_iter().flatten() {
@@ -39,6 +42,7 @@ pub(super) fn check(
     guard_is_a_new_name(options, function, bindings, errors);
     guard_is_seen_by_the_body(options, form, errors);
     fencing_token_is_read(options, errors);
+    windows_have_a_length(options, errors);
     errors_are_not_handled_twice(options, output, errors);
 }
 
@@ -77,6 +81,41 @@ fn no_stale_token(options: &Options) -> Option<Contradiction<'_>> {
     let message = "a body that goes on without the lock would write with a fencing token that is out of date: leave out \
                    `on_lost` or `fencing`";
     (options.on_lost == Lost::Continue).then_some((vec![options.name("fencing")?], message.into()))
+}
+
+fn windows_are_one_way_to_keep_a_key(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "`once_per` keeps the key of a window until that is over, and `min_hold` would for another time: keep \
+                   one";
+    Some((both(options, "once_per", "min_hold")?, message.into()))
+}
+
+/// Each window has a key of its own, and with it a counter.
+fn fencing_tokens_grow_within_one_key(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "`once_per` makes a key for each window, and fencing tokens grow only within one key: keep one";
+    Some((both(options, "once_per", "fencing")?, message.into()))
+}
+
+/// Calls that come at the same moment can each find a node taken by another one.
+fn windows_are_somebodys(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "with `wait = none`, calls that come at the same moment can each find nodes taken by the others, and the \
+                   window is nobody's: leave `wait` out, which waits for a second at most";
+    let names = both(options, "once_per", "wait").filter(|_| matches!(options.wait, Some(Waiting::None)))?;
+    Some((names, message.into()))
+}
+
+/// What is said about windows without any.
+fn windows_have_a_length(options: &Options, errors: &mut Errors) {
+    if options.name("once_per").is_some() {
+        return;
+    }
+    if let Some(name) = options.name("window_start") {
+        errors.at(name.span(), "there are no windows that could start: write `once_per = \"1d\"` as well");
+    }
+    if let (Failed::GiveBack, Some(name)) = (options.on_failure, options.name("on_failure")) {
+        let message = "without `once_per` a lock is given back in any case: leave it out, or write `once_per = \"15m\"` as \
+                       well";
+        errors.at(name.span(), message);
+    }
 }
 
 /// `wait = none` beside a word for an order among calls that wait.

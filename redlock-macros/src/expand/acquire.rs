@@ -78,12 +78,17 @@ impl Writer<'_> {
     fn hold_terms(&self) -> TokenStream {
         let options = &self.lock.options;
         let renew = options.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
-        let limits = [("max_hold", &options.max_hold), ("min_hold", &options.min_hold)];
+        let limits = [
+            ("max_hold", &options.max_hold),
+            ("min_hold", &options.min_hold),
+            ("once_per", &options.once_per),
+            ("window_start", &options.window_start),
+        ];
         let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
         renew.into_iter().chain(limits).collect()
     }
 
-    /// `max_hold` or `min_hold`.
+    /// An option that is a duration and is checked when the function runs.
     fn limit(&self, option: &str, time: &Time) -> TokenStream {
         match time {
             Time::Literal(time) => {

@@ -4,7 +4,7 @@ use super::tokens::{at, here, starts_with_an_item};
 use super::writer::Writer;
 use crate::analyze::form::Form;
 use crate::check::Lock;
-use crate::options::{Contended, Lost, Release};
+use crate::options::{Contended, Failed, Lost, Release};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
@@ -36,7 +36,7 @@ impl Writer<'_> {
     /// The same in steps, so that each option can change one of them.
     fn run_with_options(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
-        let (guard, held, release) = (self.guard(), self.hold(body), self.release());
+        let (guard, held, failure, release) = (self.guard(), self.hold(body), self.failure(), self.release());
         let (contended, failed) = (self.contended(), self.failed());
         let allowed = self.allowed();
         // The compiler reports at this name when what the body returns does not live as long as the signature says.
@@ -57,6 +57,7 @@ impl Writer<'_> {
                 #guard
                 #allowed
                 let __outcome = #held.await;
+                #failure
                 #release
                 __outcome
             };
@@ -99,6 +100,14 @@ impl Writer<'_> {
             Lost::Cancel => quote_spanned!(here()=> #private::hold(&__guard, #body)),
             Lost::Continue => quote_spanned!(here()=> #private::hold_through(&__guard, #body)),
         }
+    }
+
+    /// The window is given back when the body has failed.
+    fn failure(&self) -> Option<TokenStream> {
+        let span = at(self.lock.output.span());
+        let private = self.private_at(span);
+        (self.lock.options.on_failure == Failed::GiveBack)
+            .then(|| quote_spanned!(span=> #private::give_back_if_failed(&__guard, &__outcome);))
     }
 
     /// The release that the call waits for. A release in the background needs no code, because the drop of the guard

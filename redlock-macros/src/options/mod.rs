@@ -14,4 +14,4 @@ mod values;
 
 pub(crate) use self::duration::Time;
 pub(crate) use self::read::read;
-pub(crate) use self::types::{Contended, KeyTemplate, Lost, Options, Release, Waiting};
+pub(crate) use self::types::{Contended, Failed, KeyTemplate, Lost, Options, Release, Waiting};

@@ -3,8 +3,8 @@
 use super::types::Options;
 use super::values::{
     flag, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode,
-    read_on_contended, read_on_error, read_on_lost, read_path, read_permits, read_release, read_renew, read_ttl,
-    read_wait,
+    read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_path, read_permits,
+    read_release, read_renew, read_ttl, read_wait, read_window_start,
 };
 use syn::parse::ParseStream;
 
@@ -53,9 +53,12 @@ pub(super) const OPTIONS: &[Row] = &[
     value("renew", "renew = false", read_renew),
     value("max_hold", "max_hold = \"5m\"", read_max_hold),
     value("min_hold", "min_hold = \"5s\"", read_min_hold),
+    value("once_per", "once_per = \"15m\"", read_once_per),
+    value("window_start", "window_start = \"6h\"", read_window_start),
     value("guard", "guard = lock", read_guard),
     Row { form: Form::Flag, ..value("fencing", "fencing", read_fencing) },
     value("on_contended", "on_contended = skip", read_on_contended),
+    value("on_failure", "on_failure = give_back", read_on_failure),
     value("on_error", "on_error = |error| ..", read_on_error),
     value("on_lost", "on_lost = continue", read_on_lost),
     value("release", "release = confirmed", read_release),
@@ -90,6 +93,9 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("locks", "manager"),
     ("auto_extend", "renew"),
     ("watchdog", "renew"),
+    ("every", "once_per"),
+    ("period", "once_per"),
+    ("window", "once_per"),
     ("shared", "mode"),
     ("semaphore", "permits"),
 ];

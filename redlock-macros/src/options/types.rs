@@ -24,6 +24,9 @@ pub(crate) struct Options {
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Time>,
     pub(crate) min_hold: Option<Time>,
+    pub(crate) once_per: Option<Time>,
+    pub(crate) window_start: Option<Time>,
+    pub(crate) on_failure: Failed,
     /// What another library calls an order among waiting calls, where the user wrote such a word.
     pub(crate) fair: Option<Ident>,
     /// Whether the attribute has a key, or something that was meant as one: then no key is reported as missing.
@@ -71,6 +74,14 @@ pub(crate) enum Lost {
     Continue,
 }
 
+/// What becomes of the window when the body has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Failed {
+    #[default]
+    Keep,
+    GiveBack,
+}
+
 /// Whether the call waits for the answer to its release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Release {
@@ -83,7 +94,8 @@ impl Options {
     /// Whether nothing is asked for but a lock that is held while the body runs: then one call does all of it.
     pub(crate) fn is_ordinary(&self) -> bool {
         let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
-        let has_own_end = self.on_lost != Lost::Cancel || self.release != Release::Background;
+        let has_own_end =
+            self.on_lost != Lost::Cancel || self.release != Release::Background || self.on_failure != Failed::Keep;
         self.guard.is_none() && !has_own_outcome && !has_own_end
     }
 

@@ -1,7 +1,7 @@
 //! Reads the value of each option.
 
 use super::duration::{self, Time};
-use super::types::{Contended, KeyTemplate, Lost, Options, Release, Waiting};
+use super::types::{Contended, Failed, KeyTemplate, Lost, Options, Release, Waiting};
 use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -17,6 +17,10 @@ const SHORTEST_TTL: Duration = Duration::from_millis(13);
 
 /// 30 days, the longest that the runtime accepts. A larger limit would let attributes compile whose every call fails.
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The shortest window that the runtime accepts. A smaller limit would let attributes compile whose every call fails; a larger
+/// one would refuse windows that work.
+const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
 
 /// A mistake at all tokens of `value`.
 fn refuse<T>(value: impl ToTokens, message: impl std::fmt::Display) -> syn::Result<T> {
@@ -159,6 +163,38 @@ pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> sy
     Ok(())
 }
 
+pub(super) fn read_once_per(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    let value: Expr = input.parse()?;
+    let time = duration::read("once_per", value.clone())?;
+    if let Time::Literal(period) = time {
+        usable_period(&value, period)?;
+    }
+    options.once_per = Some(time);
+    Ok(())
+}
+
+/// Refuses a window that the runtime would refuse.
+fn usable_period(value: &Expr, period: Duration) -> syn::Result<()> {
+    if period < SHORTEST_PERIOD {
+        return refuse(
+            value,
+            format!(
+                "a window of {period:?} is too short for the clocks of servers: write at least `once_per = {}ms`",
+                SHORTEST_PERIOD.as_millis()
+            ),
+        );
+    }
+    if period > LONGEST_TTL {
+        return refuse(value, "this `once_per` is longer than any key is kept: at most 30 days are allowed");
+    }
+    Ok(())
+}
+
+pub(super) fn read_window_start(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.window_start = Some(duration::read("window_start", input.parse()?)?);
+    Ok(())
+}
+
 /// A duration that would have no effect if it were zero.
 fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     let value: Expr = input.parse()?;
@@ -210,6 +246,11 @@ pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -
         return Ok(());
     }
     options.on_contended = Some(Contended::Handler(handler("on_contended", input)?));
+    Ok(())
+}
+
+pub(super) fn read_on_failure(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.on_failure = word(input, "on_failure", &[("keep", Failed::Keep), ("give_back", Failed::GiveBack)])?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@
 //! | [`acquisition`] | one token, driven |
 //! | [`watchdog`] | renews what is held |
 //! | [`local_queue`] | owns the acquisitions: one line for each key |
+//! | [`window`] | calls that take a window of time; the others are [`acquire`]'s |
 //! | [`acquire`], [`wakeup_router`], [`clock_steps`] | what comes from above and from below: calls, wake-ups, steps of clocks |
 
 pub(crate) mod acquire;
@@ -24,3 +25,4 @@ pub(crate) mod release;
 pub(crate) mod shared;
 pub(crate) mod wakeup_router;
 mod watchdog;
+pub(crate) mod window;

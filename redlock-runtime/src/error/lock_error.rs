@@ -12,6 +12,7 @@ use std::time::Duration;
 /// | variant | the caller |
 /// |---|---|
 /// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | tries again later: somebody else is at work (HTTP 409) |
+/// | [`WindowTaken`](Self::WindowTaken) | has nothing to do: the job of this window is another call's (HTTP 409) |
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
 /// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
 /// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
@@ -56,6 +57,16 @@ pub enum LockError {
         key: LockKey,
         /// How long the call waited.
         waited: Duration,
+    },
+    /// The window of a [`once_per`](crate::LockRequest::once_per) is another call's, which is at work or was.
+    #[non_exhaustive]
+    WindowTaken {
+        /// What was asked for, without the window.
+        key: LockKey,
+        /// The number of the window.
+        window: i64,
+        /// How long the window had still to go when the call asked.
+        ends_in: Duration,
     },
     /// Too few nodes answered for a majority, and enough may do so later.
     #[non_exhaustive]
@@ -134,14 +145,17 @@ impl LockError {
     #[must_use]
     pub const fn key(&self) -> Option<&LockKey> {
         match self {
-            Self::Contended { key } | Self::TimedOut { key, .. } | Self::Lost { key, .. } => Some(key),
+            Self::Contended { key }
+            | Self::TimedOut { key, .. }
+            | Self::WindowTaken { key, .. }
+            | Self::Lost { key, .. } => Some(key),
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
             Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
         }
     }
 
     /// Whether the same call may succeed later, without anybody mending anything: [`Contended`](Self::Contended),
-    /// [`TimedOut`](Self::TimedOut) and [`NoQuorum`](Self::NoQuorum). After [`Lost`](Self::Lost) it may as well, but what
+    /// [`TimedOut`](Self::TimedOut), [`NoQuorum`](Self::NoQuorum), and [`WindowTaken`](Self::WindowTaken) in the next window. After [`Lost`](Self::Lost) it may as well, but what
     /// the body had done comes first.
     ///
     /// # Examples
@@ -160,13 +174,14 @@ impl LockError {
     /// ```
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Contended { .. } | Self::TimedOut { .. } | Self::NoQuorum { .. })
+        self.is_contended() || matches!(self, Self::NoQuorum { .. })
     }
 
-    /// Whether somebody else held the key: [`Contended`](Self::Contended) or [`TimedOut`](Self::TimedOut).
+    /// Whether it is somebody else's: [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) or
+    /// [`WindowTaken`](Self::WindowTaken).
     #[must_use]
     pub const fn is_contended(&self) -> bool {
-        matches!(self, Self::Contended { .. } | Self::TimedOut { .. })
+        matches!(self, Self::Contended { .. } | Self::TimedOut { .. } | Self::WindowTaken { .. })
     }
 }
 
@@ -177,6 +192,11 @@ impl fmt::Display for LockError {
             Self::TimedOut { key, waited } => {
                 write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
             }
+            Self::WindowTaken { key, ends_in, .. } => write!(
+                f,
+                "the present window of {:?} is another call's, which is at work or was; it ends in {ends_in:.0?}",
+                key.as_str()
+            ),
             Self::NoQuorum { key, needed, nodes, causes } => {
                 without_quorum(f, key.as_ref(), "", (*needed, *nodes), causes)?;
                 let is_slow = causes.iter().filter(|cause| cause.error().is_slow()).count();

@@ -167,6 +167,12 @@ impl LockGuard {
         }
     }
 
+    /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,
+    /// whoever asks next in this window gets it. For a body that has failed. Without a window it does nothing.
+    pub fn give_back_window(&self) {
+        self.held.acquisition().give_back_window();
+    }
+
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///

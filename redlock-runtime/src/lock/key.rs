@@ -1,7 +1,7 @@
 //! Lock keys: what is locked.
 
 use crate::lock::reserved::{is_reserved, unreserved};
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash as Sha256;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl LockKey {
         if text.len() <= Self::MAX_TEMPLATE_LEN {
             return text.into();
         }
-        let digest = Sha256::digest(text.as_bytes());
+        let digest = Sha256::hash(text.as_bytes());
         let mut key = text;
         let end = (0..=Self::MAX_TEMPLATE_LEN).rev().find(|at| key.is_char_boundary(*at));
         key.truncate(end.unwrap_or_default());
@@ -92,6 +92,11 @@ impl LockKey {
 }
 
 impl LockKey {
+    /// The key of the window with the number `index`, in the same namespace.
+    pub(crate) fn in_window(&self, index: i64) -> Self {
+        Self { name: format!("{}@{index}", self.name).into(), start: self.start }
+    }
+
     /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
     pub(crate) fn fault(&self) -> Option<String> {
         match self.as_str().len() {

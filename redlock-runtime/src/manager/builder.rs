@@ -82,6 +82,9 @@ impl LockManagerBuilder {
     /// Adds a node: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, `unix:///path?db=0` for a
     /// socket. `valkey://` and `valkeys://` are the same as the first two.
     ///
+    /// TLS needs the feature `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that has rustls with a provider already or
+    /// installs one before [`build`](Self::build).
+    ///
     /// Several nodes must be *independent* masters: a lock is held when a majority of them says so. Three or five are
     /// useful; an even number survives no more failures than the odd one below it.
     ///
@@ -217,8 +220,9 @@ impl LockManagerBuilder {
     /// [`LockManager::ready`] to wait for the nodes.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when a URL is wrong, no node or the same server twice is given, a default is out of
-    /// range, more nodes would have to agree than there are, or there is no tokio runtime.
+    /// [`LockError::Configuration`] when a URL is wrong or asks for TLS that this program cannot speak, no node or the same
+    /// server twice is given, a default is out of range, more nodes would have to agree than there are, or there is no tokio
+    /// runtime.
     pub fn build(self) -> Result<LockManager, LockError> {
         self.check()?;
         let endpoints = self.endpoints()?;

@@ -1,7 +1,7 @@
 //! Taking locks together with a fencing token.
 
 use super::LockManager;
-use crate::client::acquire::acquire;
+use crate::client::window::acquire;
 use crate::error::FromLockError;
 use crate::error::LockError;
 use crate::guard::fenced_guard::FencedGuard;

@@ -11,10 +11,10 @@ mod installed;
 mod trial;
 
 pub use self::builder::LockManagerBuilder;
-use crate::client::acquire::acquire;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
+use crate::client::window::acquire;
 use crate::error::FromLockError;
 use crate::error::LockError;
 use crate::guard::LockGuard;

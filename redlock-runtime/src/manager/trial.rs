@@ -201,6 +201,10 @@ mod tests {
             true
         }
 
+        fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+            Box::pin(ready(Err(NodeError::Disconnected)))
+        }
+
         fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
             Box::pin(ready(NodeReport::in_memory("cut")))
         }

@@ -1,5 +1,6 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
 
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::pending::{Pending, Recipient};
 use crate::node::report::NodeReport;
@@ -64,6 +65,10 @@ impl Node for MemoryNode {
     /// There are no wake-ups to miss: all who wait for the node wait in the line of this process.
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         true
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        Box::pin(ready(Ok(Duration::from_millis(self.clock.wall_ms()))))
     }
 
     fn hands_over(&self) -> bool {

@@ -23,6 +23,7 @@ pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
 pub(crate) use self::server_register::ServerRegister;
 pub(crate) use self::status::Status;
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::protocol::command::Command;
 use std::fmt;
@@ -82,6 +83,9 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
 
     /// Whether wake-ups about `key` arrive.
     fn is_listening_for(&self, key: &LockKey) -> bool;
+
+    /// What time it is at the node, since 1970.
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;
 
     /// Whether `key` holds data and no lock, as far as its lack of an expiry tells. The question is on its way when this
     /// returns; `false` is also what a node says that does not know.

@@ -1,7 +1,7 @@
 //! Starts an acquisition.
 
 use super::Settings;
-use crate::client::acquire::acquire as obtain;
+use crate::client::window::acquire as obtain;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;
@@ -42,6 +42,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,
+        windows: settings.windows,
         is_fenced: false,
         site: Some(settings.site),
     }

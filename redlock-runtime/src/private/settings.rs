@@ -2,6 +2,7 @@
 
 use crate::Wait;
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::window::Windows;
 use crate::request::site::Site;
 use std::time::Duration;
 
@@ -12,13 +13,20 @@ pub struct Settings {
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
     pub(super) hold: HoldOptions,
+    pub(super) windows: Option<Windows>,
 }
 
 impl Settings {
     /// The settings of an attribute that says nothing beside its key: the manager decides.
     #[must_use]
     pub const fn of(site: &'static Site) -> Self {
-        Self { site, ttl: None, wait: None, hold: HoldOptions { renew: true, max_hold: None, min_hold: None } }
+        Self {
+            site,
+            ttl: None,
+            wait: None,
+            hold: HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN },
+            windows: None,
+        }
     }
 
     /// `ttl = expression`
@@ -82,5 +90,32 @@ impl Settings {
     #[must_use]
     pub const fn min_hold_millis(self, least: u64) -> Self {
         self.min_hold(Duration::from_millis(least))
+    }
+
+    /// `once_per = expression`
+    #[must_use]
+    pub const fn once_per(self, period: Duration) -> Self {
+        Self { windows: Some(Windows::around_multiples(period)), ..self }
+    }
+
+    /// `once_per = literal`, in milliseconds.
+    #[must_use]
+    pub const fn once_per_millis(self, period: u64) -> Self {
+        self.once_per(Duration::from_millis(period))
+    }
+
+    /// `window_start = expression`, after `once_per`.
+    #[must_use]
+    pub const fn window_start(mut self, start: Duration) -> Self {
+        if let Some(windows) = self.windows {
+            self.windows = Some(windows.beginning_at(start));
+        }
+        self
+    }
+
+    /// `window_start = literal`, in milliseconds.
+    #[must_use]
+    pub const fn window_start_millis(self, start: u64) -> Self {
+        self.window_start(Duration::from_millis(start))
     }
 }

@@ -10,11 +10,13 @@ pub(crate) struct HoldOptions {
     pub(crate) renew: bool,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) min_hold: Option<Duration>,
+    /// What `min_hold` is to a key, to the key of a window: other than that one, it may be taken back.
+    pub(crate) window_rest: Option<Duration>,
 }
 
 impl HoldOptions {
     /// Between the call that had the lock before and the one that has it next.
-    pub(crate) const UNTIL_BEGUN: Self = Self { renew: false, max_hold: None, min_hold: None };
+    pub(crate) const UNTIL_BEGUN: Self = Self { renew: false, max_hold: None, min_hold: None, window_rest: None };
 }
 
 impl Default for HoldOptions {

@@ -21,3 +21,4 @@ pub(crate) mod rules;
 pub(crate) mod timing;
 pub(crate) mod trial;
 pub(crate) mod wakeup;
+pub(crate) mod window;

@@ -4,6 +4,7 @@
 use crate::error::LockError;
 use crate::lock::LockKey;
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::window::Windows;
 use crate::request::site::Site;
 use std::fmt;
 use std::time::Duration;
@@ -73,6 +74,8 @@ pub struct LockRequest {
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
+    /// The windows of time in each of which the lock is obtained once.
+    pub(crate) windows: Option<Windows>,
     /// Whether a fencing token is wanted with the lock.
     pub(crate) is_fenced: bool,
     /// The attribute that asks; `None` for a call written by hand.
@@ -81,9 +84,12 @@ pub struct LockRequest {
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, is_fenced, site } = self;
+        let Self { key, ttl, wait, hold, windows, is_fenced, site } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
+        if let Some(windows) = windows {
+            request.field("windows", windows);
+        }
         if *is_fenced {
             request.field("is_fenced", is_fenced);
         }
@@ -97,7 +103,8 @@ impl fmt::Debug for LockRequest {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self { key: key.into(), ttl: None, wait: None, hold: HoldOptions::default(), is_fenced: false, site: None }
+        let (ttl, wait, windows, is_fenced, site) = (None, None, None, false, None);
+        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), windows, is_fenced, site }
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
@@ -141,9 +148,65 @@ impl LockRequest {
     /// Default: none.
     ///
     /// Counted from when the lock was obtained, at most 30 days. Nobody can give the lock back before it is over, this
-    /// process neither.
+    /// process neither. It is a pause between two calls; a job that runs at set times wants
+    /// [`once_per`](Self::once_per), because a tick that comes a moment too early finds the key of the last one.
     pub const fn min_hold(mut self, least: Duration) -> Self {
         self.hold.min_hold = Some(least);
+        self
+    }
+
+    /// At most one call in each window of time, over all processes: for a job that every process starts at the same
+    /// times and one of them is to do. Default: none.
+    ///
+    /// Time is cut into windows of length `period`, each around a multiple of it since 1970 in UTC: with 15 minutes, from
+    /// half of a window before every quarter of an hour to half of one after it. So ticks at full periods lie in the middle
+    /// of their windows, and may come early or late by nearly half a period. For other ticks, see
+    /// [`window_start`](Self::window_start).
+    ///
+    /// The time is that of the nodes: the median of a majority, which is asked for it with the command `TIME`. The window
+    /// that it lies in stands in the key, as in `report@1960032`, and the key outlives the window by a period. A call
+    /// that comes later in the same window is [`LockError::WindowTaken`], and `on_contended = skip` of the attribute
+    /// skips it.
+    ///
+    /// A window counts as run when its guard is dropped, unless
+    /// [`give_back_window`](crate::LockGuard::give_back_window) was called. When its process dies, the window is free again
+    /// after the `ttl`. A body that runs into the next window does not keep that one from running: bound it with
+    /// [`max_hold`](Self::max_hold).
+    ///
+    /// At least 100 ms and at most 30 days. The `wait` is for whoever runs the window at present, and 1 s unless the request
+    /// says something else; it ends with the window. It cannot be [`Wait::None`]: when several calls come at the same
+    /// moment, each might find the vote of a node with another one, and the window would be nobody's. It goes neither with
+    /// `min_hold` nor with fencing tokens, whose counter belongs to a key.
+    ///
+    /// Servers that lose their data forget which windows have run. One of three may do so; when a majority does within a
+    /// window, that window may run twice.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let request = LockRequest::new("report").once_per(Duration::from_secs(900));
+    /// manager.acquire(request.clone()).await?.release().await?;
+    /// let error = manager.acquire(request).await.unwrap_err();
+    /// assert!(matches!(error, LockError::WindowTaken { .. }));
+    /// # Ok(()) }
+    /// ```
+    pub const fn once_per(mut self, period: Duration) -> Self {
+        self.windows = Some(Windows::around_multiples(period));
+        self
+    }
+
+    /// When one of the windows of [`once_per`](Self::once_per) begins, as the time since 1970 in UTC: `start`, and every
+    /// period before and after it. Default: half a period before each multiple.
+    ///
+    /// For ticks that are not at multiples of the period: half a period before one of them, they are in the middle of their
+    /// windows. It says nothing without `once_per`.
+    pub const fn window_start(mut self, start: Duration) -> Self {
+        if let Some(windows) = self.windows {
+            self.windows = Some(windows.beginning_at(start));
+        }
         self
     }
 }

@@ -1,6 +1,7 @@
 //! The third kind of node: one manager's connection to one simulated server.
 
 use super::network::{Network, label};
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::NodeReport;
 use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
@@ -64,6 +65,11 @@ impl Node for SimulatedNode {
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         self.network.world().links[self.link].is_listening
+    }
+
+    /// No workload takes windows of time.
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        Box::pin(ready(Err(NodeError::Disconnected)))
     }
 
     fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {

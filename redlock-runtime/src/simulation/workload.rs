@@ -97,7 +97,7 @@ fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldOp
     let max_hold = longest.map(|longest| if renew { longest } else { longest.min(ttl) });
     // Whoever goes on with a detached lock knows nothing of a window.
     let min_hold = sometimes(profile.min_holds, 1..800).filter(|_| !matches!(end, End::Detach { .. }));
-    HoldOptions { renew, max_hold, min_hold }
+    HoldOptions { renew, max_hold, min_hold, window_rest: None }
 }
 
 struct Sometimes {

@@ -26,11 +26,13 @@ impl FakeClock {
         clock
     }
 
-    /// Sets it to `seconds` ahead of the real time; behind, if negative. On return every command sees it.
-    pub(super) fn set(&self, seconds: i64) {
+    /// Sets it to `millis` milliseconds ahead of the real time; behind, if negative. On return every command sees it.
+    pub(super) fn set(&self, millis: i64) {
         // Renamed into its place, as half of a number is a number, too.
         let new = self.0.with_extension("new");
-        fs::write(&new, format!("{seconds:+}\n")).expect("the clock is written");
+        let (sign, millis) = (if millis < 0 { '-' } else { '+' }, millis.unsigned_abs());
+        let text = format!("{sign}{}.{:03}\n", millis / 1000, millis % 1000);
+        fs::write(&new, text).expect("the clock is written");
         fs::rename(&new, &self.0).expect("the clock is set");
     }
 

@@ -113,6 +113,40 @@ async fn min_hold_keeps_the_key_taken() {
     }
 }
 
+#[distributed_lock(key = "report", once_per = 15m, on_contended = skip)]
+async fn once_per_quarter() -> Result<Option<u32>, LockError> {
+    Ok(Some(7))
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_per_runs_once_in_each_window() {
+    let manager = LockManager::in_memory();
+    for _ in 0..3 {
+        let mut runs = 0;
+        // Whatever the time is at the start, 15 minutes touch two windows, and the first of them is that of the end before.
+        for _ in 0..15 {
+            runs += u32::from(manager.scope(once_per_quarter()).await.unwrap().is_some());
+            tokio::time::sleep(Duration::from_secs(59)).await;
+        }
+        assert!((1..=2).contains(&runs), "{runs}");
+    }
+}
+
+#[distributed_lock(key = "fails", once_per = "1d", window_start = "18h", on_failure = give_back)]
+async fn fails_unless(succeeds: bool) -> Result<(), LockError> {
+    if succeeds { Ok(()) } else { Err(LockError::Closed) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_fails_gives_its_window_back() {
+    let manager = LockManager::in_memory();
+    for succeeds in [false, false, true] {
+        assert_eq!(manager.scope(fails_unless(succeeds)).await.is_ok(), succeeds);
+    }
+    let error = manager.scope(fails_unless(true)).await.unwrap_err();
+    assert!(matches!(error, LockError::WindowTaken { .. }), "{error}");
+}
+
 #[distributed_lock(key = "renewed", ttl = 100ms)]
 async fn takes_an_hour() -> Result<(), LockError> {
     tokio::time::sleep(Duration::from_secs(3600)).await;

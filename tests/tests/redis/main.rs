@@ -46,3 +46,4 @@ mod tls;
 mod waiters;
 mod waiting;
 mod wake_ups;
+mod windows;

@@ -54,6 +54,17 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     report
 }
 
+/// What time it is at the server, since 1970.
+///
+/// # Errors
+/// When there is no connection, the server refuses, or it answers something else.
+pub(super) async fn time(connections: &Connections) -> Result<Duration, NodeError> {
+    let answer = connections.live()?.probe(&["TIME"]).await?;
+    let parts: Option<[String; 2]> = redis::from_redis_value(answer).ok();
+    let time = parts.and_then(|[seconds, micros]| time_of([&seconds, &micros]));
+    time.ok_or_else(|| NodeError::Unintelligible("no time to TIME".into()))
+}
+
 /// Whether callers are woken. `publishes` is whether the user may wake others.
 async fn wake_ups(
     connections: &Connections,

@@ -41,9 +41,7 @@ impl Endpoint {
         };
         let tls = matches!(url.scheme(), "rediss" | "valkeys");
         if tls {
-            if cfg!(not(feature = "tls")) {
-                return Err(wrong("asks for TLS: enable the feature `tls` of redlock-runtime"));
-            }
+            speaks_tls().map_err(wrong)?;
             if url.fragment() == Some("insecure") {
                 return Err(wrong(
                     "asks for TLS without verification: trust the server's CA instead, as in SSL_CERT_FILE",
@@ -91,6 +89,18 @@ fn fault(error: &RedisError) -> String {
         Some(_) => "is wrong: leave out `?protocol=`, which is found out by itself".to_owned(),
         None => format!("is wrong: {error}"),
     }
+}
+
+/// Whether this program can speak TLS; otherwise what it lacks, after "the URL of a node".
+fn speaks_tls() -> Result<(), &'static str> {
+    #[cfg(feature = "tls")]
+    return super::tls_provider::find().map(drop).ok_or(
+        "asks for TLS, and rustls has no cryptography provider in this program: enable the feature `tls-ring` or \
+         `tls-aws-lc-rs` of redlock-runtime, or call `CryptoProvider::install_default()` of rustls before",
+    );
+    #[cfg(not(feature = "tls"))]
+    Err("asks for TLS: enable a feature of redlock-runtime, `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that \
+         has rustls with a provider already")
 }
 
 fn address(parsed: &ConnectionAddr, tls: bool) -> Option<Address> {
@@ -144,7 +154,7 @@ mod tests {
         assert_eq!((endpoint.login().username(), endpoint.login().password()), (Some("user"), Some("pa@ss")));
     }
 
-    #[cfg(feature = "tls")]
+    #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
     #[test]
     fn tls_urls() {
         let endpoint = Endpoint::parse("rediss://:secret@host:6380/1", 1).unwrap();

@@ -37,11 +37,14 @@ mod tests;
 mod tls;
 #[cfg(feature = "tls")]
 mod tls_failure;
+#[cfg(feature = "tls")]
+mod tls_provider;
 mod verification;
 
 use self::connections::Connections;
 use self::endpoint::Endpoint;
 use self::supervisor::Supervised;
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
@@ -120,6 +123,10 @@ impl Node for RedisNode {
                 Err(_) => false,
             }
         })
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        Box::pin(describe::time(&self.connections))
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {

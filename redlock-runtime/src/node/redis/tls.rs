@@ -1,11 +1,11 @@
 //! TLS through rustls, trusting what the operating system trusts.
 
+use super::tls_provider;
 use std::io;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
@@ -25,7 +25,8 @@ fn configuration() -> io::Result<ClientConfig> {
     if usable == 0 {
         return Err(io::Error::other(format!("no trusted certificates found on this system: {:?}", found.errors)));
     }
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let provider = tls_provider::find().ok_or_else(|| io::Error::other("rustls has no cryptography provider"))?;
+    let builder = ClientConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }

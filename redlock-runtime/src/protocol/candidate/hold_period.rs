@@ -88,8 +88,13 @@ impl HoldPeriod {
 
     /// How much longer the key must stay taken when the call ends now.
     pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
-        let end = self.since.after(self.options.min_hold?);
+        let end = self.since.after(self.options.min_hold.or(self.options.window_rest)?);
         Some(end.since(now)).filter(|rest| !rest.is_zero())
+    }
+
+    /// The key of a window is free again when the call ends.
+    pub(crate) const fn give_back_window(&mut self) {
+        self.options.window_rest = None;
     }
 
     /// Whether the next call in this process may go on with the token, and if so, counts it.
@@ -114,7 +119,7 @@ mod tests {
     use super::*;
 
     const TTL: Duration = Duration::from_secs(30);
-    const RENEWED: HoldOptions = HoldOptions { renew: true, max_hold: None, min_hold: None };
+    const RENEWED: HoldOptions = HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN };
 
     fn at(millis: u64) -> Instant {
         Instant::from_origin(Duration::from_millis(millis))

@@ -188,6 +188,11 @@ impl Candidate {
         self.hold_period.begin(options, now);
     }
 
+    /// The key of a window is free again when the present call ends.
+    pub(crate) const fn give_back_window(&mut self) {
+        self.hold_period.give_back_window();
+    }
+
     /// Ends a lock whose lease has run out, for good: an answer that is still to come could otherwise make it good again,
     /// when nobody looks after it any more.
     pub(crate) const fn supersede(&mut self) {

@@ -12,7 +12,7 @@ fn scene(missing: NodeError) -> Scene {
     scene.fail(2, ADOPT, missing);
     let now = scene.now();
     scene.candidate.hold(now);
-    scene.candidate.begin(HoldOptions { renew: true, max_hold: None, min_hold: None }, now);
+    scene.candidate.begin(HoldOptions { renew: true, max_hold: None, min_hold: None, window_rest: None }, now);
     scene
 }
 

@@ -5,7 +5,7 @@ use crate::protocol::candidate::fencing_number::FencingDecision;
 use crate::protocol::command::Fence;
 use crate::protocol::hold_options::HoldOptions;
 
-const UNRENEWED: HoldOptions = HoldOptions { renew: false, max_hold: None, min_hold: None };
+const UNRENEWED: HoldOptions = HoldOptions { renew: false, max_hold: None, min_hold: None, window_rest: None };
 
 /// It holds the lock by two nodes of three, and this is what the third has said to a plain try.
 fn lacking(answer: Answer) -> Scene {

@@ -1,0 +1,257 @@
+//! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
+
+use crate::client::acquire::{Obtained, acquire as acquire_key};
+use crate::client::local_queue::LocalQueue;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::error::{LockError, NodeError, NodeFailure};
+use crate::lock::LockKey;
+use crate::node::{BoxFuture, Status};
+use crate::protocol::window::{Window, Windows, median};
+use crate::request::{LockRequest, Wait};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a majority of the nodes may take to tell the time, and how long whoever runs a window is waited for at most
+/// unless the request says something else. Smaller, a window is lost when the network hesitates; larger, a call that has
+/// nothing to do comes back later.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Obtains a lock, in the present window if the request has windows.
+///
+/// # Cancel safety
+/// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
+    match request.windows {
+        None => acquire_key(local, request).await,
+        // Boxed, so that calls without windows do not pay for it with the size of their futures.
+        Some(windows) => Box::pin(acquire_window(local, request, windows)).await,
+    }
+}
+
+async fn acquire_window(
+    local: &Arc<LocalQueue>,
+    mut request: LockRequest,
+    windows: Windows,
+) -> Result<Obtained, LockError> {
+    check(&request, windows)?;
+    let shared = local.shared();
+    let key = request.key.below(&shared.namespace);
+    // Before the nodes are asked: what they say is at least as old as that.
+    let begun = shared.clock.now();
+    let window = windows.at(time(shared, &key).await?);
+    let taken = || taken(&key, window);
+    request.key = key.in_window(window.index);
+    request.wait = Some(wait(request.wait, window));
+    request.hold.window_rest = Some(window.rest());
+    match acquire_key(local, request).await {
+        Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
+        // The process stood still, and the key of whoever has run the window may have expired meanwhile.
+        Ok(late) => {
+            late.turn.acquisition().give_back_window();
+            Err(taken())
+        }
+        Err(error) if error.is_contended() => Err(taken()),
+        Err(error) => Err(error),
+    }
+}
+
+/// # Errors
+/// [`LockError::Configuration`] for what does not go with windows.
+fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
+    windows.check()?;
+    if let Some(fault) = request.key.fault() {
+        return Err(LockError::configuration(fault));
+    }
+    let refused = if request.hold.min_hold.is_some() {
+        "once_per and min_hold are two ways to keep a key taken: keep one"
+    } else if request.is_fenced {
+        "once_per has a key for each window, and fencing tokens grow only within one key: leave out one of the two"
+    } else if matches!(request.wait, Some(Wait::None | Wait::For(Duration::ZERO))) {
+        "once_per needs a wait: of calls that come at the same moment, each could find a node taken by another one, and \
+         the window would be nobody's"
+    } else {
+        return Ok(());
+    };
+    Err(LockError::configuration(refused))
+}
+
+/// How long whoever runs the window is waited for: no longer than its key is sure to be taken.
+fn wait(wanted: Option<Wait>, window: Window) -> Wait {
+    match wanted {
+        None | Some(Wait::None) => Wait::For(PATIENCE.min(window.period() / 4)),
+        Some(Wait::For(wait)) => Wait::For(wait.min(window.limit())),
+        Some(Wait::Forever) => Wait::For(window.limit()),
+    }
+}
+
+/// The window is another call's.
+fn taken(key: &LockKey, Window { index, ends_in, .. }: Window) -> LockError {
+    tracing::info!(key = key.as_str(), window = index, ?ends_in, "skipped: another call has taken this window");
+    LockError::WindowTaken { key: key.clone(), window: index, ends_in }
+}
+
+/// What time it is, since 1970: the median of those nodes that answer first, and of a majority at least.
+///
+/// # Errors
+/// [`LockError::NoQuorum`] when fewer have answered in time.
+async fn time(shared: &Shared, key: &LockKey) -> Result<Duration, LockError> {
+    if shared.is_starting() {
+        shared.started(Wait::None).await;
+    }
+    let mut clocks: Vec<_> = shared.nodes.iter().map(|node| Asked::ask(node, key)).collect();
+    // Late is not an error here: the causes say which node is missing.
+    let _ = timeout(PATIENCE, poll_fn(|cx| poll_enough(&mut clocks, shared.quorum.needed, cx))).await;
+    let mut times: Vec<_> = clocks.iter().filter_map(Asked::time).collect();
+    if times.len() >= shared.quorum.needed
+        && let Some(time) = median(&mut times)
+    {
+        return Ok(time);
+    }
+    let causes = shared.nodes.iter().zip(clocks).filter_map(|(node, asked)| asked.failure(node));
+    Err(shared.no_quorum(Some(key), causes.collect()))
+}
+
+/// A node that was asked for the time.
+enum Asked<'n> {
+    Waiting(BoxFuture<'n, Result<Duration, NodeError>>),
+    Answered(Result<Duration, NodeError>),
+}
+
+/// Whether `needed` nodes have told the time, or nobody is left who could.
+fn poll_enough(clocks: &mut [Asked<'_>], needed: usize, cx: &mut Context<'_>) -> Poll<()> {
+    for asked in clocks.iter_mut() {
+        asked.poll(cx);
+    }
+    let told = clocks.iter().filter_map(Asked::time).count();
+    let is_over = clocks.iter().all(|asked| matches!(asked, Asked::Answered(_)));
+    if told >= needed || is_over { Poll::Ready(()) } else { Poll::Pending }
+}
+
+impl<'n> Asked<'n> {
+    /// Asks as soon as there is a connection.
+    fn ask(node: &'n NodeHandle, key: &'n LockKey) -> Self {
+        Self::Waiting(Box::pin(async move {
+            node.node().up_for(key).await;
+            node.node().time().await
+        }))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        if let Self::Waiting(answer) = self
+            && let Poll::Ready(answer) = answer.as_mut().poll(cx)
+        {
+            *self = Self::Answered(answer);
+        }
+    }
+
+    fn time(&self) -> Option<Duration> {
+        match self {
+            Self::Answered(Ok(time)) => Some(*time),
+            Self::Answered(Err(_)) | Self::Waiting(_) => None,
+        }
+    }
+
+    /// Why the node has not told the time.
+    fn failure(self, node: &NodeHandle) -> Option<NodeFailure> {
+        let error = match (self, node.status()) {
+            (Self::Answered(Ok(_)), _) => return None,
+            (Self::Answered(Err(error)), _) | (Self::Waiting(_), Status::Down(error)) => error,
+            (Self::Waiting(_), Status::Up | Status::Starting) => NodeError::TimedOut(PATIENCE),
+        };
+        Some(NodeFailure { node: node.label().into(), error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LockError, LockManager, LockRequest, Wait};
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+    use tokio::time::{advance, sleep};
+
+    const PERIOD: Duration = Duration::from_secs(900);
+
+    fn request() -> LockRequest {
+        LockRequest::new("report").once_per(PERIOD)
+    }
+
+    fn window_of(error: &LockError) -> i64 {
+        match error {
+            LockError::WindowTaken { key, window, .. } if key.as_str() == "report" => *window,
+            other => panic!("a window that is taken expected: {other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_is_run_once_and_the_next_one_again() {
+        let manager = LockManager::in_memory();
+        let mut runs = BTreeMap::<String, u32>::new();
+        for _ in 0..30 {
+            match manager.acquire(request()).await {
+                Ok(guard) => *runs.entry(guard.key().to_string()).or_default() += 1,
+                Err(error) => assert!(runs.contains_key(&format!("report@{}", window_of(&error))), "{error}"),
+            }
+            advance(PERIOD / 10).await;
+        }
+        assert!((3..=4).contains(&runs.len()) && runs.values().all(|runs| *runs == 1), "{runs:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_is_given_back_is_run_by_whoever_comes_next() {
+        let manager = LockManager::in_memory();
+        let first = manager.acquire(request()).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire(request()).await }
+        });
+        sleep(Duration::from_millis(10)).await;
+        first.give_back_window();
+        drop(first);
+        let second = waiting.await.unwrap().unwrap();
+        drop(second);
+        window_of(&manager.acquire(request()).await.unwrap_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_ordinary_lock_is_not_changed_by_giving_a_window_back() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(LockRequest::new("report").min_hold(PERIOD)).await.unwrap();
+        guard.give_back_window();
+        drop(guard);
+        assert!(manager.try_acquire("report").await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_ever_does_not_get_a_window_that_is_over() {
+        let manager = LockManager::in_memory();
+        drop(manager.acquire(request()).await.unwrap());
+        let error = manager.acquire(request().wait(Wait::Forever)).await.unwrap_err();
+        window_of(&error);
+        assert!(error.is_contended(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_does_not_go_with_windows_is_refused() {
+        let manager = LockManager::in_memory();
+        let table = [
+            (request().min_hold(PERIOD), "two ways"),
+            (request().wait(Wait::None), "needs a wait"),
+            (request().wait(Duration::ZERO), "needs a wait"),
+            (LockRequest::new("report").once_per(Duration::ZERO), "too short"),
+            (LockRequest::new("").once_per(PERIOD), "empty"),
+        ];
+        for (request, expected) in table {
+            let error = manager.acquire(request).await.unwrap_err();
+            assert!(
+                matches!(error, LockError::Configuration { .. }) && error.to_string().contains(expected),
+                "{error}"
+            );
+        }
+        let error = manager.acquire_fenced(request()).await.unwrap_err().to_string();
+        assert!(error.contains("fencing"), "{error}");
+    }
+}

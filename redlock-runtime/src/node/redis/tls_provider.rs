@@ -1,0 +1,64 @@
+//! Which provider of cryptography TLS uses: the one that the program has for rustls already.
+//!
+//! rustls takes a provider from its own features, which all crates of a program share: with two of them,
+//! `ClientConfig::builder()` panics in all code that has installed none. So nothing is turned on here for everybody, nothing
+//! is installed, and rustls is never left to choose.
+
+use std::sync::Arc;
+use tokio_rustls::rustls::crypto::CryptoProvider;
+
+/// The provider that the program has installed, or else one with which rustls was built, whoever asked for it.
+pub(super) fn find() -> Option<Arc<CryptoProvider>> {
+    CryptoProvider::get_default().cloned().or_else(|| built_in::aws_lc_rs().or_else(built_in::ring).map(Arc::new))
+}
+
+/// The providers with which rustls was built.
+///
+/// A crate does not see the features of another one, but it sees its modules: rustls has the module `crypto::ring` when it
+/// was built with that provider. In the functions below, a glob import brings it in and hides the module of the same name
+/// that stands outside of them; without it, the one outside is found, and has none.
+#[allow(
+    clippy::useless_conversion,
+    clippy::wildcard_imports,
+    dead_code,
+    unused_imports,
+    reason = "one of the two modules is never used, and which one depends on other crates"
+)]
+mod built_in {
+    use tokio_rustls::rustls::crypto::CryptoProvider;
+
+    mod aws_lc_rs {
+        pub(super) const fn default_provider() -> Option<super::CryptoProvider> {
+            None
+        }
+    }
+
+    mod ring {
+        pub(super) const fn default_provider() -> Option<super::CryptoProvider> {
+            None
+        }
+    }
+
+    pub(super) fn aws_lc_rs() -> Option<CryptoProvider> {
+        use tokio_rustls::rustls::crypto::*;
+        aws_lc_rs::default_provider().into()
+    }
+
+    pub(super) fn ring() -> Option<CryptoProvider> {
+        use tokio_rustls::rustls::crypto::*;
+        ring::default_provider().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_that_rustls_was_built_with_are_found_and_not_installed() {
+        assert!(cfg!(not(feature = "tls-aws-lc-rs")) || built_in::aws_lc_rs().is_some());
+        assert!(cfg!(not(feature = "tls-ring")) || built_in::ring().is_some());
+        assert_eq!(find().is_some(), built_in::aws_lc_rs().is_some() || built_in::ring().is_some());
+        assert!(CryptoProvider::get_default().is_none(), "that is for the program to decide");
+    }
+}

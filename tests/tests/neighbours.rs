@@ -1,0 +1,37 @@
+//! Programs that have rustls for other reasons, or not at all: nothing of theirs changes, and TLS works or says what it
+//! needs. Each is built by itself, because features of rustls are shared by everything that is built together.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use redlock_tests::RedisServer;
+use std::path::Path;
+use tokio::process::Command;
+
+/// The features of the program, and what becomes of its lock on a server that speaks TLS.
+const NEIGHBOURS: [(&str, &str); 4] = [
+    ("rustls-default", "enable a feature of redlock-runtime, `tls-ring` or `tls-aws-lc-rs`, or `tls`"),
+    ("rustls-default,tls", "locked"),
+    ("rustls-ring,tls", "locked"),
+    ("tls", "enable the feature `tls-ring` or `tls-aws-lc-rs` of redlock-runtime"),
+];
+
+#[tokio::test]
+async fn rustls_of_other_code_goes_on_and_tls_works_or_says_what_it_needs() {
+    let server = RedisServer::builder().tls().start().await;
+    for (features, expected) in NEIGHBOURS {
+        let said = said_with(features, &server).await;
+        assert!(said.contains(expected), "beside {features}: {said}");
+    }
+}
+
+/// Builds the program with `features` and runs it.
+async fn said_with(features: &str, server: &RedisServer) -> String {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let mut run = Command::new(env!("CARGO"));
+    run.args(["run", "--quiet", "--locked", "-p", "redlock-neighbours", "--features", features]);
+    run.arg("--target-dir").arg(target).arg("--").arg(server.tls_url());
+    run.env("SSL_CERT_FILE", server.ca_file()).env_remove("SSL_CERT_DIR");
+    let output = run.current_dir(workspace).output().await.unwrap();
+    assert!(output.status.success(), "beside {features}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
