@@ -11,7 +11,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, ServerRegister};
+use crate::node::{BackgroundThread, Environment, ServerRegister};
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
@@ -197,19 +197,22 @@ impl LockManagerBuilder {
         self.check()?;
         let endpoints = self.endpoints()?;
         self.policy.check_quorum(endpoints.len())?;
-        let runtime = Handle::try_current().map_err(|_| {
+        Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
+        })?;
+        let thread = BackgroundThread::shared().map_err(|error| {
+            LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
         let clock = Clock::Boot;
         let environment = self.environment(clock, endpoints.len());
         let router = WakeupRouter::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let environment = Environment { deliver: router.of_node(index), ..environment.clone() };
-            let node = RedisNode::start(endpoint, environment, &runtime);
-            NodeHandle::in_background(node, clock, &runtime)
+            let node = RedisNode::start(endpoint, environment, Arc::clone(&thread));
+            NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
-        let manager = self.finish(clock, environment, nodes, Some(runtime));
+        let manager = self.finish(clock, environment, nodes, Some(thread.handle().clone()));
         router.connect(&manager.local);
         Ok(manager)
     }

@@ -8,6 +8,7 @@
 )]
 
 mod again;
+mod blocked_threads;
 mod cancel;
 mod check;
 #[cfg(target_os = "linux")]

@@ -41,13 +41,12 @@ use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
-use crate::node::{BoxFuture, Node};
+use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::Command;
 use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 /// One Redis server, and the tasks that keep the connections to it.
@@ -56,16 +55,19 @@ pub(crate) struct RedisNode {
     connections: Arc<Connections>,
     /// Ends the supervisor and the subscriber, and with them the connections, when the node is dropped.
     tasks: [AbortHandle; 2],
+    /// Runs these tasks for as long as the node lives.
+    _thread: Arc<BackgroundThread>,
 }
 
 impl RedisNode {
-    /// Starts to connect to `endpoint` on `runtime`.
-    pub(crate) fn start(endpoint: Endpoint, environment: Environment, runtime: &Handle) -> Arc<Self> {
+    /// Starts to connect to `endpoint` on `thread`.
+    pub(crate) fn start(endpoint: Endpoint, environment: Environment, thread: Arc<BackgroundThread>) -> Arc<Self> {
         let (connections, endpoint) = (Arc::new(Connections::new(endpoint.label(), environment)), Arc::new(endpoint));
         let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)));
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&connections));
-        let tasks = [runtime.spawn(supervisor).abort_handle(), runtime.spawn(subscriber).abort_handle()];
-        Arc::new(Self { label: endpoint.label().into(), connections, tasks })
+        let handle = thread.handle();
+        let tasks = [handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
+        Arc::new(Self { label: endpoint.label().into(), connections, tasks, _thread: thread })
     }
 }
 

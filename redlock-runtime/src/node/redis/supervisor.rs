@@ -59,7 +59,7 @@ impl Drop for Supervised {
         let reason = if std::thread::panicking() {
             "the task of the connection has panicked"
         } else {
-            "the tokio runtime that the manager was built on has ended"
+            "the task of the connection has ended"
         };
         self.0.down(NodeError::Unreachable(reason.into()));
     }

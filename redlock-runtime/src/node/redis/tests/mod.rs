@@ -7,7 +7,7 @@ use super::RedisNode;
 use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::node::{Environment, Node, ServerRegister, Status};
+use crate::node::{BackgroundThread, Environment, Node, ServerRegister, Status};
 use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::timing::CLAIM;
 use crate::request::AfterRestart;
@@ -17,7 +17,6 @@ use crate::time::wait_until::wait_until;
 use redlock_tests::{PATIENCE, RedisServer};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -47,7 +46,7 @@ impl Peer {
             servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
-        let node = RedisNode::start(endpoint, environment.clone(), &Handle::current());
+        let node = RedisNode::start(endpoint, environment.clone(), BackgroundThread::shared().unwrap());
         Self { node, environment, wakeups }
     }
 
