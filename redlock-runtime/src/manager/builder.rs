@@ -197,7 +197,7 @@ impl LockManagerBuilder {
         self.check()?;
         let endpoints = self.endpoints()?;
         self.policy.check_quorum(endpoints.len())?;
-        Handle::try_current().map_err(|_| {
+        let host = Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
         })?;
         let thread = BackgroundThread::shared().map_err(|error| {
@@ -208,7 +208,7 @@ impl LockManagerBuilder {
         let router = WakeupRouter::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let environment = Environment { deliver: router.of_node(index), ..environment.clone() };
-            let node = RedisNode::start(endpoint, environment, Arc::clone(&thread));
+            let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
             NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();

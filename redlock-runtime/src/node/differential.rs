@@ -137,7 +137,7 @@ impl Redis {
             deliver: Arc::new(|_| {}),
             servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
-        let node = RedisNode::start(endpoint, environment, BackgroundThread::shared().unwrap());
+        let node = RedisNode::start(endpoint, environment, BackgroundThread::shared().unwrap(), None);
         node.up_for(&KEYS[0].into()).await;
         let client = redis::Client::open(server.url()).unwrap();
         let mut subscriber = Box::leak(Box::new(client.get_connection().unwrap())).as_pubsub();

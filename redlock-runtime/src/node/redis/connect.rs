@@ -1,17 +1,17 @@
 //! Makes one connection for commands: socket and handshake.
 
 use super::answer::{refused, wakeup};
-use super::courier::{Courier, Driver};
+use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
-use super::socket;
+use super::socket::{self, Control, Opened};
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::Deliver;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -35,7 +35,10 @@ pub(super) async fn connect(
         }
         connection => (connection?, ProtocolVersion::RESP3),
     };
-    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment).await
+    let control = Arc::clone(&connection.control);
+    prepare(connection, protocol == ProtocolVersion::RESP3, server, environment)
+        .await
+        .map_err(|error| cut(&control).unwrap_or(error))
 }
 
 /// Why there is no connection.
@@ -57,12 +60,8 @@ impl From<Failure> for NodeError {
 }
 
 /// Opens a socket and logs in.
-async fn handshake(
-    endpoint: &Endpoint,
-    protocol: ProtocolVersion,
-    deliver: &Deliver,
-) -> Result<(MultiplexedConnection, Driver), Failure> {
-    let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
+async fn handshake(endpoint: &Endpoint, protocol: ProtocolVersion, deliver: &Deliver) -> Result<Connection, Failure> {
+    let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
         // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
         // the order even when nobody waits for it any more.
@@ -73,17 +72,31 @@ async fn handshake(
         .set_pipeline_buffer_size(usize::MAX >> 4);
     let config = match protocol {
         ProtocolVersion::RESP2 => config,
-        _ => config.set_push_sender(receiver(Arc::clone(deliver))),
+        _ => config.set_push_sender(receiver(Arc::clone(deliver), Arc::clone(&control))),
     };
     let login = endpoint.login().clone().set_protocol(protocol);
-    let (connection, driver) =
-        MultiplexedConnection::new_with_config(&login, socket, config).await.map_err(Failure::Handshake)?;
-    Ok((connection, Box::pin(driver)))
+    let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
+    control.received.check().map_err(Failure::Socket)?;
+    let (commands, driver) = connected.map_err(Failure::Handshake)?;
+    control.received.is_complete();
+    Ok(Connection { commands, driver: Box::pin(driver), control })
+}
+
+/// Why the connection was cut, if it was by us.
+pub(super) fn cut(control: &Control) -> Option<NodeError> {
+    control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
 }
 
 /// Passes on the wake-ups among what the server says unasked.
-fn receiver(deliver: Deliver) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+fn receiver(
+    deliver: Deliver,
+    control: Arc<Control>,
+) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |push| {
+        // The client crate says in this way, too, that the connection has ended; why must stay known.
+        if push.kind != PushKind::Disconnection {
+            control.received.is_complete();
+        }
         if let Some(wakeup) = wakeup(&push) {
             deliver(wakeup);
         }

@@ -11,6 +11,7 @@
 use super::batch::Batch;
 use super::live_connection::LiveConnection;
 use super::question::Outgoing;
+use super::socket::Control;
 use redis::aio::MultiplexedConnection;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,11 +22,17 @@ use std::task::{Context, Poll};
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A connection of the client crate.
+pub(super) struct Connection {
+    pub(super) commands: MultiplexedConnection,
+    pub(super) driver: Driver,
+    pub(super) control: Arc<Control>,
+}
+
 /// The task of one connection. It ends when the connection breaks.
 pub(super) struct Courier {
     live: Arc<LiveConnection>,
-    connection: MultiplexedConnection,
-    driver: Driver,
+    connection: Connection,
     /// Sent and not answered, in the order of the connection.
     batches: VecDeque<Batch>,
     /// Whether the other tasks have had their turn.
@@ -33,15 +40,28 @@ pub(super) struct Courier {
 }
 
 impl Courier {
-    pub(super) fn new(live: Arc<LiveConnection>, connection: MultiplexedConnection, driver: Driver) -> Self {
-        Self { live, connection, driver, batches: VecDeque::new(), has_gathered: false }
+    pub(super) fn new(live: Arc<LiveConnection>, connection: Connection) -> Self {
+        Self { live, connection, batches: VecDeque::new(), has_gathered: false }
+    }
+
+    pub(super) const fn live(&self) -> &Arc<LiveConnection> {
+        &self.live
+    }
+
+    pub(super) const fn control(&self) -> &Arc<Control> {
+        &self.connection.control
+    }
+
+    /// Whether an answer is still to come.
+    pub(super) fn awaits_answers(&self) -> bool {
+        !self.batches.is_empty()
     }
 
     /// Gives all that has `gathered` to the client crate.
     fn send(&mut self, gathered: Vec<Outgoing>) {
         let mut gathered = gathered.into_iter();
         while gathered.len() > 0 {
-            self.batches.push_back(Batch::send(&mut gathered, &self.connection));
+            self.batches.push_back(Batch::send(&mut gathered, &self.connection.commands));
         }
     }
 
@@ -51,6 +71,9 @@ impl Courier {
             && let Poll::Ready(answers) = batch.poll_answers()
         {
             if let Some(batch) = self.batches.pop_front() {
+                if answers.is_ok() {
+                    self.connection.control.received.is_complete();
+                }
                 batch.deliver(answers, &self.live);
             }
         }
@@ -68,7 +91,7 @@ impl Future for Courier {
         }
         let gathered = self.live.outbox.take(cx);
         self.send(gathered);
-        let driver = self.driver.as_mut().poll(cx);
+        let driver = self.connection.driver.as_mut().poll(cx);
         self.deliver();
         driver
     }

@@ -12,6 +12,7 @@
 mod answer;
 mod backoff;
 mod batch;
+mod bounded;
 mod connect;
 mod connections;
 mod courier;
@@ -20,10 +21,14 @@ pub(crate) mod endpoint;
 mod info;
 mod live_connection;
 mod lost_script;
+mod movable;
 mod outbox;
 mod prepare;
+mod pulse;
 mod question;
+mod relief;
 mod script;
+mod shared_courier;
 mod side_key;
 mod socket;
 mod subscriber;
@@ -47,6 +52,7 @@ use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 /// One Redis server, and the tasks that keep the connections to it.
@@ -60,10 +66,15 @@ pub(crate) struct RedisNode {
 }
 
 impl RedisNode {
-    /// Starts to connect to `endpoint` on `thread`.
-    pub(crate) fn start(endpoint: Endpoint, environment: Environment, thread: Arc<BackgroundThread>) -> Arc<Self> {
+    /// Starts to connect to `endpoint` on `thread`. The connection is driven by `host` while that is well.
+    pub(crate) fn start(
+        endpoint: Endpoint,
+        environment: Environment,
+        thread: Arc<BackgroundThread>,
+        host: Option<Handle>,
+    ) -> Arc<Self> {
         let (connections, endpoint) = (Arc::new(Connections::new(endpoint.label(), environment)), Arc::new(endpoint));
-        let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)));
+        let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)), host);
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&connections));
         let handle = thread.handle();
         let tasks = [handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];

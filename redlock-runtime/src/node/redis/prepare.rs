@@ -1,14 +1,13 @@
 //! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
 
 use super::answer::{refused, time_of};
-use super::courier::{Courier, Driver};
+use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::script::Scripts;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
-use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -24,13 +23,13 @@ const FSYNC: &str = "appendfsync";
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::SameServer`] when it counts already.
 pub(super) async fn prepare(
-    (mut connection, mut driver): (MultiplexedConnection, Driver),
+    mut connection: Connection,
     has_pushes: bool,
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
-    let mut answers = ask(&mut connection, &mut driver, &questions(environment)).await?.into_iter();
+    let mut answers = ask(&mut connection, &questions(environment)).await?.into_iter();
     let scripts = Scripts::loaded(|| digest(answers.next()))?;
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
@@ -43,7 +42,7 @@ pub(super) async fn prepare(
     }
     let abstention = server.connected(identity)?;
     let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
-    Ok((Arc::clone(&live), Courier::new(live, connection, driver)))
+    Ok((Arc::clone(&live), Courier::new(live, connection)))
 }
 
 /// What is asked, in the order in which [`prepare`] takes the answers.
@@ -61,11 +60,10 @@ fn questions(environment: &Environment) -> Pipeline {
 
 /// The answers, one for each question. The connection is driven from here, because it has no task yet.
 async fn ask(
-    connection: &mut MultiplexedConnection,
-    driver: &mut Driver,
+    Connection { commands, driver, control }: &mut Connection,
     questions: &Pipeline,
 ) -> Result<Vec<Value>, NodeError> {
-    let mut request = pin!(connection.send_packed_commands(questions, 0, questions.len()));
+    let mut request = pin!(commands.send_packed_commands(questions, 0, questions.len()));
     let answers = poll_fn(|cx| {
         let is_over = driver.as_mut().poll(cx).is_ready();
         match request.as_mut().poll(cx) {
@@ -75,7 +73,9 @@ async fn ask(
             answers => answers.map_err(|error| refused(&error)),
         }
     });
-    answers.await
+    let answers = answers.await?;
+    control.received.is_complete();
+    Ok(answers)
 }
 
 /// The digest in an answer to `SCRIPT LOAD`.

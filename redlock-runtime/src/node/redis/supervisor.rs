@@ -1,15 +1,17 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
-use super::connect;
+use super::connect::{self, cut};
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::relief;
 use crate::error::NodeError;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// Runs until it is aborted.
-pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
+/// Runs until it is aborted, on the library's thread. `host` is the runtime that the manager was built on.
+pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, mut host: Option<Handle>) {
     let connections = &supervised.0;
     let mut backoff = Backoff::new();
     loop {
@@ -27,11 +29,13 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                 }
                 connections.up(live);
                 backoff.connected();
-                courier.await;
+                let control = Arc::clone(courier.control());
+                relief::drive(courier, &mut host).await;
+                let error = cut(&control).unwrap_or_else(|| NodeError::Unreachable("the connection broke".into()));
+                tracing::warn!(node = endpoint.label(), %error, "the connection broke");
                 // Before anything else, so that callers do not go on sending what nobody will answer.
-                connections.down(NodeError::Unreachable("the connection broke".into()));
+                connections.down(error);
                 connections.server.disconnected();
-                tracing::warn!(node = endpoint.label(), "the connection broke");
             }
             Ok(Err(error @ NodeError::SameServer(_))) => {
                 tracing::error!(node = endpoint.label(), %error, "each node must be an independent server");

@@ -46,7 +46,7 @@ impl Peer {
             servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
         };
         let endpoint = Endpoint::parse(url, 1).unwrap();
-        let node = RedisNode::start(endpoint, environment.clone(), BackgroundThread::shared().unwrap());
+        let node = RedisNode::start(endpoint, environment.clone(), BackgroundThread::shared().unwrap(), None);
         Self { node, environment, wakeups }
     }
 
