@@ -22,6 +22,7 @@ mod exit_paths;
 mod faults;
 mod fenced_resource;
 mod fencing;
+mod floods;
 mod holders;
 mod holding;
 mod hostile;

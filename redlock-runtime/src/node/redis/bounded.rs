@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const LONGEST_ANSWER: usize = 1024 * 1024;
 /// How much is read in a row, in bytes. Smaller, more turns of the scheduler under load; larger, a flood on one connection
 /// keeps the others waiting.
-const AT_A_TIME: usize = 64 * 1024;
+const AT_A_TIME: usize = 16 * 1024;
 
 /// What came on a connection since its last complete answer.
 #[derive(Debug, Default)]
