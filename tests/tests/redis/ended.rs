@@ -1,6 +1,6 @@
 //! Managers whose runtime has ended, or is not driven: they go on.
 
-use crate::support::{BRIEF, assert_nothing_left, builder};
+use crate::support::{assert_nothing_left, builder};
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn single_threaded() -> Runtime {
 
 fn built_on(runtime: &Runtime, nodes: &Nodes) -> LockManager {
     let _context = runtime.enter();
-    builder(nodes.urls()).node_timeout(BRIEF).build().unwrap()
+    builder(nodes.urls()).node_timeout(TTL / 3).build().unwrap()
 }
 
 #[test]

@@ -23,12 +23,17 @@ const LONGEST_STAY: Duration = Duration::from_secs(64);
 pub(super) async fn drive(courier: Courier, host: &mut Option<Handle>) {
     let Some(runtime) = host.as_ref() else { return courier.await };
     let shared = Arc::new(SharedCourier::new(courier));
-    let task = runtime.spawn(Host(Arc::clone(&shared))).abort_handle();
-    let ending = Ending { shared, task };
-    take_turns(&ending.shared).await;
-    if ending.shared.is_host_gone() {
+    drive_shared(&shared, runtime).await;
+    if shared.is_host_gone() {
         *host = None;
     }
+}
+
+/// Drives a connection until it ends, or nobody waits for that any more.
+pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: &Handle) {
+    let task = host.spawn(Host(Arc::clone(shared))).abort_handle();
+    let ending = Ending { shared: Arc::clone(shared), task };
+    take_turns(&ending.shared).await;
 }
 
 /// Ends the connection when nobody looks after it any more.
@@ -47,14 +52,12 @@ impl Drop for Ending {
 
 /// Lets the host drive the connection whenever it can, until the connection ends.
 async fn take_turns(shared: &SharedCourier) {
-    let mut stay = FIRST_STAY;
-    loop {
-        if drive_here(shared, stay).await == Turn::Ended {
-            return;
-        }
+    // The first turn is none: the connection is offered already.
+    let mut stay = Duration::ZERO;
+    while drive_here(shared, stay.max(FIRST_STAY)).await == Turn::Taken {
         let begun = Instant::now();
         while_host_drives(shared).await;
-        stay = if begun.elapsed() < LONGEST_STAY { (stay * 2).min(LONGEST_STAY) } else { FIRST_STAY };
+        stay = if begun.elapsed() < LONGEST_STAY { (stay * 2).clamp(FIRST_STAY, LONGEST_STAY) } else { FIRST_STAY };
         shared.take_over();
     }
 }

@@ -143,6 +143,11 @@ impl SharedCourier {
         self.idle_state().is_some_and(|state| state.is_host_gone)
     }
 
+    #[cfg(test)]
+    pub(super) fn side(&self) -> Side {
+        self.state().side
+    }
+
     /// Ends the connection, unless the host is just at work.
     pub(super) fn end(&self) {
         let courier = self.idle_state().and_then(|mut state| state.courier.take());

@@ -1,6 +1,7 @@
 //! A node on real servers. Here: a manager's connection to one of them, as the tests use it.
 
 mod obstacles;
+mod relief;
 mod wakeups;
 
 use super::RedisNode;
@@ -8,7 +9,7 @@ use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{BackgroundThread, Environment, Node, ServerRegister, Status};
-use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::command::{Answer, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::timing::CLAIM;
 use crate::request::AfterRestart;
 use crate::time::clock::Clock;
@@ -17,6 +18,7 @@ use crate::time::wait_until::wait_until;
 use redlock_tests::{PATIENCE, RedisServer};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -28,6 +30,17 @@ const YIELD: Verb = Verb::Yield { claim: CLAIM };
 const RELEASE: Verb = Verb::Release { claim: CLAIM };
 const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
+/// What a manager of its own would have.
+fn environment(deliver: Deliver) -> Environment {
+    Environment {
+        manager: ManagerId::random(),
+        token_clock: Arc::new(TokenClock::new(Clock::Boot)),
+        changed: Arc::default(),
+        deliver,
+        servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
+    }
+}
+
 /// One manager's connection to the server, and what it is told there.
 struct Peer {
     node: Arc<RedisNode>,
@@ -38,15 +51,14 @@ struct Peer {
 impl Peer {
     fn starting(url: &str) -> Self {
         let (sender, wakeups) = mpsc::unbounded_channel();
-        let environment = Environment {
-            manager: ManagerId::random(),
-            token_clock: Arc::new(TokenClock::new(Clock::Boot)),
-            changed: Arc::default(),
-            deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, AfterRestart::Trust, 0.01)),
-        };
+        let environment = environment(Arc::new(move |wakeup| drop(sender.send(wakeup))));
         let endpoint = Endpoint::parse(url, 1).unwrap();
-        let node = RedisNode::start(endpoint, environment.clone(), BackgroundThread::shared().unwrap(), None);
+        let node = RedisNode::start(
+            endpoint,
+            environment.clone(),
+            BackgroundThread::shared().unwrap(),
+            Some(Handle::current()),
+        );
         Self { node, environment, wakeups }
     }
 
