@@ -29,7 +29,7 @@ pub(super) struct Connection {
     pub(super) control: Arc<Control>,
 }
 
-/// The task of one connection. It ends when the connection breaks.
+/// The task of one connection. It ends when the connection breaks; what is not answered by then is told so when it is dropped.
 pub(super) struct Courier {
     live: Arc<LiveConnection>,
     connection: Connection,
@@ -92,13 +92,16 @@ impl Future for Courier {
         let gathered = self.live.outbox.take(cx);
         self.send(gathered);
         let driver = self.connection.driver.as_mut().poll(cx);
-        self.deliver();
+        if driver.is_pending() {
+            self.deliver();
+        }
         driver
     }
 }
 
 impl Drop for Courier {
     fn drop(&mut self) {
+        self.deliver();
         self.live.outbox.close();
         self.batches.drain(..).for_each(Batch::disconnected);
     }

@@ -4,9 +4,11 @@
 //! or to be answered. If not, it wakes the host, which costs nothing where all is well. A host that is still not polled soon
 //! after that is blocked, and the library's thread takes the connection over. After a while it is offered to the host again.
 
+use super::connections::Connections;
 use super::courier::Courier;
 use super::pulse::{Beat, Pulse};
 use super::shared_courier::{Host, Look, SharedCourier, Turn};
+use crate::error::NodeError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -19,19 +21,20 @@ const FIRST_STAY: Duration = Duration::from_secs(1);
 /// The stays double up to this, until the host has driven the connection for as long. Smaller or larger: as above.
 const LONGEST_STAY: Duration = Duration::from_secs(64);
 
-/// Drives a connection until it ends. `host` is the runtime that the manager was built on; it is forgotten when it has ended.
-pub(super) async fn drive(courier: Courier, host: &mut Option<Handle>) {
-    let Some(runtime) = host.as_ref() else { return courier.await };
-    let shared = Arc::new(SharedCourier::new(courier));
-    drive_shared(&shared, runtime).await;
+/// Drives a connection until it ends, and says why it has. `host` is the runtime that the manager was built on; it is
+/// forgotten when it has ended.
+pub(super) async fn drive(courier: Courier, connections: &Arc<Connections>, host: &mut Option<Handle>) -> NodeError {
+    let shared = Arc::new(SharedCourier::new(courier, Arc::clone(connections)));
+    drive_shared(&shared, host.as_ref()).await;
     if shared.is_host_gone() {
         *host = None;
     }
+    shared.reason()
 }
 
 /// Drives a connection until it ends, or nobody waits for that any more.
-pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: &Handle) {
-    let task = host.spawn(Host(Arc::clone(shared))).abort_handle();
+pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: Option<&Handle>) {
+    let task = host.map(|host| host.spawn(Host(Arc::clone(shared))).abort_handle());
     let ending = Ending { shared: Arc::clone(shared), task };
     take_turns(&ending.shared).await;
 }
@@ -39,14 +42,14 @@ pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: &Handle) {
 /// Ends the connection when nobody looks after it any more.
 struct Ending {
     shared: Arc<SharedCourier>,
-    task: AbortHandle,
+    task: Option<AbortHandle>,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
         // A host that is blocked would keep the connection open until it is polled.
         self.shared.end();
-        self.task.abort();
+        self.task.iter().for_each(AbortHandle::abort);
     }
 }
 

@@ -11,12 +11,15 @@
 //! 5. The socket follows with the next poll ([`Place`](super::movable::Place)), and so do all wakers, which each poll sets
 //!    anew.
 
+use super::connect::cut;
+use super::connections::Connections;
 use super::courier::Courier;
 use super::live_connection::LiveConnection;
 use super::movable::Side;
 use super::outbox::Outbox;
 use super::pulse::Seen;
 use super::socket::Control;
+use crate::error::NodeError;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -26,6 +29,8 @@ pub(super) struct SharedCourier {
     state: Mutex<State>,
     live: Arc<LiveConnection>,
     control: Arc<Control>,
+    /// Where the end of the connection is reported.
+    connections: Arc<Connections>,
 }
 
 struct State {
@@ -63,7 +68,7 @@ pub(super) enum Look {
 }
 
 impl SharedCourier {
-    pub(super) fn new(courier: Courier) -> Self {
+    pub(super) fn new(courier: Courier, connections: Arc<Connections>) -> Self {
         let (live, control) = (Arc::clone(courier.live()), Arc::clone(courier.control()));
         let state = State {
             courier: Some(courier),
@@ -74,7 +79,7 @@ impl SharedCourier {
             is_host_gone: false,
             background: None,
         };
-        Self { state: Mutex::new(state), live, control }
+        Self { state: Mutex::new(state), live, control, connections }
     }
 
     /// What is to be sent on the connection.
@@ -103,7 +108,7 @@ impl SharedCourier {
                 return Poll::Ready(Turn::Taken);
             };
             state.background = Some(cx.waker().clone());
-            poll_courier(state, cx).map(|()| Turn::Ended)
+            self.poll_courier(state, cx).map(|()| Turn::Ended)
         })
         .await
     }
@@ -143,6 +148,26 @@ impl SharedCourier {
         self.idle_state().is_some_and(|state| state.is_host_gone)
     }
 
+    /// Polls the courier. When the connection has ended, that is reported before anybody is told that there will be no
+    /// answer: whoever has something to send again should wait for the next connection.
+    fn poll_courier(&self, mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(courier) = &mut state.courier else { return Poll::Ready(()) };
+        if Pin::new(courier).poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let ended = state.courier.take();
+        // Whoever is told may look at the connection at once.
+        drop(state);
+        self.connections.down(self.reason());
+        drop(ended);
+        Poll::Ready(())
+    }
+
+    /// Why the connection has ended.
+    pub(super) fn reason(&self) -> NodeError {
+        cut(&self.control).unwrap_or_else(|| NodeError::Unreachable("the connection broke".into()))
+    }
+
     #[cfg(test)]
     pub(super) fn side(&self) -> Side {
         self.state().side
@@ -154,18 +179,6 @@ impl SharedCourier {
         // Whoever waits for an answer is told outside of the mutex.
         drop(courier);
     }
-}
-
-/// Polls the courier, which is dropped outside of the mutex when the connection has ended.
-fn poll_courier(mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
-    let Some(courier) = &mut state.courier else { return Poll::Ready(()) };
-    if Pin::new(courier).poll(cx).is_pending() {
-        return Poll::Pending;
-    }
-    let ended = state.courier.take();
-    drop(state);
-    drop(ended);
-    Poll::Ready(())
 }
 
 /// The task of a connection on the host. It ends with the connection.
@@ -188,7 +201,7 @@ impl Future for Host {
             shared.control.place.change(Side::Host);
             state.background.take().into_iter().for_each(Waker::wake);
         }
-        poll_courier(state, cx)
+        shared.poll_courier(state, cx)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
-use super::connect::{self, cut};
+use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::relief;
@@ -29,13 +29,9 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 }
                 connections.up(live);
                 backoff.connected();
-                let control = Arc::clone(courier.control());
-                relief::drive(courier, &mut host).await;
-                let error = cut(&control).unwrap_or_else(|| NodeError::Unreachable("the connection broke".into()));
-                tracing::warn!(node = endpoint.label(), %error, "the connection broke");
-                // Before anything else, so that callers do not go on sending what nobody will answer.
-                connections.down(error);
+                let error = relief::drive(courier, connections, &mut host).await;
                 connections.server.disconnected();
+                tracing::warn!(node = endpoint.label(), %error, "the connection broke");
             }
             Ok(Err(error @ NodeError::SameServer(_))) => {
                 tracing::error!(node = endpoint.label(), %error, "each node must be an independent server");

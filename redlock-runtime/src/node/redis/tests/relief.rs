@@ -2,6 +2,7 @@
 
 use super::environment;
 use crate::node::redis::connect::connect;
+use crate::node::redis::connections::Connections;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::live_connection::LiveConnection;
 use crate::node::redis::movable::Side;
@@ -29,9 +30,9 @@ impl Scene {
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
         let (live, courier) = connect(&endpoint, &facts, &environment).await.unwrap();
         let host = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let courier = Arc::new(SharedCourier::new(courier));
+        let courier = Arc::new(SharedCourier::new(courier, Arc::new(Connections::new("node", environment))));
         let (driven, handle) = (Arc::clone(&courier), host.handle().clone());
-        tokio::spawn(async move { drive_shared(&driven, &handle).await });
+        tokio::spawn(async move { drive_shared(&driven, Some(&handle)).await });
         Self { server, host: Some(host), live, courier }
     }
 
