@@ -182,17 +182,18 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Makes the manager and starts to connect in the background, on the current tokio runtime.
+    /// Makes the manager and starts to connect in the background.
     ///
-    /// The manager lives on that runtime: its connections are driven there, whoever calls it, and end with it. After
-    /// that, every call is [`LockError::NoQuorum`].
+    /// The current tokio runtime drives the connections while it is well, whoever calls the manager. When its threads are
+    /// blocked, or it has ended, a thread of this library does; see [`LockManager`]. So a manager may be used on any
+    /// runtime, and outlives the one that it was built on.
     ///
     /// A node that cannot be reached is no error here: it is tried again for ever, and calls report it. See
     /// [`LockManager::ready`] to wait for the nodes.
     ///
     /// # Errors
     /// [`LockError::Configuration`] when a URL is wrong, no node or the same server twice is given, a default is out of
-    /// range, more nodes would have to agree than there are, or there is no tokio runtime.
+    /// range, more nodes would have to agree than there are, there is no tokio runtime, or the system gives no thread.
     pub fn build(self) -> Result<LockManager, LockError> {
         self.check()?;
         let endpoints = self.endpoints()?;

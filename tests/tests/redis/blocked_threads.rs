@@ -92,12 +92,12 @@ async fn in_a_body(manager: LockManager, task: usize, barrier: Arc<Barrier>) {
     let _ = manager.with_lock(LockRequest::new(blocking_key(task)).ttl(LONG), body).await;
 }
 
-/// An application with `workers` threads, of which `tasks` are blocked by `block` while `observed` runs in another thread,
+/// An application with `workers` threads, of which `tasks` are blocked by `block` while `meanwhile` runs in another thread,
 /// which is given a second manager. Before and after that, all locks of the application must be held.
 fn blocked<F: Future<Output = ()> + Send + 'static>(
     (workers, tasks): (Option<usize>, usize),
     block: fn(LockManager, usize, Arc<Barrier>) -> F,
-    observed: impl AsyncFnOnce(&LockManager, &Nodes),
+    meanwhile: impl AsyncFnOnce(&LockManager, &Nodes),
 ) {
     let (observer, application, barrier) = (runtime(None), runtime(workers), Arc::<Barrier>::default());
     let nodes = observer.block_on(Nodes::start(1));
@@ -124,7 +124,7 @@ fn blocked<F: Future<Output = ()> + Send + 'static>(
         observer.block_on(async {
             let blocked = async || barrier.blocked.load(Ordering::SeqCst);
             eventually_eq(PATIENCE, "the threads are blocked", tasks, blocked).await;
-            observed(&other, &nodes).await;
+            meanwhile(&other, &nodes).await;
             // That long is what this is about.
             sleep(3 * TTL).await;
             for guard in &held {
