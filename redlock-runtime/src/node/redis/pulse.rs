@@ -1,6 +1,6 @@
 //! When to look whether the host of a connection was polled, and what follows.
 //!
-//! 1. While the connection is in use, it is looked at every few milliseconds, and less and less often while nothing is sent.
+//! 1. While the connection is in use, it is looked at every 10 ms, and less and less often while nothing is sent.
 //! 2. A host that was not polled since the last look is asked: it may have had nothing to do.
 //! 3. A host that was not polled after that is silent.
 //! 4. After a second in which nothing was sent and nothing was to be answered, the next command calls for a look.
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// The pause between two looks at a connection that is in use. Smaller, more wake-ups; larger, a release waits for longer when
 /// all threads of the application are blocked.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 /// The pauses double up to this while nothing is sent. Smaller, more wake-ups while a server owes an answer; larger, that
 /// answer is read later, and the proof of a lease of some 100 ms with it.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 /// How long a host has to be polled when it was asked. Smaller, a host that is only busy is taken for a blocked one; larger,
 /// everything waits for longer when it is blocked.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -110,22 +110,22 @@ mod tests {
     #[test]
     fn beats() {
         let table: [(&str, &[(Seen, Beat)]); 4] = [
-            ("in use", &[(seen(1, 1, true), wait(5)), (seen(2, 2, true), wait(5)), (seen(3, 3, false), wait(5))]),
+            ("in use", &[(seen(1, 1, true), wait(10)), (seen(2, 2, true), wait(10)), (seen(3, 3, false), wait(10))]),
             (
                 "an answer that comes late",
                 &[
-                    (seen(1, 1, true), wait(5)),
+                    (seen(1, 1, true), wait(10)),
                     (seen(1, 1, true), ASK),
-                    (seen(2, 1, true), wait(20)),
+                    (seen(2, 1, true), wait(40)),
                     (seen(2, 1, true), ASK),
-                    (seen(3, 1, true), wait(50)),
-                    (seen(4, 2, true), wait(5)),
+                    (seen(3, 1, true), wait(40)),
+                    (seen(4, 2, true), wait(10)),
                 ],
             ),
-            ("blocked", &[(seen(1, 1, true), wait(5)), (seen(1, 2, true), ASK), (seen(1, 2, true), Beat::Silent)]),
+            ("blocked", &[(seen(1, 1, true), wait(10)), (seen(1, 2, true), ASK), (seen(1, 2, true), Beat::Silent)]),
             (
                 "blocked while nothing is sent",
-                &[(seen(1, 1, false), wait(5)), (seen(1, 1, false), ASK), (seen(1, 1, false), Beat::Silent)],
+                &[(seen(1, 1, false), wait(10)), (seen(1, 1, false), ASK), (seen(1, 1, false), Beat::Silent)],
             ),
         ];
         for (name, steps) in table {
