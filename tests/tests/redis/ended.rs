@@ -2,7 +2,7 @@
 
 use crate::support::{assert_nothing_left, builder};
 use redlock_runtime::{LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
@@ -61,6 +61,20 @@ fn a_manager_whose_runtime_is_not_driven_works_on_another_one() {
             manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
         });
     }
+    observer.block_on(assert_nothing_left(&manager, &nodes));
+}
+
+#[test]
+fn a_runtime_without_sockets_is_no_host() {
+    let observer = single_threaded();
+    let nodes = observer.block_on(Nodes::start(1));
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let manager = built_on(&runtime, &nodes);
+    let request = || LockRequest::new(KEY).wait(PATIENCE);
+    // The connection is lost when the runtime takes it, and the next one stays where it is.
+    let given_back = async || manager.acquire(request()).await.map_err(|error| error.to_string()).map(drop);
+    runtime.block_on(eventually(PATIENCE, "it works", given_back));
+    drop(runtime.block_on(manager.acquire(request())).unwrap());
     observer.block_on(assert_nothing_left(&manager, &nodes));
 }
 

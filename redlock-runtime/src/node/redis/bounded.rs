@@ -4,7 +4,7 @@
 //!    the connection, before memory is spent on it.
 //! 2. After [`AT_A_TIME`] bytes in a row, whoever reads lets other tasks go on.
 
-use super::socket::Stream;
+use super::stream::Stream;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

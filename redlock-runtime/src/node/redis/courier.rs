@@ -15,6 +15,7 @@ use super::socket::Control;
 use redis::aio::MultiplexedConnection;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -37,11 +38,13 @@ pub(super) struct Courier {
     batches: VecDeque<Batch>,
     /// Whether the other tasks have had their turn.
     has_gathered: bool,
+    /// Whether it is being polled, and so for ever when that has panicked.
+    is_polled: bool,
 }
 
 impl Courier {
     pub(super) fn new(live: Arc<LiveConnection>, connection: Connection) -> Self {
-        Self { live, connection, batches: VecDeque::new(), has_gathered: false }
+        Self { live, connection, batches: VecDeque::new(), has_gathered: false, is_polled: false }
     }
 
     pub(super) const fn live(&self) -> &Arc<LiveConnection> {
@@ -89,12 +92,17 @@ impl Future for Courier {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if mem::replace(&mut self.is_polled, true) {
+            // It has panicked on another thread, as it does on a runtime without sockets: no driver may be polled after that.
+            return Poll::Ready(());
+        }
         let gathered = self.live.outbox.take(cx);
         self.send(gathered);
         let driver = self.connection.driver.as_mut().poll(cx);
         if driver.is_pending() {
             self.deliver();
         }
+        self.is_polled = false;
         driver
     }
 }

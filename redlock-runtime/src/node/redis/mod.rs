@@ -33,6 +33,7 @@ mod script;
 mod shared_courier;
 mod side_key;
 mod socket;
+mod stream;
 mod subscriber;
 mod supervisor;
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl SharedCourier {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A courier that has panicked is polled again, and panics where that is reported.
+        // A courier that has panicked says so when it is polled again.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

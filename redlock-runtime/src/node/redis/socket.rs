@@ -3,22 +3,17 @@
 use super::bounded::{Bounded, Received};
 use super::endpoint::{Address, Endpoint};
 use super::movable::{Movable, Place, Transport};
+use super::stream::Stream;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 /// A server that has vanished without closing its connections is noticed within about this time. With less, a network
 /// that is interrupted for a moment breaks connections that would have gone on; with more, callers send in vain for
 /// longer.
 const SILENCE: Duration = Duration::from_secs(10);
-
-/// What bytes can be read from and written to.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// TCP, TLS or a unix socket.
 pub(super) type Socket = Box<dyn Stream>;

@@ -1,6 +1,6 @@
 //! TLS through rustls, trusting what the operating system trusts.
 
-use super::socket::Stream;
+use super::stream::Stream;
 use std::io;
 use std::sync::Arc;
 use tokio_rustls::TlsConnector;
