@@ -17,7 +17,7 @@ use std::time::Duration;
 ///
 /// The release has its place in the order of the connection before `drop` returns, and its answer is seen to in the
 /// background: so a drop works anywhere, also while panicking and outside of the runtime. It is written when the runtime of
-/// the manager next drives the connection, or by a thread of this library some 20 ms later when all threads are blocked.
+/// the manager next drives the connection, or by a thread of this library 20 to 50 ms later when all threads are blocked.
 ///
 /// A guard says nothing about exclusion by merely existing: the lease runs out at the nodes whatever this process does.
 /// Ask [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute stop the body

@@ -36,7 +36,7 @@ use std::time::Duration;
 /// managers of a process share one thread, called `redlock`, which renews what is held, sees releases through and makes
 /// connections. The connections themselves are driven by the runtime on which the manager was built, where an answer wakes
 /// the task that waits for it without a detour; as long as that is well, the thread costs nothing that can be measured. When
-/// the runtime drives nothing for some 20 ms although something is under way, or when it has ended, the thread drives the
+/// the runtime drives nothing for 20 to 50 ms although something is under way, or when it has ended, the thread drives the
 /// connections, too. An acquisition and its release by a lone task then take about 1.4 times as long, those of many tasks at
 /// once no longer than before. After a second at the earliest, a runtime that is well has them back.
 ///

@@ -14,9 +14,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 /// The pauses double up to this while nothing is sent. Smaller, more wake-ups while a server owes an answer; larger, that
 /// answer is read later, and the proof of a lease of some 100 ms with it.
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
-/// How long a host has to be polled when it was asked. Smaller, a host that is only busy is taken for a blocked one; larger,
-/// everything waits for longer when it is blocked.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// How long a host has to be polled when it was asked. Smaller, a host that is only busy, or gets too little of the machine,
+/// is taken for a blocked one; larger, everything waits for longer when it is blocked.
+const PATIENCE: Duration = Duration::from_millis(20);
 /// How often nothing was in use before the looks end. Fewer, the next command has to call for one; more, needless wake-ups
 /// of a process that is idle. Wake-ups for those who wait in a queue come unasked: whoever waits asks every second.
 const IDLE_LOOKS: u32 = 25;
