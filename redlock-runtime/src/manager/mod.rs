@@ -38,7 +38,7 @@ use std::time::Duration;
 /// the task that waits for it without a detour; as long as that is well, the thread costs nothing that can be measured. When
 /// the runtime drives nothing for 20 to 50 ms although something is under way, or when it has ended, the thread drives the
 /// connections, too. An acquisition and its release by a lone task then take about 1.4 times as long, those of many tasks at
-/// once no longer than before. After a second at the earliest, a runtime that is well has them back.
+/// once 1.1 times at most. After a second at the earliest, a runtime that is well has them back.
 ///
 /// # When not to use it
 /// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
