@@ -63,7 +63,7 @@ pub(super) enum Look {
     /// It is being polled.
     AtWork,
     Seen(Seen),
-    /// The connection has ended, or the host has.
+    /// The connection has ended, or the host has, or it does not drive the connection.
     Over,
 }
 
@@ -117,7 +117,8 @@ impl SharedCourier {
     pub(super) fn look(&self) -> Look {
         let Some(state) = self.idle_state() else { return Look::AtWork };
         match &state.courier {
-            Some(courier) if !state.is_host_gone => {
+            // A host that was polled without an offer, just when its turn was looked at, has not taken the connection.
+            Some(courier) if state.side == Side::Host && !state.is_host_gone => {
                 let (puts, is_unsent) = self.live.outbox.seen();
                 Look::Seen(Seen { polls: state.polls, puts, is_busy: is_unsent || courier.awaits_answers() })
             }
