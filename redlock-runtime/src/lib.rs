@@ -16,7 +16,7 @@
 //!     })
 //!     .await?;
 //! # assert_eq!(total, 42);
-//! manager.shutdown().await; // before the runtime ends: waits until the last release is answered
+//! manager.shutdown().await; // before the process ends: waits until the last release is answered
 //! # Ok(()) }
 //! ```
 //!

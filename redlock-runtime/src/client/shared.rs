@@ -26,9 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The longest that a call waits for the first connections. Those have limits of their own, which count only as long as
-/// the runtime of the manager is driven. Smaller, the first calls of a service fail while its servers start; larger, a call
-/// hangs on a runtime that has ended.
+/// The longest that a call waits for the first connections. Smaller, the first calls of a service fail while its servers
+/// start; larger, a call hangs for longer when a server swallows everything.
 const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
 /// For how long a key that others had as a lock is taken for one. Smaller, calls that do not wait ask more often what has

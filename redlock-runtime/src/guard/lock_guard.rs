@@ -15,8 +15,9 @@ use std::time::Duration;
 
 /// A held lock. Dropping it gives the lock back.
 ///
-/// The release is sent before `drop` returns, in the order of the connection, and its answer is seen to in the
-/// background: so a drop works anywhere, also while panicking and outside of the runtime.
+/// The release has its place in the order of the connection before `drop` returns, and its answer is seen to in the
+/// background: so a drop works anywhere, also while panicking and outside of the runtime. It is written when the runtime of
+/// the manager next drives the connection, or by a thread of this library 20 to 50 ms later when all threads are blocked.
 ///
 /// A guard says nothing about exclusion by merely existing: the lease runs out at the nodes whatever this process does.
 /// Ask [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute stop the body
@@ -138,7 +139,7 @@ impl LockGuard {
 
     /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
     ///
-    /// The release is sent by the call itself, before the future is polled. Dropping the guard is enough in most
+    /// The call itself puts the release into the order of the connection, before the future is polled. Dropping the guard is enough in most
     /// places; wait when the caller must know, or when a body has work left that needs no lock.
     ///
     /// Where another call of this process waits for the lock, it may be passed on to that one without a command. A key with

@@ -13,7 +13,7 @@ use crate::node::abstention::Caution;
 use crate::node::memory::MemoryNode;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, ServerRegister};
+use crate::node::{BackgroundThread, Environment, ServerRegister};
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
@@ -211,24 +211,28 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Makes the manager and starts to connect in the background, on the current tokio runtime.
+    /// Makes the manager and starts to connect in the background.
     ///
-    /// The manager lives on that runtime: its connections are driven there, whoever calls it, and end with it. After
-    /// that, every call is [`LockError::NoQuorum`].
+    /// The current tokio runtime drives the connections while it is well, whoever calls the manager. When its threads are
+    /// blocked, or it has ended, a thread of this library does; see [`LockManager`]. So a manager may be used on any
+    /// runtime, and outlives the one that it was built on.
     ///
     /// A node that cannot be reached is no error here: it is tried again for ever, and calls report it. See
     /// [`LockManager::ready`] to wait for the nodes.
     ///
     /// # Errors
     /// [`LockError::Configuration`] when a URL is wrong or asks for TLS that this program cannot speak, no node or the same
-    /// server twice is given, a default is out of range, more nodes would have to agree than there are, or there is no tokio
-    /// runtime.
+    /// server twice is given, a default is out of range, more nodes would have to agree than there are, there is no tokio
+    /// runtime, or the system gives no thread.
     pub fn build(self) -> Result<LockManager, LockError> {
         self.check()?;
         let endpoints = self.endpoints()?;
         self.policy.check_quorum(endpoints.len())?;
-        let runtime = Handle::try_current().map_err(|_| {
+        let host = Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
+        })?;
+        let thread = BackgroundThread::shared().map_err(|error| {
+            LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
         let clock = Clock::Boot;
         let environment = self.environment(clock, endpoints.len());
@@ -236,11 +240,11 @@ impl LockManagerBuilder {
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
             let environment = Environment { deliver, connected, ..environment.clone() };
-            let node = RedisNode::start(endpoint, environment, &runtime);
-            NodeHandle::in_background(node, clock, &runtime)
+            let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
+            NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
-        let manager = self.finish(clock, environment, nodes, Some(runtime));
+        let manager = self.finish(clock, environment, nodes, Some(thread.handle().clone()));
         router.connect(&manager.local);
         Ok(manager)
     }

@@ -14,8 +14,8 @@ tokio::task_local! {
 impl LockManager {
     /// Makes this the manager of every annotated function that names none.
     ///
-    /// It stays so until the process ends, while the manager lives on the runtime on which it was built: build it on
-    /// the one that lasts.
+    /// It stays so until the process ends. The manager may be used on every runtime, and is fastest on the one on which it
+    /// was built: build it on the one that lasts.
     ///
     /// # Errors
     /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).

@@ -31,6 +31,15 @@ use std::sync::atomic::Ordering;
 /// A clone is a handle to the same manager. One manager per process is the rule: it owns one connection per node, which
 /// all locks share.
 ///
+/// # Blocked threads
+/// A task that blocks its thread, with a long computation or `std::thread::sleep`, can lose its own lock and no other. All
+/// managers of a process share one thread, called `redlock`, which renews what is held, sees releases through and makes
+/// connections. The connections themselves are driven by the runtime on which the manager was built, where an answer wakes
+/// the task that waits for it without a detour; as long as that is well, the thread costs nothing that can be measured. When
+/// the runtime drives nothing for 20 to 50 ms although something is under way, or when it has ended, the thread drives the
+/// connections, too. An acquisition and its release by a lone task then take about 1.4 times as long, those of many tasks at
+/// once 1.1 times at most. After a second at the earliest, a runtime that is well has them back.
+///
 /// # When not to use it
 /// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
 /// writes: where that must never happen, let the written resource check a number that grows with each owner
@@ -59,8 +68,7 @@ pub struct ReleaseStats {
     pub not_owner: u64,
     /// Sent again, because the connection broke before the answer, or the server was busy or failing over.
     pub sent_again: u64,
-    /// Given up, because the key had expired by itself before the node could be reached, the node refused, or the
-    /// runtime had ended.
+    /// Given up, because the key had expired by itself before the node could be reached, or the node refused.
     pub abandoned: u64,
     /// Of the bodies that are not stopped (`on_lost = continue`), those whose lock was lost before they were done: their
     /// releases had nothing to give back. Each is a warning in the log as well.
@@ -229,7 +237,7 @@ impl LockManager {
 
     /// Ends new acquisitions with [`LockError::Closed`], then waits until every release that was sent is answered.
     ///
-    /// Call it before the runtime ends, so that the last releases are not lost with it. Guards that are still held stay
+    /// Call it before the process ends, so that the last releases are not lost with it. Guards that are still held stay
     /// valid and give their locks back as usual.
     ///
     /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds

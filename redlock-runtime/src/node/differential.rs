@@ -8,7 +8,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Caution;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{Environment, Node, ServerRegister};
+use crate::node::{BackgroundThread, Environment, Node, ServerRegister};
 use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::quorum::Quorum;
@@ -23,7 +23,6 @@ use redlock_tests::RedisServer;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 /// Runs the one sequence that this seed makes.
 const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
@@ -145,7 +144,7 @@ impl Redis {
             connected: Arc::new(|| {}),
             servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
         };
-        let node = RedisNode::start(endpoint, environment, &Handle::current());
+        let node = RedisNode::start(endpoint, environment, BackgroundThread::shared().unwrap(), None);
         node.up_for(&KEYS[0].into()).await;
         let client = redis::Client::open(server.url()).unwrap();
         let mut subscriber = Box::leak(Box::new(client.get_connection().unwrap())).as_pubsub();

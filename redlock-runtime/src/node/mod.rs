@@ -5,6 +5,7 @@
 //! `client`.
 
 pub(crate) mod abstention;
+mod background_thread;
 #[cfg(test)]
 mod differential;
 mod environment;
@@ -18,6 +19,7 @@ pub(crate) mod server_identity;
 mod server_register;
 mod status;
 
+pub(crate) use self::background_thread::BackgroundThread;
 pub(crate) use self::environment::{Connected, Environment};
 pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;

@@ -3,12 +3,7 @@
 use crate::support::{assert_nothing_left, barrier, manager, manager_through, many_guards};
 use redlock_runtime::{LockManager, NodeError};
 use redlock_tests::{Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
-use std::mem;
-use std::sync::{Mutex, mpsc};
-use tokio::runtime;
-use tokio::sync::mpsc as events;
 use tokio::task::{JoinHandle, JoinSet};
-use tracing::{Dispatch, Event, Level, Metadata, Subscriber, dispatcher, span};
 
 const KEY: &str = "order:7";
 const MANY: usize = 200;
@@ -116,71 +111,32 @@ async fn releases_whose_script_was_lost_take_one_more_round_trip_all_together() 
     assert_all_given_back(&manager, &nodes).await;
 }
 
-/// A log that stops who reports a broken connection, until the other end of `go_on` is dropped.
-struct Gate {
-    reached: events::UnboundedSender<()>,
-    go_on: Mutex<mpsc::Receiver<()>>,
-}
-
-impl Subscriber for Gate {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == Level::WARN && metadata.target().ends_with("supervisor")
+#[tokio::test]
+async fn nothing_is_sent_again_before_there_is_another_connection_and_then_once() {
+    let (nodes, other) = (Nodes::start(1).await, Nodes::start(1).await);
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let before = proxies[0].traffic().requests.received;
+    proxies[0].requests(Flow::Hold);
+    drop(guard);
+    let mut tries = JoinSet::new();
+    for i in 0..8 {
+        let manager = manager.clone();
+        tries.spawn(async move { manager.try_acquire(format!("another:{i}")).await.map(drop) });
     }
-
-    fn event(&self, _: &Event<'_>) {
-        let _ = self.reached.send(());
-        let _ = self.go_on.lock().unwrap().recv();
+    let sent = |traffic: &redlock_tests::Traffic| traffic.requests.received > before + 8 * 80;
+    proxies[0].wait_until("all is on the connection", sent).await;
+    proxies[0].refuse(true).await;
+    proxies[0].cut().await;
+    tries.join_all().await;
+    // Round trips are time to send.
+    for _ in 0..200 {
+        barrier(&other).await;
     }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-}
-
-#[test]
-fn nothing_is_sent_again_on_a_connection_that_is_about_to_be_reported_broken() {
-    // One thread reports, one had the time for thousands of tries, and one drives the test.
-    let (reached, mut is_reached) = events::unbounded_channel();
-    let (go_on, gone_on) = mpsc::channel();
-    let log = Dispatch::new(Gate { reached, go_on: Mutex::new(gone_on) });
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(3)
-        .enable_all()
-        .on_thread_start(move || mem::forget(dispatcher::set_default(&log)))
-        .build()
-        .unwrap();
-    runtime.block_on(async move {
-        let (nodes, other) = (Nodes::start(1).await, Nodes::start(1).await);
-        let proxies = nodes.proxied().await;
-        let manager = manager_through(&proxies, &nodes).await;
-        let guard = manager.acquire(KEY).await.unwrap();
-        let before = proxies[0].traffic().requests.received;
-        proxies[0].requests(Flow::Hold);
-        drop(guard);
-        // Woken after the release, they leave it to another thread than that which reports.
-        let mut tries = JoinSet::new();
-        for i in 0..8 {
-            let manager = manager.clone();
-            tries.spawn(async move { manager.try_acquire(format!("another:{i}")).await.map(drop) });
-        }
-        let sent = |traffic: &redlock_tests::Traffic| traffic.requests.received > before + 8 * 80;
-        proxies[0].wait_until("all is on the connection", sent).await;
-        proxies[0].cut().await;
-        is_reached.recv().await.unwrap();
-        // Round trips are time to send.
-        for _ in 0..200 {
-            barrier(&other).await;
-        }
-        assert_eq!(manager.release_stats().sent_again, 0);
-        drop(go_on);
-        proxies[0].pass();
-        tries.join_all().await;
-        assert_nothing_left(&manager, &nodes).await;
-        assert!(manager.release_stats().sent_again <= 9, "{:?}", manager.release_stats());
-    });
+    assert_eq!(manager.release_stats().sent_again, 0);
+    proxies[0].pass();
+    proxies[0].refuse(false).await;
+    assert_nothing_left(&manager, &nodes).await;
+    assert!(manager.release_stats().sent_again <= 9, "{:?}", manager.release_stats());
 }

@@ -1,13 +1,14 @@
-//! Managers whose runtime has ended, or is not driven: an error that says so, and never a hang.
+//! Managers whose runtime has ended, or is not driven: they go on.
 
-use crate::support::{assert_nothing_left, builder, causes};
-use redlock_runtime::{LockError, LockManager, NodeError};
-use redlock_tests::{Nodes, PATIENCE};
+use crate::support::{assert_nothing_left, builder};
+use redlock_runtime::{LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(1);
 
 fn single_threaded() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -15,47 +16,77 @@ fn single_threaded() -> Runtime {
 
 fn built_on(runtime: &Runtime, nodes: &Nodes) -> LockManager {
     let _context = runtime.enter();
-    builder(nodes.urls()).build().unwrap()
-}
-
-/// What calls on another runtime say.
-async fn failures(manager: &LockManager) -> [LockError; 2] {
-    let acquired = timeout(PATIENCE, manager.try_acquire(KEY)).await.expect("`try_acquire` ends");
-    let ready = timeout(PATIENCE, manager.ready()).await.expect("`ready` ends");
-    [acquired.unwrap_err(), ready.unwrap_err()]
+    builder(nodes.urls()).node_timeout(TTL / 3).build().unwrap()
 }
 
 #[test]
-fn a_manager_whose_runtime_has_ended_says_so() {
+fn a_manager_goes_on_when_its_runtime_has_ended() {
     let observer = single_threaded();
-    let nodes = observer.block_on(Nodes::start(1));
+    let nodes = observer.block_on(Nodes::start(3));
     for was_driven in [false, true] {
         let runtime = single_threaded();
         let manager = built_on(&runtime, &nodes);
-        if was_driven {
-            runtime.block_on(manager.ready()).unwrap();
-        }
+        let guards = was_driven.then(|| {
+            runtime.block_on(async {
+                let request = |key: &str| LockRequest::new(key).ttl(TTL);
+                [manager.acquire(request("held")).await.unwrap(), manager.acquire(request("dropped")).await.unwrap()]
+            })
+        });
         drop(runtime);
-        for error in observer.block_on(failures(&manager)) {
-            let [(_, NodeError::Unreachable(reason))] = causes(&error)[..] else { panic!("{error:?}") };
-            assert_eq!(&**reason, "the tokio runtime that the manager was built on has ended");
-        }
+        observer.block_on(async {
+            if let Some([held, dropped]) = guards {
+                drop(dropped);
+                let dropped = async || nodes[0].inspect().get("dropped").await;
+                eventually_eq(PATIENCE, "the key is gone", None, dropped).await;
+                // That long is what this is about.
+                sleep(3 * TTL).await;
+                held.release().await.unwrap();
+            }
+            manager.ready().await.unwrap();
+            manager.acquire(KEY).await.unwrap().release().await.unwrap();
+            assert_nothing_left(&manager, &nodes).await;
+        });
     }
 }
 
 #[test]
-fn a_manager_whose_runtime_is_not_driven_yet_is_an_error_until_it_is() {
+fn a_manager_whose_runtime_is_not_driven_works_on_another_one() {
     let observer = single_threaded();
     let nodes = observer.block_on(Nodes::start(1));
     let runtime = single_threaded();
     let manager = built_on(&runtime, &nodes);
-    for error in observer.block_on(failures(&manager)) {
-        assert_eq!(causes(&error).len(), 1, "{error:?}");
+    for driven in [&observer, &runtime, &observer] {
+        driven.block_on(async {
+            manager.ready().await.unwrap();
+            manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+        });
     }
-    runtime.block_on(async {
-        manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
-        assert_nothing_left(&manager, &nodes).await;
-    });
+    observer.block_on(assert_nothing_left(&manager, &nodes));
+}
+
+#[test]
+fn a_runtime_without_sockets_is_no_host() {
+    let observer = single_threaded();
+    let nodes = observer.block_on(Nodes::start(1));
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let manager = built_on(&runtime, &nodes);
+    let request = || LockRequest::new(KEY).wait(PATIENCE);
+    // The connection is lost when the runtime takes it, and the next one stays where it is.
+    let given_back = async || manager.acquire(request()).await.map_err(|error| error.to_string()).map(drop);
+    runtime.block_on(eventually(PATIENCE, "it works", given_back));
+    drop(runtime.block_on(manager.acquire(request())).unwrap());
+    observer.block_on(assert_nothing_left(&manager, &nodes));
+}
+
+#[test]
+fn tests_with_a_runtime_each_share_a_manager() {
+    let observer = single_threaded();
+    let nodes = observer.block_on(Nodes::start(1));
+    let manager = built_on(&observer, &nodes);
+    for _ in 0..3 {
+        single_threaded().block_on(async { drop(manager.acquire(KEY).await.unwrap()) });
+    }
+    observer.block_on(assert_nothing_left(&manager, &nodes));
 }
 
 #[test]

@@ -9,10 +9,13 @@ use crate::waiters::{
 };
 use redlock_runtime::{LockError, LockGuard, LockRequest};
 use redlock_tests::{Flow, Nodes, PATIENCE, RedisServer, eventually_eq};
+use std::env;
+use std::process::Stdio;
 use std::time::Duration;
-use tokio::runtime::{self, Runtime};
+use tokio::process::{Child, Command};
 
 const KEY: &str = "order:7";
+const URLS: &str = "REDLOCK_TESTS_LEAVERS_URLS";
 /// A token as another manager writes it, with the time of 2001: before all others in every queue.
 const DEAD: &str = "00e0bbba-4c00-7000-8000-000000000000@00000000000000000000000000000000";
 
@@ -135,29 +138,31 @@ async fn a_lock_that_its_holder_has_lost_is_not_kept_for_the_dead() {
     assert_all_gone(&manager, &nodes).await;
 }
 
-/// A manager on a runtime of its own that waits in the queue. Ending the runtime is the end of a process, as far as the
-/// servers can tell: its connections close, and nothing is released.
-async fn process_that_waits(nodes: &Nodes) -> Runtime {
-    let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let urls = nodes.urls();
-    runtime.spawn(async move {
-        let manager = builder(urls).build().unwrap();
-        let _guard = manager.acquire(patient(KEY)).await;
-    });
+/// Another process, which waits in the queue and releases nothing when it ends: it is killed.
+async fn process_that_waits(nodes: &Nodes) -> Child {
+    let mut process = Command::new(env::current_exe().unwrap());
+    let name = "leavers::a_process_that_ends_without_a_release_is_passed_over";
+    process.args(["--exact", name]).env(URLS, nodes.urls().join(",")).stdout(Stdio::null());
+    let process = process.kill_on_drop(true).spawn().unwrap();
     wait_until_queued(nodes, KEY, 1).await;
-    runtime
+    process
 }
 
 #[tokio::test]
 async fn a_process_that_ends_without_a_release_is_passed_over() {
+    if let Ok(urls) = env::var(URLS) {
+        let manager = builder(urls.split(',')).build().unwrap();
+        let _guard = manager.acquire(patient(KEY)).await;
+        return;
+    }
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (holder, next) = (manager(&nodes).await, manager(&nodes).await);
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
-        let process = process_that_waits(&nodes).await;
+        let mut process = process_that_waits(&nodes).await;
         let call = waiting(&next, patient(KEY));
         wait_until_queued(&nodes, KEY, 2).await;
-        process.shutdown_background();
+        process.kill().await.unwrap();
         for node in nodes.iter() {
             eventually_eq(PATIENCE, "its connection is gone", 2, async || node.inspect().clients().await.len()).await;
         }

@@ -8,6 +8,7 @@
 )]
 
 mod again;
+mod blocked_threads;
 mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
@@ -21,6 +22,7 @@ mod exit_paths;
 mod faults;
 mod fenced_resource;
 mod fencing;
+mod floods;
 mod health;
 mod hiccups;
 mod holders;

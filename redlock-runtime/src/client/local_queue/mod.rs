@@ -61,7 +61,7 @@ struct Shard {
 }
 
 impl LocalQueue {
-    /// Held locks are renewed on `runtime`, or on that of the first call that holds one.
+    /// Held locks are renewed on `runtime`, which nothing should block, or on that of the first call that holds one.
     pub(crate) fn new(shared: Arc<Shared>, runtime: Option<Handle>) -> Self {
         let watchdog = Arc::new(Watchdog::new(shared.clock, runtime));
         let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();

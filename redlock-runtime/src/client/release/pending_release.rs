@@ -165,7 +165,7 @@ impl Drop for PendingRelease {
     fn drop(&mut self) {
         self.note_heard();
         if !self.is_settled {
-            self.count_as_abandoned("the runtime has ended");
+            self.count_as_abandoned("its task has ended");
         }
         self.ledger.end();
     }

@@ -1,12 +1,12 @@
 //! Makes one connection for commands: socket and handshake.
 
 use super::answer::{refused, wakeup};
-use super::courier::{Courier, Driver};
+use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
 use super::farewell::farewell;
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
-use super::socket;
+use super::socket::{self, Control, Opened};
 use super::verification::Doubt;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
@@ -29,8 +29,7 @@ pub(super) async fn connect(
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let doubt = Doubt::default();
-    let receiver = receiver(Arc::clone(&environment.deliver), doubt.clone());
-    let (connection, protocol) = match greet(endpoint, receiver).await {
+    let (connection, protocol) = match greet(endpoint, &environment.deliver, &doubt).await {
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
             let said = farewell(endpoint).await;
@@ -38,19 +37,23 @@ pub(super) async fn connect(
         }
         greeted => greeted?,
     };
-    prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment).await
+    let control = Arc::clone(&connection.control);
+    prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment)
+        .await
+        .map_err(|error| cut(&control).unwrap_or(error))
 }
 
 /// Shakes hands, in RESP3 if the server speaks it.
 async fn greet(
     endpoint: &Endpoint,
-    receiver: impl Fn(PushInfo) -> Result<(), Infallible> + Clone + Send + Sync + 'static,
-) -> Result<((MultiplexedConnection, Driver), ProtocolVersion), Failure> {
-    match handshake(endpoint, ProtocolVersion::RESP3, receiver.clone()).await {
+    deliver: &Deliver,
+    doubt: &Doubt,
+) -> Result<(Connection, ProtocolVersion), Failure> {
+    match handshake(endpoint, ProtocolVersion::RESP3, deliver, doubt).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = handshake(endpoint, ProtocolVersion::RESP2, receiver).await;
+            let connection = handshake(endpoint, ProtocolVersion::RESP2, deliver, doubt).await;
             // A server that hangs up has said before why: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
@@ -102,9 +105,10 @@ fn socket_failure(error: &io::Error) -> NodeError {
 async fn handshake(
     endpoint: &Endpoint,
     protocol: ProtocolVersion,
-    receiver: impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static,
-) -> Result<(MultiplexedConnection, Driver), Failure> {
-    let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    deliver: &Deliver,
+    doubt: &Doubt,
+) -> Result<Connection, Failure> {
+    let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
         // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
         // the order even when nobody waits for it any more.
@@ -115,20 +119,32 @@ async fn handshake(
         .set_pipeline_buffer_size(usize::MAX >> 4);
     let config = match protocol {
         ProtocolVersion::RESP2 => config,
-        _ => config.set_push_sender(receiver),
+        _ => config.set_push_sender(receiver(Arc::clone(deliver), doubt.clone(), Arc::clone(&control))),
     };
     let login = endpoint.login().clone().set_protocol(protocol);
-    let (connection, driver) =
-        MultiplexedConnection::new_with_config(&login, socket, config).await.map_err(Failure::Handshake)?;
-    Ok((connection, Box::pin(driver)))
+    let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
+    control.received.check().map_err(Failure::Socket)?;
+    let (commands, driver) = connected.map_err(Failure::Handshake)?;
+    control.received.is_complete();
+    Ok(Connection { commands, driver: Box::pin(driver), control })
+}
+
+/// Why the connection was cut, if it was by us.
+pub(super) fn cut(control: &Control) -> Option<NodeError> {
+    control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
 }
 
 /// Passes on the wake-ups among what the server says unasked, and that it throws data away.
 fn receiver(
     deliver: Deliver,
     doubt: Doubt,
-) -> impl Fn(PushInfo) -> Result<(), Infallible> + Clone + Send + Sync + 'static {
+    control: Arc<Control>,
+) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |push| {
+        // The client crate says in this way, too, that the connection has ended; why must stay known.
+        if push.kind != PushKind::Disconnection {
+            control.received.is_complete();
+        }
         if push.kind == PushKind::Invalidate {
             doubt.raise();
         }

@@ -11,10 +11,12 @@
 use super::batch::Batch;
 use super::live_connection::LiveConnection;
 use super::question::Outgoing;
+use super::socket::Control;
 use super::verification::Verification;
 use redis::aio::MultiplexedConnection;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,33 +24,51 @@ use std::task::{Context, Poll};
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The task of one connection. It ends when the connection breaks, or the server is not what it was.
+/// A connection of the client crate.
+pub(super) struct Connection {
+    pub(super) commands: MultiplexedConnection,
+    pub(super) driver: Driver,
+    pub(super) control: Arc<Control>,
+}
+
+/// The task of one connection. It ends when the connection breaks, or the server is not what it was; what is not answered by
+/// then is told so when it is dropped.
 pub(super) struct Courier {
     live: Arc<LiveConnection>,
-    connection: MultiplexedConnection,
-    driver: Driver,
+    connection: Connection,
     verification: Verification,
     /// Sent and not answered, in the order of the connection.
     batches: VecDeque<Batch>,
     /// Whether the other tasks have had their turn.
     has_gathered: bool,
+    /// Whether it is being polled, and so for ever when that has panicked.
+    is_polled: bool,
 }
 
 impl Courier {
-    pub(super) fn new(
-        live: Arc<LiveConnection>,
-        connection: MultiplexedConnection,
-        driver: Driver,
-        verification: Verification,
-    ) -> Self {
-        Self { live, connection, driver, verification, batches: VecDeque::new(), has_gathered: false }
+    pub(super) fn new(live: Arc<LiveConnection>, connection: Connection, verification: Verification) -> Self {
+        let batches = VecDeque::new();
+        Self { live, connection, verification, batches, has_gathered: false, is_polled: false }
+    }
+
+    pub(super) const fn live(&self) -> &Arc<LiveConnection> {
+        &self.live
+    }
+
+    pub(super) const fn control(&self) -> &Arc<Control> {
+        &self.connection.control
+    }
+
+    /// Whether an answer is still to come.
+    pub(super) fn awaits_answers(&self) -> bool {
+        !self.batches.is_empty()
     }
 
     /// Gives all that has `gathered` to the client crate.
     fn send(&mut self, gathered: Vec<Outgoing>) {
         let mut gathered = gathered.into_iter();
         while gathered.len() > 0 {
-            self.batches.push_back(Batch::send(&mut gathered, &self.connection));
+            self.batches.push_back(Batch::send(&mut gathered, &self.connection.commands));
         }
     }
 
@@ -62,6 +82,9 @@ impl Courier {
             && let Poll::Ready(answers) = batch.poll_answers()
         {
             if let Some(batch) = self.batches.pop_front() {
+                if answers.is_ok() {
+                    self.connection.control.received.is_complete();
+                }
                 batch.deliver(answers, &self.live);
             }
         }
@@ -78,23 +101,29 @@ impl Future for Courier {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if mem::replace(&mut self.is_polled, true) {
+            // It has panicked on another thread, as it does on a runtime without sockets: no driver may be polled after that.
+            return Poll::Ready(());
+        }
         let gathered = self.live.outbox.take(cx);
         let Self { live, connection, verification, .. } = &mut *self;
-        verification.ask(live, connection, !gathered.is_empty());
+        verification.ask(live, &mut connection.commands, !gathered.is_empty());
         self.send(gathered);
-        let driver = self.driver.as_mut().poll(cx);
-        if !self.deliver() {
+        let driver = self.connection.driver.as_mut().poll(cx);
+        if driver.is_pending() && !self.deliver() {
             return Poll::Ready(());
         }
         if self.verification.is_due(&self.live) {
             cx.waker().wake_by_ref();
         }
+        self.is_polled = false;
         driver
     }
 }
 
 impl Drop for Courier {
     fn drop(&mut self) {
+        self.deliver();
         self.live.outbox.close();
         self.batches.drain(..).for_each(Batch::disconnected);
     }

@@ -19,7 +19,7 @@ const LONGEST: usize = 256;
 /// The error that the server gives to a client that asks nothing, if it gives one. Whoever asks something may find that the
 /// connection is gone before the answer is read.
 pub(super) async fn farewell(endpoint: &Endpoint) -> Option<String> {
-    let said = async { first_bytes(&mut socket::open(endpoint).await?).await };
+    let said = async { first_bytes(&mut socket::open(endpoint).await?.socket).await };
     let said = timeout(PATIENCE, said).await.ok()?.ok()?;
     error_in(&said)
 }

@@ -7,11 +7,14 @@
 //! The way of a command: `RedisNode` finds the connection in `connections`; `live_connection` words the command with
 //! `script` and puts it into the `outbox`; the `courier` sends it in a `batch`. The answer comes back the same way, and
 //! `answer` reads it. The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`
-//! and `prepare` makes it ready. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
+//! and `prepare` makes it ready. All that runs on the library's thread, but the courier is driven by the runtime of the
+//! application while that is well: `shared_courier` is what both can drive, `relief` decides who does, by `pulse`; the
+//! socket goes with it (`movable`). What a server may send is `bounded`. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
 
 mod answer;
 mod backoff;
 mod batch;
+mod bounded;
 mod complaints;
 mod connect;
 mod connections;
@@ -22,13 +25,18 @@ mod farewell;
 mod info;
 mod live_connection;
 mod lost_script;
+mod movable;
 mod outbox;
 mod permissions;
 mod prepare;
+mod pulse;
 mod question;
+mod relief;
 mod script;
+mod shared_courier;
 mod side_key;
 mod socket;
+mod stream;
 mod subscriber;
 mod supervisor;
 #[cfg(test)]
@@ -50,7 +58,7 @@ use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
-use crate::node::{BoxFuture, Node};
+use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::Command;
 use crate::time::wait_until::wait_until;
 use redis::Value;
@@ -66,16 +74,24 @@ pub(crate) struct RedisNode {
     connections: Arc<Connections>,
     /// Ends the supervisor and the subscriber, and with them the connections, when the node is dropped.
     tasks: [AbortHandle; 2],
+    /// Runs these tasks for as long as the node lives.
+    _thread: Arc<BackgroundThread>,
 }
 
 impl RedisNode {
-    /// Starts to connect to `endpoint` on `runtime`.
-    pub(crate) fn start(endpoint: Endpoint, environment: Environment, runtime: &Handle) -> Arc<Self> {
+    /// Starts to connect to `endpoint` on `thread`. The connection is driven by `host` while that is well.
+    pub(crate) fn start(
+        endpoint: Endpoint,
+        environment: Environment,
+        thread: Arc<BackgroundThread>,
+        host: Option<Handle>,
+    ) -> Arc<Self> {
         let (connections, endpoint) = (Arc::new(Connections::new(endpoint.label(), environment)), Arc::new(endpoint));
-        let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)));
+        let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)), host);
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&connections));
-        let tasks = [runtime.spawn(supervisor).abort_handle(), runtime.spawn(subscriber).abort_handle()];
-        Arc::new(Self { label: endpoint.label().into(), connections, tasks })
+        let handle = thread.handle();
+        let tasks = [handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
+        Arc::new(Self { label: endpoint.label().into(), connections, tasks, _thread: thread })
     }
 }
 

@@ -9,17 +9,25 @@ use redis::{Cmd, Value};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// What the users of a connection put in and its courier takes out.
 #[derive(Default)]
-pub(super) struct Outbox(Mutex<Gathered>);
+pub(super) struct Outbox {
+    gathered: Mutex<Gathered>,
+    /// Tells who watches the connection that there is something to look at.
+    attention: Notify,
+}
 
 #[derive(Default)]
 struct Gathered {
     commands: Vec<Outgoing>,
     /// Wakes the courier; none when it was woken and has not been here since.
     courier: Option<Waker>,
+    /// How many commands were put in so far.
+    puts: u64,
+    /// Whether the next command calls whoever watches the connection.
+    is_watched: bool,
     /// Whether the subscription was put in.
     is_subscribed: bool,
     /// Whether the connection has ended.
@@ -41,7 +49,7 @@ impl Outbox {
             drop(gathered);
             return question.answer(Err(NodeError::Disconnected));
         }
-        Self::put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
+        self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
     }
 
     /// Puts the subscription to `channel` into the order of the connection; only the first time.
@@ -50,15 +58,19 @@ impl Outbox {
         if !mem::replace(&mut gathered.is_subscribed, true) && !gathered.is_closed {
             let mut wire = Cmd::new();
             wire.arg("SUBSCRIBE").arg(channel);
-            Self::put_into(gathered, Outgoing { wire, asked: Asked::Subscription });
+            self.put_into(gathered, Outgoing { wire, asked: Asked::Subscription });
         }
     }
 
     /// Puts `outgoing` in, and wakes the courier outside of the mutex.
-    fn put_into(mut gathered: MutexGuard<'_, Gathered>, outgoing: Outgoing) {
+    fn put_into(&self, mut gathered: MutexGuard<'_, Gathered>, outgoing: Outgoing) {
         gathered.commands.push(outgoing);
-        let courier = gathered.courier.take();
+        gathered.puts = gathered.puts.wrapping_add(1);
+        let (courier, is_watched) = (gathered.courier.take(), mem::take(&mut gathered.is_watched));
         drop(gathered);
+        if is_watched {
+            self.call_attention();
+        }
         if let Some(courier) = courier {
             courier.wake();
         }
@@ -71,13 +83,37 @@ impl Outbox {
         mem::take(&mut gathered.commands)
     }
 
+    /// How many commands were put in so far, and whether some are here that were not taken out.
+    pub(super) fn seen(&self) -> (u64, bool) {
+        let gathered = self.gathered();
+        (gathered.puts, !gathered.commands.is_empty())
+    }
+
+    /// Calls whoever waits for [`attention`](Self::attention) at the next command after the first `puts`.
+    pub(super) fn watch(&self, puts: u64) {
+        let mut gathered = self.gathered();
+        gathered.is_watched = gathered.puts == puts;
+        if !gathered.is_watched {
+            self.call_attention();
+        }
+    }
+
+    /// Ready when there is something to look at.
+    pub(super) fn attention(&self) -> impl Future<Output = ()> {
+        self.attention.notified()
+    }
+
+    pub(super) fn call_attention(&self) {
+        self.attention.notify_one();
+    }
+
     /// Puts a question about the server into the order of the connection.
     pub(super) fn probe(&self, wire: Cmd) -> oneshot::Receiver<Result<Value, NodeError>> {
         let (answer, pending) = oneshot::channel();
         let gathered = self.gathered();
         // After the end of the connection the sender of the answer is dropped here, which the receiver is told.
         if !gathered.is_closed {
-            Self::put_into(gathered, Outgoing { wire, asked: Asked::Probe(answer) });
+            self.put_into(gathered, Outgoing { wire, asked: Asked::Probe(answer) });
         }
         pending
     }
@@ -95,7 +131,7 @@ impl Outbox {
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
         // No code that can panic runs under this mutex.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
 
 use super::answer::{refused, time_of};
-use super::courier::{Courier, Driver};
+use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::script::Scripts;
@@ -9,7 +9,6 @@ use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
-use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -29,13 +28,13 @@ const SENTINEL: &str = "is a Sentinel, which takes no locks: give the address of
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::Replica`] when it takes no locks,
 /// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel.
 pub(super) async fn prepare(
-    (mut connection, mut driver): (MultiplexedConnection, Driver),
+    mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
-    let mut answers = ask(&mut connection, &mut driver, &questions(environment, server)).await?.into_iter();
+    let mut answers = ask(&mut connection, &questions(environment, server)).await?.into_iter();
     let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
@@ -59,7 +58,7 @@ pub(super) async fn prepare(
     }
     let abstention = server.connected(identity)?;
     let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
-    Ok((Arc::clone(&live), Courier::new(live, connection, driver, Verification::new(doubt, is_tracking))))
+    Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
 /// What is asked, in the order in which [`prepare`] takes the answers.
@@ -81,11 +80,10 @@ fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
 
 /// The answers, one for each question. The connection is driven from here, because it has no task yet.
 async fn ask(
-    connection: &mut MultiplexedConnection,
-    driver: &mut Driver,
+    Connection { commands, driver, control }: &mut Connection,
     questions: &Pipeline,
 ) -> Result<Vec<Value>, NodeError> {
-    let mut request = pin!(connection.send_packed_commands(questions, 0, questions.len()));
+    let mut request = pin!(commands.send_packed_commands(questions, 0, questions.len()));
     let answers = poll_fn(|cx| {
         let is_over = driver.as_mut().poll(cx).is_ready();
         match request.as_mut().poll(cx) {
@@ -95,7 +93,9 @@ async fn ask(
             answers => answers.map_err(|error| refused(&error)),
         }
     });
-    answers.await
+    let answers = answers.await?;
+    control.received.is_complete();
+    Ok(answers)
 }
 
 /// The digest in an answer to `SCRIPT LOAD`.

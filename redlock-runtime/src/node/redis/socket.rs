@@ -1,10 +1,13 @@
 //! Opens a connection to a server, up to where the Redis protocol begins.
 
+use super::bounded::{Bounded, Received};
 use super::endpoint::{Address, Endpoint};
+use super::movable::{Movable, Place, Transport};
+use super::stream::Stream;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 /// A server that has vanished without closing its connections is noticed within about this time. With less, a network
@@ -12,23 +15,45 @@ use tokio::net::TcpStream;
 /// longer.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// What bytes can be read from and written to.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
-
 /// TCP, TLS or a unix socket.
 pub(super) type Socket = Box<dyn Stream>;
 
+/// A socket, and what is to be known of it while somebody else reads and writes.
+pub(super) struct Opened {
+    pub(super) socket: Socket,
+    pub(super) control: Arc<Control>,
+}
+
+/// What a socket and those who drive its connection tell one another.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    /// Where the socket belongs.
+    pub(super) place: Arc<Place>,
+    /// How much has come.
+    pub(super) received: Arc<Received>,
+}
+
 /// Opens a socket to `endpoint`.
-pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Socket> {
-    match endpoint.address() {
-        Address::Tcp { host, port } => Ok(Box::new(tcp(host, *port).await?)),
+pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Opened> {
+    let control = Arc::<Control>::default();
+    let movable = |transport| Movable::new(transport, Arc::clone(&control.place));
+    let socket = match endpoint.address() {
+        Address::Tcp { host, port } => bounded(movable(Transport::Tcp(tcp(host, *port).await?)), &control),
         #[cfg(feature = "tls")]
-        Address::Tls { host, port } => Ok(Box::new(super::tls::client(host, tcp(host, *port).await?).await?)),
+        Address::Tls { host, port } => {
+            let transport = movable(Transport::Tcp(tcp(host, *port).await?));
+            bounded(super::tls::client(host, transport).await?, &control)
+        }
         #[cfg(unix)]
-        Address::Unix(path) => Ok(Box::new(tokio::net::UnixStream::connect(path).await?)),
-    }
+        Address::Unix(path) => {
+            bounded(movable(Transport::Unix(tokio::net::UnixStream::connect(path).await?)), &control)
+        }
+    };
+    Ok(Opened { socket, control })
+}
+
+fn bounded(stream: impl Stream + 'static, control: &Control) -> Socket {
+    Box::new(Bounded::new(stream, Arc::clone(&control.received)))
 }
 
 /// A TCP connection that sends at once and notices a peer that has vanished.

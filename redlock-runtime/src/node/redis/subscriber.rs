@@ -3,10 +3,11 @@
 use super::answer::{refused, wakeup_in};
 use super::backoff::{Backoff, CONNECT_TIMEOUT};
 use super::complaints::Complaints;
-use super::connect::Failure;
+use super::connect::{Failure, cut};
 use super::connections::Connections;
 use super::endpoint::Endpoint;
-use super::socket;
+
+use super::socket::{self, Control, Opened, Socket};
 use crate::error::NodeError;
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
@@ -30,10 +31,10 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
         match timeout(CONNECT_TIMEOUT, subscribe(&endpoint, &channel)).await {
-            Ok(Ok(messages)) => {
+            Ok(Ok((messages, control))) => {
                 connections.subscribed(true);
                 backoff.connected();
-                receive(messages, &connections).await;
+                receive(messages, &control, &connections).await;
                 connections.subscribed(false);
                 tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
@@ -57,8 +58,17 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
 }
 
 /// Connects and subscribes to `channel`.
-async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<PubSubStream, NodeError> {
-    let socket = socket::open(endpoint).await.map_err(Failure::Socket)?;
+async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, Arc<Control>), NodeError> {
+    let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    let messages = messages(endpoint, socket, channel).await;
+    if let Some(cut) = cut(&control) {
+        return Err(cut);
+    }
+    Ok((messages?, control))
+}
+
+/// Logs in on `socket` and subscribes to `channel`.
+async fn messages(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<PubSubStream, NodeError> {
     let login = endpoint.login().clone().set_protocol(ProtocolVersion::RESP2);
     let mut connection = PubSub::new(&login, socket).await.map_err(Failure::Handshake)?;
     connection.subscribe(channel).await.map_err(|error| refused(&error))?;
@@ -66,8 +76,9 @@ async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<PubSubStream, N
 }
 
 /// Takes in messages until the connection breaks.
-async fn receive(mut messages: PubSubStream, connections: &Connections) {
+async fn receive(mut messages: PubSubStream, control: &Control, connections: &Connections) {
     while let Some(message) = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await {
+        control.received.is_complete();
         if let Some(wakeup) = wakeup_in(message.get_payload_bytes()) {
             (connections.environment.deliver)(wakeup);
         }

@@ -5,12 +5,14 @@ use super::complaints::Complaints;
 use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::relief;
 use crate::error::NodeError;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// Runs until it is aborted.
-pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
+/// Runs until it is aborted, on the library's thread. `host` is the runtime that the manager was built on.
+pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, mut host: Option<Handle>) {
     let connections = &supervised.0;
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
@@ -28,12 +30,10 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised) {
                 }
                 connections.up(live);
                 backoff.connected();
-                courier.await;
-                // Before anything else, so that callers do not go on sending what nobody will answer.
-                connections.down(NodeError::Unreachable("the connection broke".into()));
+                let error = relief::drive(courier, connections, &mut host).await;
                 connections.server.disconnected();
                 if let Some(times) = complaints.times("broke") {
-                    tracing::warn!(node = endpoint.label(), times, "the connection broke");
+                    tracing::warn!(node = endpoint.label(), %error, times, "the connection broke");
                 }
             }
             Ok(Err(error)) => {
@@ -73,7 +73,7 @@ impl Drop for Supervised {
         let reason = if std::thread::panicking() {
             "the task of the connection has panicked"
         } else {
-            "the tokio runtime that the manager was built on has ended"
+            "the task of the connection has ended"
         };
         self.0.down(NodeError::Unreachable(reason.into()));
     }

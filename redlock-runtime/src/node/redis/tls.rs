@@ -1,16 +1,16 @@
 //! TLS through rustls, trusting what the operating system trusts.
 
+use super::stream::Stream;
 use super::tls_provider;
 use std::io;
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// Speaks TLS on `stream`, and refuses a server whose certificate is not for `host`.
-pub(super) async fn client(host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+pub(super) async fn client<S: Stream>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     // Reading the certificates takes a while.
     let configuration = tokio::task::spawn_blocking(configuration).await.map_err(io::Error::other)??;

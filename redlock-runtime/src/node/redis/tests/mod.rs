@@ -1,6 +1,7 @@
 //! A node on real servers. Here: a manager's connection to one of them, as the tests use it.
 
 mod obstacles;
+mod relief;
 mod wakeups;
 
 use super::RedisNode;
@@ -8,8 +9,8 @@ use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Caution;
-use crate::node::{Environment, Node, ServerRegister, Status};
-use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::node::{BackgroundThread, Environment, Node, ServerRegister, Status};
+use crate::protocol::command::{Answer, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
 use crate::protocol::timing::CLAIM;
@@ -32,6 +33,19 @@ const YIELD: Verb = Verb::Yield { claim: CLAIM };
 const RELEASE: Verb = Verb::Release { claim: CLAIM };
 const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
+/// What a manager of its own would have.
+fn environment(deliver: Deliver) -> Environment {
+    let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
+    Environment {
+        manager: ManagerId::random(),
+        token_clock: Arc::new(TokenClock::new(Clock::Boot)),
+        changed: Arc::default(),
+        deliver,
+        connected: Arc::new(|| {}),
+        servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
+    }
+}
+
 /// One manager's connection to the server, and what it is told there.
 struct Peer {
     node: Arc<RedisNode>,
@@ -42,17 +56,14 @@ struct Peer {
 impl Peer {
     fn starting(url: &str) -> Self {
         let (sender, wakeups) = mpsc::unbounded_channel();
-        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
-        let environment = Environment {
-            manager: ManagerId::random(),
-            token_clock: Arc::new(TokenClock::new(Clock::Boot)),
-            changed: Arc::default(),
-            deliver: Arc::new(move |wakeup| drop(sender.send(wakeup))),
-            connected: Arc::new(|| {}),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
-        };
+        let environment = environment(Arc::new(move |wakeup| drop(sender.send(wakeup))));
         let endpoint = Endpoint::parse(url, 1).unwrap();
-        let node = RedisNode::start(endpoint, environment.clone(), &Handle::current());
+        let node = RedisNode::start(
+            endpoint,
+            environment.clone(),
+            BackgroundThread::shared().unwrap(),
+            Some(Handle::current()),
+        );
         Self { node, environment, wakeups }
     }
 

@@ -3,11 +3,13 @@
 use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_listening, is_up, pass_on};
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::node::Node;
-use crate::protocol::command::Reply;
+use crate::node::{Node, Recipient, Status};
+use crate::protocol::command::{Command, Reply, Subject};
 use redlock_tests::{Builder, PATIENCE, RedisServer};
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 #[tokio::test]
@@ -127,6 +129,29 @@ async fn answer_and_hang_up(mut client: TcpStream) {
             return;
         }
         asked.clear();
+    }
+}
+
+#[tokio::test]
+async fn a_broken_connection_is_reported_before_anybody_is_told_that_there_is_no_answer() {
+    // Or releases would be sent again and again on the connection that has just swallowed them.
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    server.freeze();
+    let (told, mut is_told) = mpsc::unbounded_channel();
+    for _ in 0..3 {
+        let (node, told) = (Arc::downgrade(&peer.node), told.clone());
+        let recipient = Recipient::background(move |answer| {
+            let _ = told.send((answer, node.upgrade().map(|node| node.status())));
+        });
+        let subject = Arc::new(Subject::new(KEY.into(), peer.token()));
+        peer.node.send_for(Command { verb: RELEASE, fence: None, subject }, recipient);
+    }
+    server.kill();
+    for _ in 0..3 {
+        let (answer, status) = timeout(PATIENCE, is_told.recv()).await.unwrap().unwrap();
+        assert_eq!(answer, Err(NodeError::Disconnected));
+        assert!(matches!(status, Some(Status::Down(_))), "{status:?}");
     }
 }
 

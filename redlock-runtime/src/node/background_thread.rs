@@ -1,0 +1,88 @@
+//! The thread of this library: it does what must not wait for the threads of the application.
+//!
+//! A task of the application that blocks its thread takes others with it: those that were woken there and that no other
+//! thread may steal, and sometimes all sockets and timers of its runtime. If the connections and renewals of a manager were
+//! such tasks, one blocked thread would cost every lock of the process. So they run on a thread of their own, with a runtime
+//! of its own, on which nothing runs that could block.
+//!
+//! All managers of a process share it: what it does for one takes microseconds, and a thread for each would only cost more.
+//! It ends when the last of their nodes is gone.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// What the thread is called in a debugger and in the list of threads.
+const NAME: &str = "redlock";
+
+/// The one that runs, if one does.
+static RUNNING: Mutex<Weak<BackgroundThread>> = Mutex::new(Weak::new());
+
+pub(crate) struct BackgroundThread {
+    handle: Handle,
+    /// Ends the thread when it is dropped.
+    _end: oneshot::Sender<Infallible>,
+}
+
+impl BackgroundThread {
+    /// The thread of this process, started if it does not run.
+    ///
+    /// # Errors
+    /// When the system gives no thread, or no descriptors for its runtime.
+    pub(crate) fn shared() -> io::Result<Arc<Self>> {
+        // No code that can panic runs under this mutex.
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = running.upgrade() {
+            return Ok(running);
+        }
+        let started = Arc::new(Self::start()?);
+        *running = Arc::downgrade(&started);
+        Ok(started)
+    }
+
+    fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (handle, (end, ended)) = (runtime.handle().clone(), oneshot::channel());
+        thread::Builder::new().name(NAME.into()).spawn(move || {
+            // Nothing is ever sent: this returns when the other end is dropped.
+            let _: Result<Infallible, _> = runtime.block_on(ended);
+        })?;
+        Ok(Self { handle, _end: end })
+    }
+
+    /// Where to spawn tasks, which must never block.
+    pub(crate) const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl fmt::Debug for BackgroundThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackgroundThread").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn tasks_run_on_it_until_nobody_needs_it() {
+        let started = BackgroundThread::start().unwrap();
+        let name = started.handle().spawn(async { thread::current().name().map(str::to_owned) });
+        assert_eq!(name.await.unwrap().as_deref(), Some(NAME));
+        let endless = started.handle().spawn(std::future::pending::<()>());
+        drop(started);
+        assert!(endless.await.unwrap_err().is_cancelled());
+    }
+
+    #[test]
+    fn managers_share_it() {
+        let [one, other] = [(); 2].map(|()| BackgroundThread::shared().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+    }
+}

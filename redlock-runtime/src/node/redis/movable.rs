@@ -1,0 +1,164 @@
+//! A socket that can go from one runtime to another.
+//!
+//! A socket of tokio's is woken by the runtime with which it is registered. When another runtime drives the connection, the
+//! socket must be registered there. So whoever hands a connection over says where it belongs ([`Place`]), and the next task
+//! that reads or writes registers the socket with its own runtime.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+
+/// Which runtime drives a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// That of the library's thread, on which every connection is made.
+    Background,
+    /// The one that the manager was built on.
+    Host,
+}
+
+/// Where a socket belongs. Only who drives the connection may change it.
+#[derive(Debug, Default)]
+pub(super) struct Place(AtomicBool);
+
+impl Place {
+    pub(super) fn side(&self) -> Side {
+        // The task that drives the connection is the only one that reads and writes this, under a mutex.
+        if self.0.load(Ordering::Relaxed) { Side::Host } else { Side::Background }
+    }
+
+    pub(super) fn change(&self, side: Side) {
+        self.0.store(side == Side::Host, Ordering::Relaxed);
+    }
+}
+
+pub(super) enum Transport {
+    Tcp(TcpStream),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+impl Transport {
+    /// The same one, registered with the runtime of the present task.
+    fn registered_here(self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream.into_std()?)?),
+            #[cfg(unix)]
+            Self::Unix(stream) => Self::Unix(UnixStream::from_std(stream.into_std()?)?),
+        })
+    }
+}
+
+/// A socket with the place where it belongs.
+pub(super) struct Movable {
+    /// `None` when a move has failed, after which the connection is broken.
+    transport: Option<Transport>,
+    /// Where it is registered.
+    side: Side,
+    place: Arc<Place>,
+}
+
+impl Movable {
+    /// Of a socket that was made on the library's thread.
+    pub(super) const fn new(transport: Transport, place: Arc<Place>) -> Self {
+        Self { transport: Some(transport), side: Side::Background, place }
+    }
+
+    /// The socket, registered where it belongs.
+    fn settled(&mut self) -> io::Result<&mut Transport> {
+        let side = self.place.side();
+        if self.side != side {
+            self.transport = self.transport.take().map(Transport::registered_here).transpose()?;
+            self.side = side;
+        }
+        self.transport.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+/// Calls a method of whichever stream it is.
+macro_rules! poll {
+    ($self:ident.$method:ident($($argument:expr),*)) => {
+        match $self.settled()? {
+            Transport::Tcp(stream) => Pin::new(stream).$method($($argument),*),
+            #[cfg(unix)]
+            Transport::Unix(stream) => Pin::new(stream).$method($($argument),*),
+        }
+    };
+}
+
+impl AsyncRead for Movable {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        poll!(self.poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Movable {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        poll!(self.poll_write(cx, bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        poll!(self.poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        poll!(self.poll_shutdown(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::runtime::{Builder, Runtime};
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    /// Writes one byte and waits for its echo, on `runtime`.
+    fn echo(runtime: &Runtime, socket: &mut Movable) {
+        runtime.block_on(async {
+            let echoed = async {
+                socket.write_all(b"x").await.unwrap();
+                socket.read_exact(&mut [0]).await.unwrap();
+            };
+            tokio::time::timeout(Duration::from_secs(20), echoed).await.expect("the echo wakes the task");
+        });
+    }
+
+    #[test]
+    fn a_socket_goes_from_runtime_to_runtime_also_when_one_has_ended() {
+        let (server, background, host) = (runtime(), runtime(), runtime());
+        let listener = server.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let _server = std::thread::spawn(move || {
+            server.block_on(async {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                let (mut read, mut write) = peer.split();
+                tokio::io::copy(&mut read, &mut write).await
+            })
+        });
+        let place = Arc::<Place>::default();
+        let transport = Transport::Tcp(background.block_on(TcpStream::connect(address)).unwrap());
+        let mut socket = Movable::new(transport, Arc::clone(&place));
+        for _ in 0..3 {
+            for (side, runtime) in [(Side::Background, &background), (Side::Host, &host)] {
+                place.change(side);
+                echo(runtime, &mut socket);
+                echo(runtime, &mut socket);
+            }
+        }
+        drop(host);
+        place.change(Side::Background);
+        echo(&background, &mut socket);
+    }
+}

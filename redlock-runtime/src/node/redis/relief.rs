@@ -1,0 +1,101 @@
+//! Sees to it that a connection is driven: by its host, and by the library's thread when the host is silent.
+//!
+//! While the host drives a connection, this looks every few milliseconds whether it was polled, as long as anything is sent
+//! or to be answered. If not, it wakes the host, which costs nothing where all is well. A host that is still not polled soon
+//! after that is blocked, and the library's thread takes the connection over. After a while it is offered to the host again.
+
+use super::connections::Connections;
+use super::courier::Courier;
+use super::pulse::{Beat, Pulse};
+use super::shared_courier::{Host, Look, SharedCourier, Turn};
+use crate::error::NodeError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+/// For how long a connection stays on the library's thread after the host was silent. Smaller, a host that blocks again and
+/// again costs a few milliseconds each time; larger, each pair costs the way to another thread for longer.
+const FIRST_STAY: Duration = Duration::from_secs(1);
+/// The stays double up to this, until the host has driven the connection for as long. Smaller or larger: as above.
+const LONGEST_STAY: Duration = Duration::from_secs(64);
+
+/// Drives a connection until it ends, and says why it has. `host` is the runtime that the manager was built on; it is
+/// forgotten when it has ended.
+pub(super) async fn drive(courier: Courier, connections: &Arc<Connections>, host: &mut Option<Handle>) -> NodeError {
+    let shared = Arc::new(SharedCourier::new(courier, Arc::clone(connections)));
+    drive_shared(&shared, host.as_ref()).await;
+    if shared.is_host_gone() {
+        *host = None;
+    }
+    shared.reason()
+}
+
+/// Drives a connection until it ends, or nobody waits for that any more.
+pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: Option<&Handle>) {
+    let task = host.map(|host| host.spawn(Host(Arc::clone(shared))).abort_handle());
+    let ending = Ending { shared: Arc::clone(shared), task };
+    take_turns(&ending.shared).await;
+}
+
+/// Ends the connection when nobody looks after it any more.
+struct Ending {
+    shared: Arc<SharedCourier>,
+    task: Option<AbortHandle>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // A host that is blocked would keep the connection open until it is polled.
+        self.shared.end();
+        self.task.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Lets the host drive the connection whenever it can, until the connection ends.
+async fn take_turns(shared: &SharedCourier) {
+    // The first turn is none: the connection is offered already.
+    let mut stay = Duration::ZERO;
+    while drive_here(shared, stay.max(FIRST_STAY)).await == Turn::Taken {
+        let begun = Instant::now();
+        while_host_drives(shared).await;
+        stay = if begun.elapsed() < LONGEST_STAY { (stay * 2).clamp(FIRST_STAY, LONGEST_STAY) } else { FIRST_STAY };
+        shared.take_over();
+    }
+}
+
+/// Drives the connection here, and offers it to the host after each `stay`.
+async fn drive_here(shared: &SharedCourier, stay: Duration) -> Turn {
+    loop {
+        match timeout(stay, shared.drive()).await {
+            Ok(turn) => return turn,
+            Err(_) => shared.offer(),
+        }
+    }
+}
+
+/// Returns when the host is silent or gone, or the connection has ended.
+async fn while_host_drives(shared: &SharedCourier) {
+    let mut pulse = Pulse::default();
+    loop {
+        let beat = match shared.look() {
+            Look::AtWork => pulse.at_work(),
+            Look::Seen(seen) => pulse.beat(seen),
+            Look::Over => return,
+        };
+        if beat.is_long() {
+            shared.outbox().watch(pulse.puts());
+        }
+        match beat {
+            // Which of both has ended it does not matter: there is something to look at.
+            Beat::Wait(pause) => drop(timeout(pause, shared.outbox().attention()).await),
+            Beat::Ask(pause) => {
+                shared.offer();
+                sleep(pause).await;
+            }
+            Beat::Rest => shared.outbox().attention().await,
+            Beat::Silent => return,
+        }
+    }
+}

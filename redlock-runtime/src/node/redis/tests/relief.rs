@@ -1,0 +1,99 @@
+//! A connection goes from its host to the library's thread and back.
+
+use super::environment;
+use crate::node::redis::connect::connect;
+use crate::node::redis::connections::Connections;
+use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::live_connection::LiveConnection;
+use crate::node::redis::movable::Side;
+use crate::node::redis::relief::drive_shared;
+use crate::node::redis::shared_courier::SharedCourier;
+use crate::node::server_facts::ServerFacts;
+use redlock_tests::{PATIENCE, RedisServer, eventually_eq};
+use std::sync::{Arc, mpsc};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+/// A connection that a runtime of its own drives beside the present one.
+struct Scene {
+    server: RedisServer,
+    host: Option<Runtime>,
+    live: Arc<LiveConnection>,
+    courier: Arc<SharedCourier>,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let server = RedisServer::start().await;
+        let environment = environment(Arc::new(|_| {}));
+        let facts = Arc::new(ServerFacts::new("node", Arc::clone(&environment.servers)));
+        let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
+        let (live, courier) = connect(&endpoint, &facts, &environment).await.unwrap();
+        let host = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let courier = Arc::new(SharedCourier::new(courier, Arc::new(Connections::new("node", environment))));
+        let (driven, handle) = (Arc::clone(&courier), host.handle().clone());
+        tokio::spawn(async move { drive_shared(&driven, Some(&handle)).await });
+        Self { server, host: Some(host), live, courier }
+    }
+
+    async fn ping(&self) {
+        timeout(PATIENCE, self.live.probe(&["PING"])).await.unwrap().unwrap();
+    }
+
+    async fn is_driven_by(&self, side: Side) {
+        eventually_eq(PATIENCE, "it is driven", side, async || self.courier.side()).await;
+        self.ping().await;
+    }
+
+    /// Blocks the only thread of the host until what is returned is dropped.
+    fn block(&self) -> mpsc::Sender<()> {
+        let (unblock, blocked) = mpsc::channel();
+        self.host.as_ref().unwrap().spawn(async move { blocked.recv() });
+        unblock
+    }
+
+    fn end_host(&mut self) {
+        self.host.take().unwrap().shutdown_background();
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.host.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_is_blocked_loses_the_connection_until_it_is_well() {
+    let scene = Scene::start().await;
+    scene.is_driven_by(Side::Host).await;
+    let block = scene.block();
+    // Nobody looks after a connection on which nothing happens.
+    scene.ping().await;
+    scene.is_driven_by(Side::Background).await;
+    drop(block);
+    scene.is_driven_by(Side::Host).await;
+    assert_eq!(scene.server.inspect().info("stats", "total_connections_received").await.as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn a_host_that_has_ended_loses_the_connection_for_ever() {
+    let mut scene = Scene::start().await;
+    scene.is_driven_by(Side::Host).await;
+    scene.end_host();
+    scene.is_driven_by(Side::Background).await;
+    assert!(scene.courier.is_host_gone());
+}
+
+#[tokio::test]
+async fn a_host_that_does_something_else_for_a_moment_is_asked_and_keeps_the_connection() {
+    let scene = Scene::start().await;
+    scene.is_driven_by(Side::Host).await;
+    // An answer that comes late is no sign of a blocked host.
+    scene.server.freeze();
+    let answer = scene.live.probe(&["PING"]);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(scene.courier.side(), Side::Host);
+    scene.server.thaw();
+    timeout(PATIENCE, answer).await.unwrap().unwrap();
+}

@@ -1,0 +1,167 @@
+//! Servers that send without end: they cost a bounded amount of memory, and nobody else anything.
+
+use crate::support::{BRIEF, assert_nothing_left, builder, causes};
+use redlock_runtime::{LockError, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(1);
+/// What the buffers of two sockets may hold besides an answer.
+const MOST: u64 = 32 * 1024 * 1024;
+const BULK: &[u8] = b"$2199023255552\r\n";
+
+/// Counts what goes out on one connection until the client has cut it.
+#[derive(Default)]
+struct Flood {
+    sent: AtomicU64,
+    is_cut: AtomicBool,
+}
+
+impl Flood {
+    /// Sends `first`, then `again` for ever.
+    async fn send(&self, client: &mut (impl AsyncWriteExt + Unpin), first: &[u8], again: &[u8]) {
+        let mut is_cut = client.write_all(first).await.is_err();
+        let chunk = again.repeat(64 * 1024 / again.len());
+        while !is_cut {
+            is_cut = client.write_all(&chunk).await.is_err();
+            self.sent.fetch_add(chunk.len() as u64, Ordering::SeqCst);
+        }
+        self.is_cut.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until the client has had enough.
+    async fn ends_soon(&self, what: &str) {
+        eventually(PATIENCE, what, async || self.is_cut.load(Ordering::SeqCst).then_some(()).ok_or("goes on")).await;
+        let sent = self.sent.load(Ordering::SeqCst);
+        assert!(sent < MOST, "{what}: {sent} bytes");
+    }
+}
+
+/// Runs `serve` for each client, on a thread that nothing else needs. Where to connect.
+fn serve<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let listener = TcpListener::from_std(listener).unwrap();
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(serve(client));
+            }
+        });
+    });
+    address
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("redis://{address}")
+}
+
+#[tokio::test]
+async fn an_endless_answer_in_the_handshake_is_an_error_that_says_so() {
+    let table: [(&str, &[u8], &[u8]); 4] = [
+        ("a bulk of 2 TB", BULK, b"x"),
+        ("a line without end", b"+", b"x"),
+        ("an error without end", b"-ERR ", b"x"),
+        ("an array without end", b"*2000000000\r\n", b"$100\r\n0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\r\n"),
+    ];
+    for (what, first, again) in table {
+        let flood = Arc::<Flood>::default();
+        let address = serve({
+            let flood = Arc::clone(&flood);
+            move |mut client| {
+                let flood = Arc::clone(&flood);
+                async move { flood.send(&mut client, first, again).await }
+            }
+        });
+        let manager = builder([url(address)]).build().unwrap();
+        eventually(PATIENCE, what, async || {
+            let error = manager.try_acquire(KEY).await.expect_err("there is no server");
+            let [(_, cause)] = causes(&error)[..] else { panic!("{what}: {error:?}") };
+            if cause.to_string().contains("more than 1 MB as one answer") { Ok(()) } else { Err(cause.to_string()) }
+        })
+        .await;
+        drop(manager);
+        flood.ends_soon(what).await;
+    }
+}
+
+/// Passes everything on between `client` and the server at `target`, until it is told to flood.
+async fn relay(client: TcpStream, target: SocketAddr, order: Arc<Notify>, flood: Arc<Flood>, again: &'static [u8]) {
+    let server = TcpStream::connect(target).await.unwrap();
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
+    let requests = tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
+    let mut answer = vec![0; 16 * 1024];
+    loop {
+        tokio::select! {
+            read = from_server.read(&mut answer) => match read {
+                Ok(bytes @ 1..) if to_client.write_all(&answer[..bytes]).await.is_ok() => {}
+                _ => break,
+            },
+            () = order.notified() => {
+                let first = if again == b"x" { BULK } else { b"" };
+                flood.send(&mut to_client, first, again).await;
+                break;
+            }
+        }
+    }
+    requests.abort();
+}
+
+/// A manager on `nodes` through a relay, and what makes that flood the connections that there are.
+async fn relayed(nodes: &Nodes, again: &'static [u8]) -> (LockManager, Arc<Notify>, Arc<Flood>) {
+    let (order, flood) = (Arc::<Notify>::default(), Arc::<Flood>::default());
+    let address = serve({
+        let (target, order, flood) = (([127, 0, 0, 1], nodes[0].port()).into(), Arc::clone(&order), Arc::clone(&flood));
+        move |client| relay(client, target, Arc::clone(&order), Arc::clone(&flood), again)
+    });
+    let manager = builder([url(address)]).build().unwrap();
+    manager.ready().await.unwrap();
+    (manager, order, flood)
+}
+
+#[tokio::test]
+async fn an_endless_answer_costs_its_connection_and_no_more() {
+    let nodes = Nodes::start(1).await;
+    let (manager, order, flood) = relayed(&nodes, b"x").await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    order.notify_waiters();
+    flood.ends_soon("a bulk of 2 TB").await;
+    guard.ensure_held().unwrap();
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[test]
+fn a_flood_of_messages_does_not_hold_up_other_connections() {
+    // One thread for all: where there are several, others could make up for one that is kept busy.
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let nodes = Nodes::start(1).await;
+        let message = b">3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n";
+        let (flooded, order, flood) = relayed(&nodes, message).await;
+        let manager = builder(nodes.urls()).default_ttl(TTL).node_timeout(BRIEF).build().unwrap();
+        manager.ready().await.unwrap();
+        order.notify_waiters();
+        let body = async |_: &redlock_runtime::LockGuard| {
+            // That long is what this is about.
+            sleep(3 * TTL).await;
+            Ok::<_, LockError>(())
+        };
+        manager.with_lock(LockRequest::new(KEY), body).await.unwrap();
+        assert!(flood.sent.load(Ordering::SeqCst) > 0 && !flood.is_cut.load(Ordering::SeqCst), "it goes on");
+        drop(flooded);
+        assert_nothing_left(&manager, &nodes).await;
+    });
+}
