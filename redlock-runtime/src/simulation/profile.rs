@@ -11,6 +11,7 @@ use std::time::Duration;
 
 /// All times are in milliseconds, all chances in percent.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent circumstances")]
 pub(super) struct Profile {
     pub(super) nodes: Vec<usize>,
     pub(super) clients: RangeInclusive<usize>,

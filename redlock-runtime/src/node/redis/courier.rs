@@ -107,7 +107,7 @@ impl Future for Courier {
         }
         let gathered = self.live.outbox.take(cx);
         let Self { live, connection, verification, .. } = &mut *self;
-        verification.ask(live, &mut connection.commands, !gathered.is_empty());
+        verification.ask(live, &connection.commands, !gathered.is_empty());
         self.send(gathered);
         let driver = self.connection.driver.as_mut().poll(cx);
         if driver.is_pending() && !self.deliver() {

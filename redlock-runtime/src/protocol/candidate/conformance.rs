@@ -95,9 +95,8 @@ impl Pair {
     fn events(&self, node: usize) -> Vec<Event> {
         use model::Reply::{Kept, Lease, LeaseSmaller, No, Yielded};
         let answers: &[model::Reply] = match self.model.unanswered(node).first() {
-            Some(model::Command::SetNx | model::Command::Extend) => &[Lease, No],
+            Some(model::Command::SetNx | model::Command::Extend | model::Command::WinBack) => &[Lease, No],
             Some(model::Command::Acquire) => &[Lease, LeaseSmaller, No],
-            Some(model::Command::WinBack) => &[Lease, No],
             Some(model::Command::Yield | model::Command::YieldTo(_)) => &[Kept, Yielded],
             _ => &[],
         };
