@@ -143,7 +143,8 @@ impl LockManagerBuilder {
 
     /// The longest `ttl` that any manager of the same keys asks for: 13 ms to 30 days, the same for all of them. A longer one
     /// is refused with [`LockError::Configuration`], also that of a lock to [`attach`](LockManager::attach).
-    /// Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer.
+    /// Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer; 30 days where restarted nodes are trusted,
+    /// as with one node, since nobody needs to know it there.
     ///
     /// For so long a node does not vote that may have forgotten locks: one that was restarted, whose data was replaced, or
     /// that is younger than that when a process first meets it; see [`AfterRestart::Abstain`]. A renewed lock is held for
@@ -234,8 +235,9 @@ impl LockManagerBuilder {
         let thread = BackgroundThread::shared().map_err(|error| {
             LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
-        let clock = Clock::Boot;
-        let environment = self.environment(clock, endpoints.len());
+        let (clock, nodes) = (Clock::Boot, endpoints.len());
+        let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
+        let environment = builder.environment(clock, nodes);
         let router = WakeupRouter::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
@@ -244,7 +246,7 @@ impl LockManagerBuilder {
             NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
-        let manager = self.finish(clock, environment, nodes, Some(thread.handle().clone()));
+        let manager = builder.finish(clock, environment, nodes, Some(thread.handle().clone()));
         router.connect(&manager.local);
         Ok(manager)
     }
@@ -267,8 +269,9 @@ impl LockManagerBuilder {
     fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
         let node = Arc::new(MemoryNode::new(clock));
-        let environment = self.environment(clock, 1);
-        self.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
+        let builder = Self { policy: self.policy.of_nodes(1), ..self };
+        let environment = builder.environment(clock, 1);
+        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {

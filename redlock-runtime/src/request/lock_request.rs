@@ -110,8 +110,8 @@ impl LockRequest {
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
     ///
     /// Whole milliseconds, what is smaller is cut off. At most the
-    /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) of the manager, which is 60 s by default; at least the node timeout, the clock drift and
-    /// 2 ms together, because anything shorter could run out before the answer arrives.
+    /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) of the manager, which is 60 s by default with several nodes;
+    /// at least the node timeout, the clock drift and 2 ms together, because anything shorter could run out before the answer arrives.
     /// Default: the manager's [`default_ttl`](crate::LockManagerBuilder::default_ttl).
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);

@@ -60,6 +60,12 @@ impl Policy {
         self.longest_ttl.unwrap_or_else(|| self.default_ttl.max(LONGEST_TTL))
     }
 
+    /// The policy for that many `nodes`: where none abstains, nobody needs to know the longest `ttl`.
+    pub(crate) fn of_nodes(self, nodes: usize) -> Self {
+        let is_needless = self.after_restart(nodes) == AfterRestart::Trust;
+        Self { longest_ttl: self.longest_ttl.or(is_needless.then_some(MAX_TTL)), ..self }
+    }
+
     /// # Errors
     /// [`LockError::Configuration`] when more nodes would have to agree than there are.
     pub(crate) fn check_quorum(&self, nodes: usize) -> Result<(), LockError> {
@@ -150,6 +156,19 @@ mod tests {
         policy.checked_ttl(Duration::from_secs(3)).unwrap();
         let endless = Policy { node_timeout: Some(Duration::MAX), ..Policy::default() };
         endless.checked_ttl(Duration::from_secs(30)).unwrap_err();
+    }
+
+    #[test]
+    fn the_longest_ttl_matters_where_a_node_abstains() {
+        let hour = Duration::from_secs(3600);
+        // How many nodes there are, what is set, and whether an hour is refused.
+        let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..Policy::default() };
+        let bounded = Policy { longest_ttl: Some(hour / 2), ..Policy::default() };
+        let table =
+            [(1, Policy::default(), false), (3, Policy::default(), true), (1, cautious, true), (1, bounded, true)];
+        for (nodes, policy, is_refused) in table {
+            assert_eq!(policy.clone().of_nodes(nodes).checked_ttl(hour).is_err(), is_refused, "{nodes} {policy:?}");
+        }
     }
 
     #[test]
