@@ -67,6 +67,11 @@ pub(crate) const LISTENING_PAUSE: Duration = Duration::from_millis(2);
 /// short hiccup of the network fails calls; larger, calls hang when Redis is down.
 pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 
+/// For how long the votes of a majority may stand before all of them are confirmed anew: half a claim. Smaller than a
+/// slow round trip, nodes that answer at different times are never confirmed all together; larger, a step of a server's
+/// clock in between stays unnoticed for longer.
+pub(crate) const LONGEST_CONFIRMATION: Duration = Duration::from_millis(500);
+
 // --- Holding ------------------------------------------------------------------------------------------------------
 
 /// Renewals are asked for after this part of what was left of the lease the last time (a third), so that two may fail.

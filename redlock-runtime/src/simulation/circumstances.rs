@@ -239,11 +239,12 @@ pub(super) fn unrenewed() -> Profile {
     Profile { nodes: vec![3], ttls: vec![2000], bodies: 1500..=4000, faults, renewals: 0, bound: 30_000, ..renewed() }
 }
 
-/// Votes that are lacking, asked for while everything may stand still for longer than a lease.
+/// Keys vanish, and what asks for them again takes long: others may have come and gone by then.
 pub(super) fn lapsing() -> Profile {
-    let faults = Faults { freezes: 6, restarts: 3, pauses: 2, until: 6000, longest: 5000, ..Faults::NONE };
-    let (ttls, bodies) = (vec![1000, 1500], 3000..=9000);
-    Profile { nodes: vec![3], keys: 1..=1, ttls, bodies, faults, bound: 30_000, ..renewed() }
+    let faults = Faults { thefts: 8, until: 3000, ..Faults::NONE };
+    let delays = Delays { latency: 20, jitter: 60, spike: 400 };
+    let (calls, bodies) = (2..=4, 5..=1500);
+    Profile { nodes: vec![3], clients: 3..=4, keys: 1..=1, calls, bodies, delays, faults, bound: 30_000, ..renewed() }
 }
 
 /// Servers go away while those who wait have them.
@@ -294,8 +295,9 @@ pub(super) fn one_forgets() -> Profile {
 
 /// The clocks of servers are set forward while votes are split.
 pub(super) fn steps_while_waiting() -> Profile {
-    let faults = Faults { steps: 4, until: 600, ..Faults::NONE };
-    Profile { nodes: vec![3], keys: 1..=1, faults, calls: 3..=5, ttls: vec![1000, 3000], ..slow_crowd() }
+    let faults = Faults { steps: 8, until: 3000, ..Faults::NONE };
+    let (calls, bodies) = (3..=5, 300..=1000);
+    Profile { nodes: vec![3], clients: 3..=4, keys: 1..=1, faults, calls, bodies, bound: 30_000, ..slow_crowd() }
 }
 
 /// Managers end while others go on.

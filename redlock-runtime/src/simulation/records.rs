@@ -5,7 +5,7 @@ use super::telling::client_name;
 use crate::lock::OwnerToken;
 use crate::time::clock::Instant;
 use crate::{FencingToken, LockGuard, Wait};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Weak;
 use std::time::Duration;
@@ -60,6 +60,8 @@ pub(super) struct Records {
     pub(super) idle_since: [Option<Instant>; 2],
     pub(super) violation: Option<Violation>,
     pub(super) longest_idle: Duration,
+    /// Those by which anybody has entered.
+    pub(super) entered_tokens: HashSet<OwnerToken>,
     /// One may serve several calls of its process.
     pub(super) served_tokens: Vec<OwnerToken>,
     /// They stand at the nodes until somebody takes their place, or their ttl is over.

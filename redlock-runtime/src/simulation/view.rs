@@ -54,6 +54,14 @@ impl Network {
         self.world().excludes(key, token, self.now())
     }
 
+    /// What `token` has lost before `at` is no excuse for what it does from now on.
+    pub(super) fn was_whole(&self, token: OwnerToken, at: Instant) {
+        let mut world = self.world();
+        if world.robbed.get(&token).is_some_and(|robbed_at| *robbed_at < at) {
+            world.robbed.remove(&token);
+        }
+    }
+
     pub(super) fn is_well(&self, client: usize) -> bool {
         self.world().clients[client].is_well(self.now())
     }

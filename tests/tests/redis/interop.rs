@@ -1,7 +1,7 @@
 //! Other clients on the same key: they exclude us and are excluded by us.
 
-use crate::support::{acquired_everywhere, assert_nothing_left, barrier, manager, wait_until_queued};
-use redlock_runtime::{LockError, LockRequest};
+use crate::support::{acquired_everywhere, assert_nothing_left, barrier, causes, manager, wait_until_queued};
+use redlock_runtime::{LockError, LockRequest, NodeError};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, redis_cli};
 use std::time::Duration;
 
@@ -99,14 +99,15 @@ async fn assert_list(nodes: &Nodes) {
 }
 
 #[tokio::test]
-async fn a_key_of_another_type_counts_as_held() {
+async fn a_key_of_another_type_is_data_and_stays() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     for node in nodes.iter() {
         put_list(node).await;
     }
     let error = manager.try_acquire(KEY).await.unwrap_err();
-    assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    assert!(causes(&error).iter().filter(|(_, cause)| **cause == NodeError::HoldsData).count() >= 2, "{error}");
     assert!(manager.shutdown().await);
     assert_list(&nodes).await;
 }

@@ -58,8 +58,8 @@ async fn who_has_all_permissions_is_ready_and_nothing_is_left() {
 async fn a_user_who_lacks_what_every_lock_needs_is_named_with_the_permission() {
     let server = RedisServer::start().await;
     for missing in NEEDED {
-        let manager = user(&server, &rules(missing)).await;
         let reports = server.inspect().calls("info").await;
+        let manager = user(&server, &rules(missing)).await;
         let error = manager.ready().await.expect_err(missing);
         assert_eq!(server.inspect().calls("info").await - reports, 3, "{missing}: asked once, by us and by the test");
         assert!(error.to_string().contains(&format!("grant it `{missing}`")), "{missing}: {error}");

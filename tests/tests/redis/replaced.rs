@@ -73,9 +73,14 @@ async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in(
         })
         .await;
         let empty = RedisServer::start().await;
-        let (ours, theirs) =
-            (connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await);
+        let proxies = nodes.proxied().await;
+        let ours = connected(builder(proxies.iter().map(Proxy::url)), &nodes).await;
+        let theirs = connected(builder(nodes.urls()), &nodes).await;
         let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        // The owner hears nothing of it, and goes by what was proven before.
+        for proxy in &proxies {
+            proxy.refuse(true).await;
+        }
         for node in &nodes[..2] {
             follow(node, &empty).await;
             // Nobody has written meanwhile, and been told that it is a replica.
@@ -183,6 +188,8 @@ async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_se
     proxies[2].refuse(true).await;
     let ours = described(proxies.iter().map(Proxy::url).collect()).build().unwrap();
     let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    // The owner hears nothing of it, and goes by what was proven before.
+    proxies[0].refuse(true).await;
     nodes[0].restart_empty().await;
 
     let theirs = described(nodes.urls()).build().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, builder, causes, connected, holders, majority};
 use redlock_runtime::{AfterRestart, LockError, LockManager, LockManagerBuilder, LockRequest, NodeError};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 
 const KEY: &str = "order:7";
@@ -11,6 +11,20 @@ const TTL: Duration = Duration::from_secs(2);
 
 fn brief(nodes: &Nodes) -> LockManagerBuilder {
     builder(nodes.urls()).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
+}
+
+/// A manager that hears nothing from `nodes` once they are restarted: it goes by what was proven before. And the proxies
+/// in front of them.
+async fn deaf(nodes: &Nodes, builder: impl FnOnce(Vec<String>) -> LockManagerBuilder) -> (LockManager, Vec<Proxy>) {
+    let proxies = nodes.proxied().await;
+    let manager = connected(builder(proxies.iter().map(Proxy::url).collect()), nodes).await;
+    (manager, proxies)
+}
+
+async fn cut_off(proxies: &[Proxy]) {
+    for proxy in proxies {
+        proxy.refuse(true).await;
+    }
 }
 
 /// Restarts so many nodes without their data, one after the other, that the others are no majority.
@@ -42,9 +56,9 @@ async fn wait_until_abstaining(manager: &LockManager, many: usize) {
 async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
-        let (ours, theirs) =
-            (connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await);
+        let ((ours, proxies), theirs) = (deaf(&nodes, builder).await, connected(builder(nodes.urls()), &nodes).await);
         let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        cut_off(&proxies).await;
         restart_a_majority(&nodes).await;
         assert!(guard.is_held());
         wait_until_abstaining(&theirs, majority(size)).await;
@@ -57,9 +71,10 @@ async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
 async fn without_abstaining_a_second_owner_gets_in() {
     // What the test above would find. It is the choice of who prefers it.
     let nodes = Nodes::start(3).await;
-    let ours = connected(builder(nodes.urls()), &nodes).await;
+    let (ours, proxies) = deaf(&nodes, builder).await;
     let theirs = connected(builder(nodes.urls()).after_restart(AfterRestart::Trust), &nodes).await;
     let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    cut_off(&proxies).await;
     restart_a_majority(&nodes).await;
     let second = eventually(PATIENCE, "the nodes are trusted", async || theirs.try_acquire(KEY).await).await;
     assert!(guard.is_held() && second.is_held());
@@ -151,13 +166,15 @@ async fn a_lone_node_votes_at_once_unless_it_should_abstain() {
 async fn a_raised_quorum_replaces_abstaining() {
     for (size, forgetful) in [(3, 1), (5, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
-        let described = || builder(nodes.urls()).tolerate_amnesia(forgetful);
-        let (ours, theirs) = (connected(described(), &nodes).await, connected(described(), &nodes).await);
+        let described = |urls: Vec<String>| builder(urls).tolerate_amnesia(forgetful);
+        let ((ours, proxies), theirs) =
+            (deaf(&nodes, described).await, connected(described(nodes.urls()), &nodes).await);
         // On no more nodes than it must be.
         let needed = (size + forgetful + 2) / 2;
         let down = &nodes[needed..];
         down.iter().for_each(RedisServer::kill);
         let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        cut_off(&proxies).await;
         for node in nodes[..forgetful].iter().chain(down) {
             node.restart_empty().await;
         }

@@ -129,6 +129,14 @@ impl LocalQueue {
         lock(&self.shards[index])
     }
 
+    /// The parts of the lines that the watchdog should look at by then, the most urgent first.
+    fn parts_due(&self, by: Instant) -> Vec<usize> {
+        let look_at = |(index, shard): (usize, &Mutex<Shard>)| Some((lock(shard).look_at?, index));
+        let mut due: Vec<_> = self.shards.iter().enumerate().filter_map(look_at).filter(|(at, _)| *at <= by).collect();
+        due.sort_unstable();
+        due.into_iter().map(|(_, index)| index).collect()
+    }
+
     /// When the watchdog should look at any line, at the latest.
     fn next_look(&self) -> Option<Instant> {
         self.shards.iter().filter_map(|shard| lock(shard).look_at).min()
@@ -141,11 +149,12 @@ impl Watched for LocalQueue {
         if looked.next.is_none_or(|next| now < next) {
             return looked;
         }
-        for shard in &self.shards {
-            let mut shard = lock(shard);
-            let by = schedule::part_due_by(now, looked.due.len());
-            if shard.look_at.is_some_and(|at| at <= by) {
-                shard.look(now, &mut looked.due);
+        for index in self.parts_due(schedule::part_due_by(now)) {
+            if schedule::is_crowd(looked.due.len()) {
+                break;
+            }
+            if let Some(shard) = self.shards.get(index) {
+                lock(shard).look(now, &mut looked.due);
             }
         }
         looked.next = self.next_look();

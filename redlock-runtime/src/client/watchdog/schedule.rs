@@ -5,7 +5,8 @@
 //!    was just renewed, is looked at after another eighth.
 //! 3. What is due within a thirty-second of its ttl is renewed together with what is due now, and parts of the line that are
 //!    to be looked at within 100 ms are looked at together: what costs most is to wake up.
-//! 4. Unless 256 are due already: neither this process nor the nodes should be held up by a crowd.
+//! 4. Unless 256 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
+//!    a process that ask a node to which there is a new connection. The rest is looked at 5 ms later, the most urgent first.
 
 use crate::client::acquisition::Acquisition;
 use crate::protocol::candidate::Look;
@@ -22,7 +23,8 @@ const TOGETHER_PER_TTL: u32 = 32;
 /// Parts of the line that are to be looked at within this time are looked at together. Smaller, more wake-ups; larger, more
 /// locks that are looked at for nothing.
 const SOON: Duration = Duration::from_millis(100);
-/// Unless so many are due already. Smaller, more wake-ups; larger, a burst that holds up this process and the nodes.
+/// Unless so many are due already. Smaller, more wake-ups, and the last of many locks are renewed late; larger, a burst that
+/// holds up this process and the nodes.
 const MANY: usize = 256;
 
 /// What the watchdog finds.
@@ -38,9 +40,14 @@ pub(crate) fn pause(ttl: Duration) -> Duration {
     ttl / LOOKS_PER_TTL
 }
 
-/// By when a part of the line must be due to be looked at now, when so many locks are `due` already.
-pub(crate) fn part_due_by(now: Instant, due: usize) -> Instant {
-    if due < MANY { now.after(SOON) } else { now }
+/// By when a part of the line must be due to be looked at now.
+pub(crate) fn part_due_by(now: Instant) -> Instant {
+    now.after(SOON)
+}
+
+/// Whether so many locks are `due` already that the rest has to wait for the next look.
+pub(crate) const fn is_crowd(due: usize) -> bool {
+    due >= MANY
 }
 
 /// What is due by then, of a lock of this `ttl`, is done now.

@@ -48,11 +48,10 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
 /// What to do about an error that a server answers. Before Redis 7, the error of a script has the code of the command in
 /// it somewhere in its text.
 fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
-    const REMEDIES: [(&str, &str); 14] = [
+    const REMEDIES: [(&str, &str); 13] = [
         ("NOPERM", "grant the user what it lacks"),
         ("NOAUTH", "write user and password into the URL of the node"),
         ("WRONGPASS", "mend user and password in the URL of the node"),
-        ("that user or password is wrong", "mend them in the URL of the node"),
         ("unknown command", "take the `rename-command` back that hides it, or use another server"),
         ("OOM ", "raise its maxmemory, or keep locks on a server of their own"),
         ("NOREPLICAS", "see that its replicas are attached, or lower min-replicas-to-write"),

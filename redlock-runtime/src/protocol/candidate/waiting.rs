@@ -10,7 +10,7 @@
 use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{CLAIM, LONGEST_SILENCE};
+use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_SILENCE};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Candidate {
     pub(super) fn count_votes(&mut self, now: Instant) {
         let votes = self.voters.iter().filter(|voter| voter.vote.is_granted() && !voter.is_tainted).count();
         let is_voted = self.phase == Phase::Waiting && self.has_quorum(votes);
-        let since = self.voted_since.filter(|since| now.since(*since) < CLAIM).unwrap_or(now);
+        let since = self.voted_since.filter(|since| now.since(*since) < LONGEST_CONFIRMATION).unwrap_or(now);
         self.voted_since = is_voted.then_some(since);
     }
 

@@ -14,6 +14,7 @@ use super::telling::client_name;
 use super::trace::Trace;
 use super::workload::Call;
 use crate::lock::OwnerToken;
+use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_NODE_TIMEOUT};
 use crate::time::clock::Instant;
 use crate::{LockError, LockGuard, Wait};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,6 +95,11 @@ impl Observer {
         let (token, now) = (*guard.token(), self.network.now());
         let name = |trace: &Trace| trace.name(token);
         self.network.trace.line(|trace| format!("{} holds {} as {}", client_name(client), key(call.key), name(trace)));
+        if self.records().entered_tokens.insert(token) {
+            // Who has waited confirms what it enters by: what was taken away long before is no excuse.
+            let unconfirmed = LONGEST_CONFIRMATION + LONGEST_NODE_TIMEOUT + self.profile.delays.round_trip();
+            self.network.was_whole(token, now.before(unconfirmed));
+        }
         self.order(call.key, token);
         self.entered_as(Holder {
             client: Some(client),
