@@ -23,10 +23,6 @@ fn clock_stepped(local: &Arc<LocalQueue>, address: &str, step: Duration) {
         return;
     }
     tracing::warn!(node = address, ?step, "the clock of the server was set forward: its leases end earlier");
-    let now = shared.clock.now();
-    for acquisition in local.all(now) {
-        acquisition.clock_stepped(index, step);
-    }
     // What has become urgent is renewed at once.
-    local.look_within(Duration::ZERO, now);
+    local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, step));
 }

@@ -13,7 +13,6 @@ use crate::protocol::command::{Deliver, Notice, Wakeup};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 /// The nodes exist before the manager that they wake.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +50,7 @@ impl WakeupRouter {
 
 /// Every holder asks soon at node number `index`, to which there is a new connection.
 fn connected(local: &Arc<LocalQueue>, index: usize) {
-    let now = local.shared().clock.now();
-    for acquisition in local.all(now) {
-        acquisition.connected(index);
-    }
-    local.look_within(Duration::ZERO, now);
+    local.change_all(local.shared().clock.now(), |acquisition| acquisition.connected(index));
 }
 
 /// Takes in what node number `index` has announced.

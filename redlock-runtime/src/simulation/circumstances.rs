@@ -239,14 +239,6 @@ pub(super) fn unrenewed() -> Profile {
     Profile { nodes: vec![3], ttls: vec![2000], bodies: 1500..=4000, faults, renewals: 0, bound: 30_000, ..renewed() }
 }
 
-/// Keys vanish, and what asks for them again takes long: others may have come and gone by then.
-pub(super) fn lapsing() -> Profile {
-    let faults = Faults { thefts: 8, until: 3000, ..Faults::NONE };
-    let delays = Delays { latency: 20, jitter: 60, spike: 400 };
-    let (calls, bodies) = (2..=4, 5..=1500);
-    Profile { nodes: vec![3], clients: 3..=4, keys: 1..=1, calls, bodies, delays, faults, bound: 30_000, ..renewed() }
-}
-
 /// Servers go away while those who wait have them.
 pub(super) fn away_while_waiting() -> Profile {
     let faults = Faults { cuts: 12, restarts: 4, until: 800, longest: 9000, ..Faults::NONE };

@@ -29,6 +29,7 @@ mod holders;
 mod holding;
 mod hostile;
 mod interop;
+mod keeping;
 mod lease;
 mod leavers;
 mod leaving;

@@ -36,13 +36,14 @@ impl Call<'_> {
             if limit.since(self.now()) <= AFTER_FAILURE {
                 return Err(Setback::Failed(turn.acquisition().failure()));
             }
-            sleep(AFTER_FAILURE).await;
+            // Another token, because this one may have votes that nobody can prove any more. It is given back before the
+            // pause, and that is of no certain length: two calls that have some nodes each would meet again and again.
+            turn.change_to_successor(self.wanted.ttl)?;
+            turn.acquisition().take_up(self.wanted.is_fenced);
+            sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
             if self.shared().is_closed() {
                 return Err(Setback::Failed(LockError::Closed));
             }
-            // Another token: this one may have votes that nobody can prove any more, and is given back.
-            turn.change_to_successor(self.wanted.ttl)?;
-            turn.acquisition().take_up(self.wanted.is_fenced);
         }
     }
 

@@ -77,12 +77,14 @@ impl Acquisition {
 
     /// What the watchdog has to do at `now`, together with all that is due until `soon`.
     pub(crate) fn look(&self, now: Instant, soon: Instant) -> Look {
-        let state = self.state();
+        let mut state = self.state();
+        state.take_in(self.shared.clock);
         state.candidate.look(now, soon, !state.watchers.is_empty())
     }
 
     /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead.
     pub(crate) fn renew(&self, now: Instant, soon: Instant) {
+        self.listen_to_waiters();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
@@ -91,8 +93,17 @@ impl Acquisition {
         }
     }
 
+    /// Opens the channels for wake-ups if votes are lacking that are to be won back: who gives way publishes it, and takes a
+    /// process that does not listen for one that is gone. Under no mutex, because others are woken by it.
+    fn listen_to_waiters(&self) {
+        if self.lock().candidate.lacks_votes() {
+            self.shared.listen();
+        }
+    }
+
     /// Takes in the answers to a renewal. Whether some are still to come.
     pub(crate) fn awaits_renewal(&self, now: Instant) -> bool {
+        self.listen_to_waiters();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         if state.candidate.is_over(now) {
@@ -105,7 +116,10 @@ impl Acquisition {
 
     /// There is a new connection to node number `index`. A holder asks there soon.
     pub(crate) fn connected(&self, index: usize) {
-        self.state().candidate.connected(index, self.now());
+        let mut state = self.state();
+        // What the connection before owed is answered, and must not keep the node from being asked.
+        state.take_in(self.shared.clock);
+        state.candidate.connected(index, self.now());
     }
 
     /// The clock of node number `index` went ahead by at most `step`.

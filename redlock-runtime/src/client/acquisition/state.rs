@@ -4,7 +4,7 @@ use super::loss_watchers::LossWatchers;
 use crate::client::shared::Shared;
 use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, Outgoing, Queue};
-use crate::protocol::command::{Answer, Command, Subject, Verb};
+use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
 use crate::time::clock::{Clock, Instant};
 use std::sync::Arc;
@@ -104,10 +104,6 @@ impl State {
 impl Sender<'_> {
     /// Sends one command in the order of the connection, and keeps the place of its answer.
     pub(super) fn send(&mut self, Outgoing { index, verb, fence, other }: Outgoing) {
-        if let Verb::Acquire { holds: true, .. } = verb {
-            // Who gives way to this token publishes it, and takes a process that does not listen for one that is gone.
-            self.shared.listen();
-        }
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
             answers.push(node.ask(Command { verb, fence, subject }, self.now));

@@ -84,15 +84,16 @@ impl LocalQueue {
         Some(Arc::clone(self.shard(name).entries.get(name)?.acquisition()))
     }
 
-    /// All tokens of this process, which the watchdog should look at by `now`.
-    pub(crate) fn all(&self, now: Instant) -> Vec<Arc<Acquisition>> {
-        let mut all = Vec::new();
+    /// Lets `change` happen to all tokens of this process, and the watchdog looks at them then.
+    pub(crate) fn change_all(self: &Arc<Self>, now: Instant, change: impl Fn(&Acquisition)) {
         for shard in &self.shards {
+            let all: Vec<_> = lock(shard).entries.values().map(|entry| Arc::clone(entry.acquisition())).collect();
+            all.iter().for_each(|acquisition| change(acquisition));
+            // After the changes: a look in between has not seen them.
             let mut shard = lock(shard);
             shard.look_at = shard.look_at.map(|at| at.min(now));
-            all.extend(shard.entries.values().map(|entry| Arc::clone(entry.acquisition())));
         }
-        all
+        self.look_within(Duration::ZERO, now);
     }
 
     /// The lock of `key` is held from now on with this `ttl`, and the watchdog looks at it in time.

@@ -69,6 +69,16 @@ impl Connections {
         self.change(|state| *state = CommandConnection::Down(error));
     }
 
+    /// The connection `live` has ended, for the reason that `error` says. Who reports it late must not take the next one
+    /// away, which nothing would ever mend.
+    pub(super) fn ended(&self, live: &Arc<LiveConnection>, error: NodeError) {
+        self.change(|state| {
+            if matches!(state, CommandConnection::Up(present) if Arc::ptr_eq(present, live)) {
+                *state = CommandConnection::Down(error);
+            }
+        });
+    }
+
     /// The connection for wake-ups stands, or does not any more.
     pub(super) fn subscribed(&self, is_subscribed: bool) {
         self.is_subscribed.store(is_subscribed, Ordering::Release);

@@ -159,7 +159,7 @@ impl SharedCourier {
         let ended = state.courier.take();
         // Whoever is told may look at the connection at once.
         drop(state);
-        self.connections.down(self.reason());
+        self.connections.ended(&self.live, self.reason());
         drop(ended);
         Poll::Ready(())
     }

@@ -48,7 +48,8 @@ impl Voter {
             Reply::Found { left, .. } => self.found(sent, left, phase, now),
             Reply::Kept => {
                 self.vote = if self.vote.is_granted() { self.vote } else { Vote::CLAIM };
-                (self.is_beaten, self.wanted_by) = (false, None);
+                // Whom it is wanted by has come since the yield was sent, and is newer.
+                self.is_beaten = false;
             }
             Reply::Queued { left, rank } => {
                 self.footprint = Footprint::Queue;
@@ -119,9 +120,10 @@ impl Voter {
         if is_unknown || abstains.is_some() {
             self.footprint = self.footprint.max(Footprint::of(sent.verb));
         }
-        // A holder asks again with its next renewal, or when there is a new connection.
+        // A holder asks again with its next renewal, or when there is a new connection: that may have come before this, and
+        // then it is what the question was set for.
         let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
-        self.recheck_at = pause.map(|pause| now.after(pause));
+        self.recheck_at = pause.map_or(self.recheck_at, |pause| Some(now.after(pause)));
         self.failure = Some(error);
     }
 }

@@ -13,6 +13,7 @@
 
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};
+use super::winning_back::Round;
 use super::{Candidate, Phase};
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Fence, Verb};
@@ -104,7 +105,7 @@ impl Candidate {
             Phase::Holding if voter.lease_end().is_none() && self.wants_extension(voter, now) => {
                 self.rest(None, now).map(|ttl| self.extension_verb(ttl))
             }
-            Phase::Holding => self.holder_asks(index, false, now, now),
+            Phase::Holding => self.holder_asks(index, Round::None, now, now),
             Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then(|| self.extension_verb(ttl)),
             Phase::Waiting if voter.must_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => voter.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim, holds: false }),

@@ -8,6 +8,7 @@
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 
 use super::next::Outgoing;
+use super::winning_back::Round;
 use super::{Candidate, Phase};
 use crate::protocol::command::{Fence, Verb};
 use crate::protocol::quorum::Verdict;
@@ -61,18 +62,31 @@ impl Candidate {
         self.hold_period.renewal_due(end).or_else(|| self.asks_for_votes_at(end))
     }
 
+    /// Which nodes are to be asked together by `soon`.
+    fn round_due(&self, soon: Instant) -> Round {
+        let Some(end) = self.valid_until() else { return Round::None };
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= soon);
+        if is_due(self.hold_period.renewal_due(end)) {
+            Round::All
+        } else if is_due(self.asks_for_votes_at(end)) {
+            Round::Lacking
+        } else {
+            Round::None
+        }
+    }
+
     /// Asks for new leases and for votes that are lacking, as far as that is due by `soon`. `false` when the lock is lost,
     /// which must be made known.
     pub(crate) fn renew(&mut self, now: Instant, soon: Instant, mut send: impl FnMut(Outgoing)) -> bool {
         let is_held = self.is_held(now);
         if is_held && self.terms.applies(Rule::LeasesAreRenewed) {
-            let is_due = self.renewal_due().is_some_and(|due| due <= soon);
-            if is_due {
+            let round = self.round_due(soon);
+            if round != Round::None {
                 self.hold_period.renewed(now);
             }
             self.fencing.begin_round();
             for index in 0..self.voters.len() {
-                if let Some(verb) = self.holder_asks(index, is_due, soon, now) {
+                if let Some(verb) = self.holder_asks(index, round, soon, now) {
                     let fence = self.fence_of_holder(verb);
                     self.ask(index, verb, fence, now, &mut send);
                 } else if let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.is_free_to_ask()) {

@@ -4,7 +4,7 @@
 //! the holder. A lock that stands on a bare majority is lost with the next node that fails, and so a holder goes on asking:
 //!
 //! 1. *When.* With each renewal; a lock that is not renewed asks at the same times, as long as it lacks a vote. At once when
-//!    a connection is new, and when the time has come that a node named: the end of its abstention, or of the lease of
+//!    a connection is new, and soon after the time that a node named: the end of its abstention, or of the lease of
 //!    whoever has it there.
 //! 2. *What.* A node that has given its vote extends it, and says by that whether it still stands. Any other is asked for
 //!    the lock by an `ACQUIRE` which says that the token holds it. A tainted node is asked nothing, and neither is one that
@@ -17,22 +17,32 @@
 //! 6. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
-use super::Candidate;
 use super::voter::Vote;
+use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
 use crate::protocol::lease;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
+/// Which nodes a holder asks together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    None,
+    /// Those whose vote it lacks.
+    Lacking,
+    /// Those, and those that have given theirs.
+    All,
+}
+
 impl Candidate {
-    /// What a holder should ask of node number `index`, if it is to be asked by `soon`: because of its vote, or with all
-    /// others.
-    pub(super) fn holder_asks(&self, index: usize, asks_all: bool, soon: Instant, now: Instant) -> Option<Verb> {
+    /// What a holder should ask of node number `index`, if it is to be asked by `soon`: because of its vote, or together
+    /// with others.
+    pub(super) fn holder_asks(&self, index: usize, round: Round, soon: Instant, now: Instant) -> Option<Verb> {
         let voter = self.voters.get(index)?;
         let is_lacking = !voter.vote.is_granted();
-        let is_asked_with_all = asks_all && (is_lacking || self.hold_period.renews());
-        if !is_asked_with_all && !voter.is_due(soon) {
+        let is_in_round = round == Round::All || round == Round::Lacking && is_lacking;
+        if !is_in_round && !voter.is_due(soon) {
             return None;
         }
         let ttl = self.rest(voter.lease_end(), now)?;
@@ -56,8 +66,13 @@ impl Candidate {
 
     /// When to ask for votes that are lacking, if the lock is not renewed by then.
     pub(super) fn asks_for_votes_at(&self, valid_until: Instant) -> Option<Instant> {
-        let is_lacking = self.voters.iter().any(|voter| !voter.vote.is_granted() && !voter.is_tainted);
-        is_lacking.then(|| self.hold_period.third_of(valid_until))
+        self.lacks_votes().then(|| self.hold_period.third_of(valid_until))
+    }
+
+    /// Whether the token holds the lock, and a node has no vote for it that can have one.
+    pub(crate) fn lacks_votes(&self) -> bool {
+        let is_lacking = |voter: &super::Voter| !voter.vote.is_granted() && !voter.is_tainted;
+        self.phase == Phase::Holding && self.voters.iter().any(is_lacking)
     }
 
     /// Whether the oldest answer of node number `index`, should it be a grant, counts for a lock that was held: an extension

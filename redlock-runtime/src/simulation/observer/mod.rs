@@ -14,7 +14,7 @@ use super::telling::client_name;
 use super::trace::Trace;
 use super::workload::Call;
 use crate::lock::OwnerToken;
-use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_NODE_TIMEOUT};
+use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_NODE_TIMEOUT, LONGEST_SILENCE};
 use crate::time::clock::Instant;
 use crate::{LockError, LockGuard, Wait};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,8 +69,8 @@ impl Observer {
         let now = self.network.now();
         self.network.trace.line(|_| words(client, call, now));
         let deadline = match call.wait {
-            // The first call waits for the connections.
-            Wait::None => Some(now.after(Duration::from_secs(2) + slack(call.ttl))),
+            // The first call waits for the connections, and each for servers that are silent.
+            Wait::None => Some(now.after(Duration::from_secs(2) + LONGEST_SILENCE + UNANSWERED + slack(call.ttl))),
             Wait::For(wait) => Some(now.after(wait + slack(wait))),
             Wait::Forever => None,
         };
@@ -158,6 +158,9 @@ impl Observer {
 
 /// Timers run in true time, and deadlines by clocks that are wrong by half a hundredth.
 const SLACK: Duration = Duration::from_millis(25);
+
+/// What a try takes whose answers do not come, with the pause before it.
+const UNANSWERED: Duration = Duration::from_millis(150);
 
 fn slack(time: Duration) -> Duration {
     time / 100 + SLACK

@@ -11,6 +11,7 @@ mod yielding;
 
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};
+use super::winning_back::Round;
 use super::*;
 use crate::error::NodeError;
 use crate::protocol::command::{Answer, Reply, Verb};
@@ -122,7 +123,7 @@ impl Scene {
     /// What a holder asks of every node with its next renewal.
     fn renewal(&self) -> Vec<Option<Verb>> {
         let nodes = 0..self.candidate.voters.len();
-        nodes.map(|node| self.candidate.holder_asks(node, true, self.now, self.now)).collect()
+        nodes.map(|node| self.candidate.holder_asks(node, Round::All, self.now, self.now)).collect()
     }
 
     fn is_won(&self) -> bool {

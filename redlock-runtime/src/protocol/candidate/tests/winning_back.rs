@@ -102,6 +102,20 @@ fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
     assert!(scene.voter(2).may_know(), "and both are given back");
 }
 
+/// In a simulation it takes five nodes of which several stand still at the right times: here it takes four answers.
+#[test]
+fn without_the_rule_a_lock_comes_back_that_was_lost() {
+    for (without, comes_back) in [(None, false), (Some(Rule::LapsedLocksStayLost), true)] {
+        let mut scene = begun(Ok(Reply::Taken));
+        scene.candidate.terms.rules = Rules { without };
+        scene.send(2, WIN_BACK);
+        scene.hear(0, EXTEND, Reply::NotOwner);
+        assert!(!scene.is_won());
+        scene.answer(2, Ok(GRANTED));
+        assert_eq!(scene.is_won(), comes_back, "without {without:?}");
+    }
+}
+
 #[test]
 fn a_late_answer_to_an_extension_counts_for_a_lease_that_never_ended() {
     let mut scene = begun(Ok(Reply::Taken));
