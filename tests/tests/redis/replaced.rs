@@ -80,6 +80,7 @@ async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in(
         // The owner hears nothing of it, and goes by what was proven before.
         for proxy in &proxies {
             proxy.refuse(true).await;
+            proxy.cut().await;
         }
         for node in &nodes[..2] {
             follow(node, &empty).await;

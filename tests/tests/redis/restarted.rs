@@ -24,6 +24,7 @@ async fn deaf(nodes: &Nodes, builder: impl FnOnce(Vec<String>) -> LockManagerBui
 async fn cut_off(proxies: &[Proxy]) {
     for proxy in proxies {
         proxy.refuse(true).await;
+        proxy.cut().await;
     }
 }
 
@@ -188,6 +189,9 @@ async fn a_raised_quorum_replaces_abstaining() {
         .await;
         let error = theirs.try_acquire(KEY).await.unwrap_err();
         assert!(error.is_contended() && guard.is_held(), "{error}");
+        for proxy in &proxies {
+            proxy.refuse(false).await;
+        }
         drop(guard);
         let guard = theirs.acquire(KEY).await.unwrap();
         nodes[needed - 1..].iter().for_each(RedisServer::kill);

@@ -17,7 +17,10 @@ impl Call<'_> {
         }
         match turn.acquisition().try_at_once(now, self.patience()).await {
             Verdict::Reached => Ok(turn),
-            Verdict::Contended | Verdict::OutOfReach | Verdict::Open => self.wait(turn).await,
+            _ if self.has_time() => self.wait(turn).await,
+            // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
+            Verdict::Contended => Err(Setback::Failed(self.timed_out())),
+            Verdict::OutOfReach | Verdict::Open => Err(Setback::Failed(turn.acquisition().failure())),
         }
     }
 

@@ -43,12 +43,14 @@ pub(super) struct Courier {
     has_gathered: bool,
     /// Whether it is being polled, and so for ever when that has panicked.
     is_polled: bool,
+    /// Whether the server is not what it was: what it has answered since is not handed out.
+    is_distrusted: bool,
 }
 
 impl Courier {
     pub(super) fn new(live: Arc<LiveConnection>, connection: Connection, verification: Verification) -> Self {
         let batches = VecDeque::new();
-        Self { live, connection, verification, batches, has_gathered: false, is_polled: false }
+        Self { live, connection, verification, batches, has_gathered: false, is_polled: false, is_distrusted: false }
     }
 
     pub(super) const fn live(&self) -> &Arc<LiveConnection> {
@@ -111,6 +113,7 @@ impl Future for Courier {
         self.send(gathered);
         let driver = self.connection.driver.as_mut().poll(cx);
         if driver.is_pending() && !self.deliver() {
+            self.is_distrusted = true;
             return Poll::Ready(());
         }
         if self.verification.is_due(&self.live) {
@@ -123,7 +126,9 @@ impl Future for Courier {
 
 impl Drop for Courier {
     fn drop(&mut self) {
-        self.deliver();
+        if !self.is_distrusted {
+            self.deliver();
+        }
         self.live.outbox.close();
         self.batches.drain(..).for_each(Batch::disconnected);
     }
