@@ -77,7 +77,7 @@ impl Fault {
             Self::DownAtFirst => return down_at_first(site).await,
             Self::Frozen => freeze(&site.nodes[0]).await,
             Self::Cut => cut(site, begun).await,
-            Self::Unreachable => in_turn(site, begun).await,
+            Self::Unreachable => return in_turn(site, begun).await,
             Self::MajorityKilled => kill_for_long(&site.nodes[..site.majority()]).await,
             Self::FailedOver => fail_over(site).await,
         }
@@ -122,13 +122,16 @@ async fn cut(site: &Site, begun: Instant) {
     }
 }
 
-async fn in_turn(site: &Site, begun: Instant) {
+async fn in_turn(site: &Site, begun: Instant) -> Vec<Instant> {
+    let mut strikes = Vec::new();
     while begun.elapsed() < 4 * TTL {
+        strikes.push(Instant::now());
         site.make_reachable(false).await;
         sleep(TTL.mul_f64(0.4)).await;
         site.make_reachable(true).await;
         sleep(TTL.mul_f64(0.3)).await;
     }
+    strikes
 }
 
 async fn kill_for_long(nodes: &[RedisServer]) {
