@@ -1,8 +1,8 @@
 //! What happens to the nodes while locks are held.
 
-use crate::plan::{RECOVERY, TTL};
+use crate::plan::{LOCKS, RECOVERY, TTL};
 use crate::site::Site;
-use redlock_tests::RedisServer;
+use redlock_tests::{PATIENCE, RedisServer, eventually_eq};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -79,7 +79,7 @@ impl Fault {
             Self::Cut => cut(site, begun).await,
             Self::Unreachable => return in_turn(site, begun).await,
             Self::MajorityKilled => kill_for_long(&site.nodes[..site.majority()]).await,
-            Self::FailedOver => fail_over(site).await,
+            Self::FailedOver => return fail_over(site).await,
         }
         vec![begun]
     }
@@ -142,10 +142,17 @@ async fn kill_for_long(nodes: &[RedisServer]) {
     }
 }
 
-async fn fail_over(site: &Site) {
+async fn fail_over(site: &Site) -> Vec<Instant> {
+    // A server sends nothing to a new replica before that has said for the first time what it has.
+    for replica in &site.replicas {
+        let locks = async || replica.inspect().keys().await.iter().filter(|key| key.starts_with("order:")).count();
+        eventually_eq(PATIENCE, "the replica has the locks", LOCKS, locks).await;
+    }
+    let begun = Instant::now();
     for ((node, replica), proxy) in site.nodes.iter().zip(&site.replicas).zip(&site.proxies) {
         node.kill();
         replica.inspect().command::<()>(&["REPLICAOF", "NO", "ONE"]).await;
         proxy.lead_to(replica).await;
     }
+    vec![begun]
 }

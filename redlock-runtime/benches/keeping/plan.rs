@@ -40,8 +40,8 @@ impl Plan {
         match fault {
             _ if !self.complete => 1,
             Fault::OneAfterTheOther => 1,
-            Fault::DownAtFirst | Fault::Frozen | Fault::Cut | Fault::Unreachable | Fault::MajorityKilled => 2,
-            Fault::Emptied | Fault::FailedOver => 3,
+            Fault::DownAtFirst | Fault::Frozen | Fault::Cut | Fault::MajorityKilled => 2,
+            Fault::Emptied | Fault::Unreachable | Fault::FailedOver => 3,
         }
     }
 }

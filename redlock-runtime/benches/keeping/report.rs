@@ -103,7 +103,11 @@ fn next(outcomes: &[Outcome]) -> String {
 /// The worst one.
 fn both(outcomes: &[Outcome]) -> String {
     let worst = outcomes.iter().map(|outcome| outcome.both).max().unwrap_or_default();
-    if worst.is_zero() { "0".to_owned() } else { format!("**{}**", millis(worst)) }
+    match worst.as_millis() {
+        0 if worst.is_zero() => "0".to_owned(),
+        0 => "**under 1 ms**".to_owned(),
+        _ => format!("**{}**", millis(worst)),
+    }
 }
 
 fn median(durations: impl Iterator<Item = Duration>) -> Option<Duration> {
