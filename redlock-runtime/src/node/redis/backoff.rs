@@ -1,4 +1,4 @@
-//! Pauses between tries to connect: longer and longer, until a connection lasts.
+//! Pauses between tries to connect: short ones while an outage is young, longer and longer ones after that.
 
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -6,23 +6,31 @@ use tokio::time::{Instant, sleep};
 /// The longest that making a connection may take, from the name look-up to the last step. With less, a server far away
 /// would never be reached; with more, one that swallows all packets would look as if it were starting for longer.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause before the first new try, which doubles with each try. With less, a server that is just starting is asked
-/// in vain more often; with more, it is missing for longer after a broken connection.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The pause before a new try while an outage is short. With less, a server that is just starting is asked in vain more
+/// often; with more, the owner of a lock that the server has forgotten hears of it long after the next one has it.
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
+/// An outage is short for so long: a server that restarts, or a network that hiccups, is back by then. With less, it is
+/// found late; with more, one that is gone costs more tries.
+const SHORT_OUTAGE: Duration = Duration::from_secs(5);
 /// The longest pause. With less, a dead server costs more tries; with more, it is missing for longer after it has come
 /// back.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A connection that has lasted for so long has ended the outage before it. With less, a server that accepts and hangs up
+/// is asked again and again; with more, one whose connections break often is given up although it could be used.
+const LASTING: Duration = Duration::from_millis(100);
 
 /// How long to wait before the next try.
 pub(super) struct Backoff {
     pause: Duration,
+    /// Since when there has been no connection that lasted.
+    outage: Instant,
     /// Since when there is a connection, if the last try made one.
     connected: Option<Instant>,
 }
 
 impl Backoff {
-    pub(super) const fn new() -> Self {
-        Self { pause: FIRST_PAUSE, connected: None }
+    pub(super) fn new() -> Self {
+        Self { pause: FIRST_PAUSE, outage: Instant::now(), connected: None }
     }
 
     /// A connection is made.
@@ -32,17 +40,60 @@ impl Backoff {
 
     /// Waits before the next try.
     pub(super) async fn pause(&mut self) {
-        // A connection that breaks at once is no success: pauses go on growing, or a server that accepts and hangs up
-        // would be asked again and again without a pause.
-        if self.connected.take().is_some_and(|since| since.elapsed() > LONGEST_PAUSE) {
-            self.pause = FIRST_PAUSE;
+        let pause = self.next_pause(Instant::now());
+        sleep(jittered(pause)).await;
+    }
+
+    /// The longest that the next pause may be.
+    fn next_pause(&mut self, now: Instant) -> Duration {
+        if self.connected.take().is_some_and(|since| now.duration_since(since) >= LASTING) {
+            self.outage = now;
         }
-        sleep(jittered(self.pause)).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = if now.duration_since(self.outage) < SHORT_OUTAGE {
+            FIRST_PAUSE
+        } else {
+            (self.pause * 2).min(LONGEST_PAUSE)
+        };
+        self.pause
     }
 }
 
 /// Between half of `pause` and all of it, so that a restarted server does not meet all its clients at once.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + 0.5 * fastrand::f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn short_outages_are_asked_often_and_long_ones_seldom() {
+        let (mut backoff, mut now) = (Backoff::new(), Instant::now());
+        let begun = now;
+        let mut pauses = Vec::new();
+        while now.duration_since(begun) < 3 * SHORT_OUTAGE {
+            pauses.push(backoff.next_pause(now));
+            now += *pauses.last().unwrap();
+        }
+        let short = pauses.iter().take_while(|pause| **pause == FIRST_PAUSE).count();
+        assert!(FIRST_PAUSE * u32::try_from(short).unwrap() >= SHORT_OUTAGE, "{pauses:?}");
+        assert!(pauses.is_sorted() && pauses.last() == Some(&LONGEST_PAUSE), "{pauses:?}");
+    }
+
+    #[test]
+    fn only_a_connection_that_lasts_ends_an_outage() {
+        for (lasts, is_over) in [(LASTING - MILLISECOND, false), (LASTING, true)] {
+            let (mut backoff, begun) = (Backoff::new(), Instant::now());
+            let mut now = begun;
+            while now.duration_since(begun) < 2 * SHORT_OUTAGE {
+                now += backoff.next_pause(now);
+            }
+            backoff.connected = Some(now);
+            let pause = backoff.next_pause(now + lasts);
+            assert_eq!(pause == FIRST_PAUSE, is_over, "{lasts:?}: {pause:?}");
+        }
+    }
 }
