@@ -65,6 +65,7 @@ impl Endpoint {
         &self.address
     }
 
+    #[cfg_attr(not(feature = "tls"), expect(clippy::unused_self, reason = "no address is one of TLS then"))]
     pub(super) const fn is_tls(&self) -> bool {
         #[cfg(feature = "tls")]
         return matches!(self.address, Address::Tls { .. });

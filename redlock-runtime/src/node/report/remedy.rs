@@ -91,7 +91,7 @@ mod tests {
             (NodeError::Abstains(second), true),
             (refused("LOADING Redis is loading the dataset in memory"), true),
             (refused("NOREPLICAS Not enough good replicas to write."), true),
-            (refused("OOM command not allowed when used memory > 'maxmemory'."), false),
+            (refused("OOM command not allowed when used memory > 'maxmemory'."), true),
             (NodeError::Unreachable("connection refused".into()), true),
             (NodeError::Disconnected, true),
             (NodeError::TimedOut(second), true),

@@ -1,6 +1,7 @@
 //! A holder that lacks votes.
 
 use super::*;
+use crate::lock::OwnerToken;
 use crate::protocol::candidate::fencing_number::FencingDecision;
 use crate::protocol::command::Fence;
 use crate::protocol::hold_options::HoldOptions;
@@ -168,4 +169,33 @@ fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
     let mut sent = Vec::new();
     scene.candidate.renew(now, now, |out| sent.push((out.index, out.fence)));
     assert_eq!(sent, [(0, None), (2, Some(Fence::Draw { above: 6 }))]);
+}
+
+#[test]
+fn what_the_connection_before_still_owed_keeps_no_node_from_being_asked() {
+    let mut scene = begun(Ok(Reply::Taken));
+    (0..3).for_each(|node| scene.send(node, if node < 2 { EXTEND } else { WIN_BACK }));
+    let now = scene.now();
+    for (node, verb) in [(0, EXTEND), (2, WIN_BACK)] {
+        scene.candidate.connected(node, now);
+        scene.answer(node, Err(disconnected()));
+        assert_eq!(scene.wants()[node], Some(verb));
+        assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+    }
+}
+
+#[test]
+fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
+    let by = OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000000000000002").unwrap();
+    let mut scene = Scene::waiting(3);
+    scene.hear(0, ACQUIRE, BEATEN);
+    scene.send(0, YIELD);
+    // It was published after the yield was executed, and what is published is taken in before what is answered.
+    let now = scene.now();
+    scene.candidate.wanted(0, by, now);
+    scene.answer(0, Ok(Reply::Kept));
+    assert_eq!(scene.wants()[0], Some(YIELD));
+    let mut named = None;
+    scene.candidate.next_commands(now, |_| true, |out| named = named.or(out.other));
+    assert_eq!(named, Some(by));
 }
