@@ -21,9 +21,12 @@ const RULE: &str = "REDLOCK_SIMULATION_RULE";
 /// A rule that is switched off must break its promise within this number of schedules. More, and a rule that hardly
 /// matters takes a long time to be told from one that does not matter at all.
 const MOST: u64 = 20_000;
-/// Each set of circumstances is run with every rule, in so many schedules divided by the calls that a task makes there:
-/// then nothing may break. Fewer, and circumstances that are harmful by themselves may pass for the loss of a rule.
+/// Each set of circumstances is run with every rule, in so many schedules divided by the calls that a task makes there, and
+/// by the length of their bodies: then nothing may break. Fewer, and circumstances that are harmful by themselves may pass for the loss of a rule.
 const CONTROLS: u64 = 4000;
+
+/// A body of this length, in milliseconds, makes a schedule as long as one call more.
+const LONG_BODY: u64 = 4000;
 
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
@@ -139,7 +142,8 @@ fn the_same_circumstances_are_harmless_with_every_rule() {
     profiles.dedup_by_key(|(_, profile)| *profile as usize);
     let harmful = profiles.into_iter().filter_map(|(name, profile)| {
         let profile = profile();
-        let schedules = number(SCHEDULES).unwrap_or(CONTROLS / u64::from(*profile.calls.end()));
+        let length = u64::from(*profile.calls.end()) * (profile.bodies.end() / LONG_BODY).max(1);
+        let schedules = number(SCHEDULES).unwrap_or(CONTROLS / length);
         let Failure { seed, violation } = search(schedules, |seed| run(&profile, seed, false))?;
         Some(format!("where {name} matters, seed {seed}: {violation:?}"))
     });

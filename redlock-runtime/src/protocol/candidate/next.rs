@@ -81,8 +81,12 @@ impl Candidate {
             if let Some(verb) = self.wants(index, now)
                 && (is_ready(index) || !self.postpones(index, verb, now))
             {
-                // Who yields owns nothing to draw a number for.
-                let fence = fence.filter(|_| !matches!(verb, Verb::Yield { .. }));
+                let fence = match verb {
+                    // Who yields owns nothing to draw a number for.
+                    Verb::Yield { .. } => None,
+                    Verb::Acquire { holds: true, .. } => self.fence_of_holder(verb),
+                    _ => fence,
+                };
                 self.ask(index, verb, fence, now, &mut send);
                 has_asked = true;
             }

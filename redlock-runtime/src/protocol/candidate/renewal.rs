@@ -100,7 +100,7 @@ impl Candidate {
 
     /// What is asked of a node together with what a holder asks. A vote that is won back comes with the number of the token;
     /// an extension leaves it what it is.
-    fn fence_of_holder(&self, verb: Verb) -> Option<Fence> {
+    pub(super) fn fence_of_holder(&self, verb: Verb) -> Option<Fence> {
         let wants = matches!(verb, Verb::Acquire { .. }) && self.terms.applies(Rule::WonVotesCarryTheNumber);
         self.fence().filter(|_| wants)
     }
