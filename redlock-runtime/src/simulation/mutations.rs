@@ -26,7 +26,7 @@ const MOST: u64 = 20_000;
 const CONTROLS: u64 = 4000;
 
 /// A body of this length, in milliseconds, makes a schedule as long as one call more.
-const LONG_BODY: u64 = 4000;
+const LONG_BODY: u64 = 1500;
 
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
