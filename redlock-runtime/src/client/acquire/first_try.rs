@@ -43,11 +43,16 @@ impl Call<'_> {
             // pause, and that is of no certain length: two calls that have some nodes each would meet again and again.
             turn.change_to_successor(self.wanted.ttl)?;
             turn.acquisition().take_up(self.wanted.is_fenced);
+            self.may_go_on()?;
             sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
-            if self.shared().is_closed() {
-                return Err(Setback::Failed(LockError::Closed));
-            }
+            self.may_go_on()?;
         }
+    }
+
+    /// # Errors
+    /// [`LockError::Closed`] when the manager was shut down.
+    fn may_go_on(&self) -> Result<(), Setback> {
+        if self.shared().is_closed() { Err(Setback::Failed(LockError::Closed)) } else { Ok(()) }
     }
 
     /// The error of a call that does not wait and has found the key taken.

@@ -88,7 +88,9 @@ impl LocalQueue {
     pub(crate) fn change_all(self: &Arc<Self>, now: Instant, change: impl Fn(&Acquisition)) {
         for shard in &self.shards {
             let all: Vec<_> = lock(shard).entries.values().map(|entry| Arc::clone(entry.acquisition())).collect();
-            all.iter().for_each(|acquisition| change(acquisition));
+            for acquisition in all {
+                change(&acquisition);
+            }
             // After the changes: a look in between has not seen them.
             let mut shard = lock(shard);
             shard.look_at = shard.look_at.map(|at| at.min(now));

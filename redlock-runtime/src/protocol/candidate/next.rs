@@ -107,7 +107,7 @@ impl Candidate {
             // Who has lost the lock asks for nothing: it could not count.
             Phase::Holding if !self.is_proven(now) => None,
             Phase::Holding if voter.lease_end().is_none() && self.wants_extension(voter, now) => {
-                self.rest(None, now).map(|ttl| self.extension_verb(ttl))
+                self.rest(voter, now).map(|ttl| self.extension_verb(ttl))
             }
             Phase::Holding => self.holder_asks(index, Round::None, now, now),
             Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then(|| self.extension_verb(ttl)),

@@ -38,8 +38,12 @@ impl<T> Queue<T> {
         usize::from(self.first.is_some()) + self.rest.len()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.rest)
+    }
+
     pub(super) fn any(&self, is_wanted: impl Fn(&T) -> bool) -> bool {
-        self.first.iter().chain(&self.rest).any(is_wanted)
+        self.iter().any(is_wanted)
     }
 
     pub(super) fn for_each(&mut self, change: impl FnMut(&mut T)) {

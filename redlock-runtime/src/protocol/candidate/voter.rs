@@ -197,6 +197,12 @@ impl Voter {
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
+    /// Until when the node has promised to keep the lock for us, or may with an answer that is still to come.
+    pub(super) fn promised_until(&self) -> Option<Instant> {
+        let asked = |sent: &InFlight| sent.verb.ttl().map(|_| sent.lease_end);
+        self.in_flight.iter().filter_map(asked).chain(self.vote.lease_end()).max()
+    }
+
     /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
     pub(super) fn is_fresh(&self, fresh_from: Option<Instant>) -> bool {
         fresh_from.is_none_or(|from| self.heard_at.is_some_and(|at| from <= at))

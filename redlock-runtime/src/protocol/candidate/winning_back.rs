@@ -17,7 +17,7 @@
 //! 6. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
-use super::voter::Vote;
+use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
 use crate::protocol::lease;
@@ -45,7 +45,7 @@ impl Candidate {
         if !is_in_round && !voter.is_due(soon) {
             return None;
         }
-        let ttl = self.rest(voter.lease_end(), now)?;
+        let ttl = self.rest(voter, now)?;
         // A lock that was left with another token may be there under that one, until the node says that it is not.
         let may_be_left = self.adopts && voter.vote != Vote::Taken;
         if is_lacking && !may_be_left && self.terms.applies(Rule::VotesAreWonBack) {
@@ -54,13 +54,15 @@ impl Candidate {
         voter.is_renewable(self.adopts).then(|| self.extension_verb(ttl))
     }
 
-    /// For how long a vote is asked for, by whose lease the node keeps the lock until `lease_end`; `None` when that is not
-    /// worth it.
-    pub(super) fn rest(&self, lease_end: Option<Instant>, now: Instant) -> Option<Duration> {
+    /// For how long the vote of `voter` is asked for; `None` when that is not worth it.
+    ///
+    /// Never for less than what the node has proven, or will when it answers: the last expiry that a key is given is the one
+    /// that counts, and would end it while the lease of the one before goes on here.
+    pub(super) fn rest(&self, voter: &Voter, now: Instant) -> Option<Duration> {
         if self.hold_period.renews() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
             return Some(self.terms.ttl);
         }
-        let end = lease_end.or_else(|| self.valid_until()).filter(|end| *end >= self.terms.useful_from(now))?;
+        let end = voter.promised_until().max(self.valid_until()).filter(|end| *end >= self.terms.useful_from(now))?;
         Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
     }
 
@@ -71,7 +73,7 @@ impl Candidate {
 
     /// Whether the token holds the lock, and a node has no vote for it that can have one.
     pub(crate) fn lacks_votes(&self) -> bool {
-        let is_lacking = |voter: &super::Voter| !voter.vote.is_granted() && !voter.is_tainted;
+        let is_lacking = |voter: &Voter| !voter.vote.is_granted() && !voter.is_tainted;
         self.phase == Phase::Holding && self.voters.iter().any(is_lacking)
     }
 
@@ -79,7 +81,7 @@ impl Candidate {
     /// of a lease that never ended always does.
     pub(super) fn is_continuous(&self, index: usize, now: Instant) -> bool {
         let is_lapsed = self.valid_until().is_none_or(|end| end <= now);
-        let is_extended = |voter: &super::Voter| {
+        let is_extended = |voter: &Voter| {
             let is_extension = voter.in_flight.first().is_some_and(|sent| sent.verb.is_extension());
             is_extension && voter.vote.lease_end().is_some()
         };

@@ -199,3 +199,17 @@ fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
     scene.candidate.next_commands(now, |_| true, |out| named = named.or(out.other));
     assert_eq!(named, Some(by));
 }
+
+#[test]
+fn a_question_gives_no_key_an_earlier_end_than_an_answer_that_is_to_come() {
+    // A claim that was asked for a whole ttl, and not answered, when the lock was not to be renewed any more.
+    let mut scene = lacking(Ok(Reply::Taken));
+    let now = scene.now();
+    scene.candidate.begin(UNRENEWED, now);
+    scene.advance(TTL / 2);
+    scene.claim(2);
+    scene.send(2, EXTEND);
+    scene.advance(NODE_TIMEOUT);
+    let Some(Verb::Extend { ttl }) = scene.wants()[2] else { panic!("{:?}", scene.wants()) };
+    assert!(ttl + NODE_TIMEOUT >= TTL, "{ttl:?} would end the key before the lease of the first one");
+}
