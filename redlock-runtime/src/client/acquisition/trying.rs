@@ -6,7 +6,9 @@ use crate::protocol::candidate::Phase;
 use crate::protocol::lease::whole_millis;
 use crate::protocol::quorum::Verdict;
 use crate::time::clock::Instant;
-use std::future::poll_fn;
+use crate::time::wait_until::wait_until;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
@@ -88,11 +90,14 @@ impl Acquisition {
             let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
             candidate.try_at_once(now, |out| sender.send(out));
         }
+        // A manager that closes ends the try, which may wait for silent nodes for longer than a shutdown should.
+        let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let votes = poll_fn(|cx| {
+            let is_closed = closed.as_mut().poll(cx).is_ready();
             let mut state = self.state();
             state.poll(cx, self.shared.clock);
             match state.candidate.tried() {
-                Verdict::Open => Poll::Pending,
+                Verdict::Open if !is_closed => Poll::Pending,
                 verdict => Poll::Ready(verdict),
             }
         });
