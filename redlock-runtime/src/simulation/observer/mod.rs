@@ -98,7 +98,11 @@ impl Observer {
         if self.records().entered_tokens.insert(token) {
             // Who has waited confirms what it enters by: what was taken away long before is no excuse.
             let unconfirmed = LONGEST_CONFIRMATION + LONGEST_NODE_TIMEOUT + self.profile.delays.round_trip();
-            self.network.was_whole(token, now.before(unconfirmed));
+            let since = now.before(unconfirmed);
+            // A process that has stood still hears old answers late.
+            if self.network.paused_until(client) < since {
+                self.network.was_whole(token, since);
+            }
         }
         self.order(call.key, token);
         self.entered_as(Holder {
