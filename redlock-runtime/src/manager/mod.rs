@@ -4,6 +4,7 @@
 //! in `protocol`.
 
 mod attach;
+mod build;
 mod builder;
 mod check;
 mod fenced;

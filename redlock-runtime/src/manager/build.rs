@@ -1,0 +1,150 @@
+//! Makes a manager of its description: nodes, clocks, what they share, and the runtime that drives them.
+
+use super::LockManager;
+use super::builder::LockManagerBuilder;
+use crate::client::clock_steps::watch_clocks;
+use crate::client::local_queue::LocalQueue;
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::client::wakeup_router::WakeupRouter;
+use crate::error::LockError;
+use crate::lock::namespace;
+use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Caution;
+use crate::node::memory::MemoryNode;
+use crate::node::redis::RedisNode;
+use crate::node::redis::endpoint::Endpoint;
+use crate::node::{BackgroundThread, Environment, ServerRegister};
+use crate::protocol::rules::Rules;
+use crate::request::Policy;
+use crate::time::clock::Clock;
+use crate::time::token_clock::TokenClock;
+use std::collections::HashSet;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+impl LockManagerBuilder {
+    /// Makes the manager and starts to connect in the background.
+    ///
+    /// The current tokio runtime drives the connections while it is well, whoever calls the manager. When its threads are
+    /// blocked, or it has ended, a thread of this library does; see [`LockManager`]. So a manager may be used on any
+    /// runtime, and outlives the one that it was built on.
+    ///
+    /// A node that cannot be reached is no error here: it is tried again for ever, and calls report it. See
+    /// [`LockManager::ready`] to wait for the nodes.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when a URL is wrong or asks for TLS that this program cannot speak, no node or the same
+    /// server twice is given, a default is out of range, more nodes would have to agree than there are, there is no tokio
+    /// runtime, or the system gives no thread.
+    pub fn build(self) -> Result<LockManager, LockError> {
+        self.check()?;
+        let endpoints = self.endpoints()?;
+        self.policy.check_quorum(endpoints.len())?;
+        let host = Handle::try_current().map_err(|_| {
+            LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
+        })?;
+        let thread = BackgroundThread::shared().map_err(|error| {
+            LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
+        })?;
+        let (clock, nodes) = (Clock::Boot, endpoints.len());
+        let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
+        let environment = builder.environment(clock, nodes);
+        let router = WakeupRouter::default();
+        let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
+            let (deliver, connected) = (router.of_node(index), router.connected(index));
+            let environment = Environment { deliver, connected, ..environment.clone() };
+            let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
+            NodeHandle::in_background(node, clock, thread.handle())
+        });
+        let nodes = nodes.collect();
+        let manager = builder.finish(clock, environment, nodes, Some(thread.handle().clone()));
+        router.connect(&manager.local);
+        Ok(manager)
+    }
+
+    /// Makes a manager whose only node is in this process; see [`LockManager::in_memory`].
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
+    pub fn in_memory(self) -> Result<LockManager, LockError> {
+        self.check()?;
+        if !self.urls.is_empty() {
+            return Err(LockError::configuration(
+                "a manager in memory has no other nodes: leave out `node` and `nodes`",
+            ));
+        }
+        self.policy.check_quorum(1)?;
+        Ok(self.build_in_memory())
+    }
+
+    pub(super) fn build_in_memory(self) -> LockManager {
+        let clock = Clock::tokio();
+        let node = Arc::new(MemoryNode::new(clock));
+        let builder = Self { policy: self.policy.of_nodes(1), ..self };
+        let environment = builder.environment(clock, 1);
+        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
+    }
+
+    fn environment(&self, clock: Clock, nodes: usize) -> Environment {
+        let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
+        let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
+        servers.lease_of(self.policy.longest_ttl());
+        Environment {
+            manager: ManagerId::random(),
+            token_clock: Arc::new(TokenClock::new(clock)),
+            changed: Arc::new(Notify::new()),
+            deliver: Arc::new(|_| {}),
+            connected: Arc::new(|| {}),
+            servers: Arc::new(servers),
+        }
+    }
+
+    fn finish(
+        self,
+        clock: Clock,
+        environment: Environment,
+        nodes: Box<[NodeHandle]>,
+        runtime: Option<Handle>,
+    ) -> LockManager {
+        let namespace = namespace::prefix(&self.namespace);
+        let shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
+        watch_clocks(&local);
+        LockManager { local }
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        let Policy { node_timeout, drift_factor, default_ttl, .. } = self.policy;
+        if node_timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(LockError::configuration("a node timeout of zero lets no node answer"));
+        }
+        if !(0.0..=0.5).contains(&drift_factor) {
+            return Err(LockError::configuration(format!(
+                "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
+            )));
+        }
+        self.policy.check_longest_ttl()?;
+        self.policy.checked_ttl(default_ttl)?;
+        namespace::fault(&self.namespace).map_or(Ok(()), |fault| Err(LockError::configuration(fault)))
+    }
+
+    fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
+        if self.urls.is_empty() {
+            return Err(LockError::configuration(
+                "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
+            ));
+        }
+        let numbered = (1..).zip(&self.urls);
+        let endpoints = numbered.map(|(i, url)| Endpoint::parse(url, i)).collect::<Result<Vec<_>, _>>()?;
+        let mut seen = HashSet::new();
+        match endpoints.iter().find(|endpoint| !seen.insert(endpoint.label())) {
+            Some(twice) => Err(LockError::configuration(format!(
+                "{} is given twice: each node must be an independent server, or its vote counts double",
+                twice.label()
+            ))),
+            None => Ok(endpoints),
+        }
+    }
+}
