@@ -1,0 +1,69 @@
+//! Draws what happens next to both nodes.
+
+use super::{KEYS, MANAGERS, TOKENS};
+use crate::protocol::command::{Fence, Verb};
+use fastrand::Rng;
+use std::time::Duration;
+
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
+/// The lease of a holder that dies, and leaves its queue behind.
+const MOMENT: Duration = Duration::from_secs(10);
+/// Two of them outlast a queue, one does not.
+const WHILE: Duration = Duration::from_secs(20);
+/// Two of them outlast a fencing counter, one does not.
+const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
+
+/// What the nodes are asked, or what happens to them.
+#[derive(Debug)]
+pub(super) enum Step {
+    Ask {
+        verb: Verb,
+        fence: Option<Fence>,
+        key: usize,
+        token: usize,
+        /// Whose place it takes, if it adopts the lock; or whom it names, if it yields.
+        other: Option<usize>,
+    },
+    /// A manager begins to listen, or stops.
+    Turn {
+        manager: usize,
+    },
+    Pass(Duration),
+}
+
+impl Step {
+    /// `latest`: the key and the token of the step before, which often are those of the next one.
+    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize)) -> Self {
+        // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
+        let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
+        let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
+        let verb = match random.u32(0..38) {
+            0..=4 => Verb::SetNx { ttl },
+            5..=13 => Verb::Acquire { ttl, claim, holds: random.u8(0..3) == 0 },
+            14..=17 => Verb::Extend { ttl },
+            18..=23 => Verb::Yield { claim },
+            24..=27 => Verb::Release { claim },
+            28..=30 => return Self::Pass(WHILE),
+            31 => return Self::Pass(HOUR * random.u32(1..4)),
+            32 => return Self::Pass(AGES),
+            33..=36 => Verb::Adopt { ttl },
+            _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
+        };
+        if random.bool() {
+            *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
+        }
+        let (key, token) = *latest;
+        // Who adopts always names another one, and most of those who yield do.
+        let names = matches!(verb, Verb::Adopt { .. }) || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
+        Self::Ask { verb, fence: fence(random), key, token, other: names.then(|| random.usize(0..TOKENS)) }
+    }
+}
+
+fn fence(random: &mut Rng) -> Option<Fence> {
+    match random.u32(0..6) {
+        0..=1 => Some(Fence::Draw { above: 0 }),
+        2 => Some(Fence::Draw { above: random.u64(0..60) }),
+        3 => Some(Fence::Raise { to: random.u64(1..60) }),
+        _ => None,
+    }
+}
