@@ -16,6 +16,8 @@
 pub(crate) mod acquire;
 pub(crate) mod acquisition;
 pub(crate) mod clock_steps;
+#[cfg(test)]
+pub(crate) mod hooked_node;
 mod hot_keys;
 mod kept_tokens;
 pub(crate) mod local_queue;

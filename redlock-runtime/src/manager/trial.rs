@@ -118,121 +118,32 @@ impl Drop for Attempt<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::node_handle::NodeHandle;
-    use crate::lock::LockKey;
-    use crate::lock::owner_token::ManagerId;
-    use crate::node::abstention::Caution;
-    use crate::node::{BoxFuture, Environment, Recipient, ServerRegister, Status};
-    use crate::protocol::command::Command;
-    use crate::protocol::node_state::NodeState;
-    use crate::protocol::rules::Rules;
-    use crate::request::{AfterRestart, Policy};
+    use crate::client::hooked_node::{Fate, HookedNode};
     use crate::time::clock::Clock;
-    use crate::time::token_clock::TokenClock;
-    use std::future::ready;
-    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const PATIENCE: Duration = Duration::from_millis(100);
-
-    /// A node whose connection breaks after so many commands, and is there again when the trial is over.
-    #[derive(Debug)]
-    struct CutNode {
-        clock: Clock,
-        state: Mutex<NodeState>,
-        commands: Mutex<usize>,
-        cut_at: usize,
-        /// What was not answered, though it was executed.
-        unanswered: Option<Mutex<Vec<Unanswered>>>,
-    }
-
-    struct Unanswered(#[expect(dead_code, reason = "whoever asked waits as long as it lives")] Recipient);
-
-    impl std::fmt::Debug for Unanswered {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("Unanswered")
-        }
-    }
-
-    impl CutNode {
-        fn new(clock: Clock, cut_at: usize, answers: bool) -> Arc<Self> {
-            let (state, commands) = (Mutex::default(), Mutex::new(0));
-            Arc::new(Self { clock, state, commands, cut_at, unanswered: (!answers).then(Mutex::default) })
-        }
-
-        fn is_empty(&self) -> bool {
-            self.state.lock().unwrap().is_empty(self.clock.now())
-        }
-    }
-
-    impl Node for CutNode {
-        fn label(&self) -> &'static str {
-            "cut"
-        }
-
-        fn send_for(&self, command: Command, recipient: Recipient) {
-            let mut commands = self.commands.lock().unwrap();
-            *commands += 1;
-            let is_of_trial = *commands <= LENGTH;
-            if is_of_trial && *commands > self.cut_at {
-                return recipient.answer(Err(NodeError::Disconnected));
-            }
-            let (reply, _) = self.state.lock().unwrap().execute(self.clock.now(), &command, &mut |_, _| 1);
-            match &self.unanswered {
-                Some(unanswered) if is_of_trial => unanswered.lock().unwrap().push(Unanswered(recipient)),
-                _ => recipient.answer(Ok(reply)),
-            }
-        }
-
-        fn status(&self) -> Status {
-            Status::Up
-        }
-
-        fn up_for<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
-            Box::pin(ready(()))
-        }
-
-        fn epoch_of(&self, _key: &LockKey) -> u64 {
-            0
-        }
-
-        fn listen(&self) {}
-
-        fn is_listening_for(&self, _key: &LockKey) -> bool {
-            true
-        }
-
-        fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
-            Box::pin(ready(Err(NodeError::Disconnected)))
-        }
-
-        fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
-            Box::pin(ready(NodeReport::in_memory("cut")))
-        }
-    }
-
     /// How many commands a trial has.
     const LENGTH: usize = 13;
 
-    fn shared(node: Arc<CutNode>) -> Shared {
-        let (clock, policy) = (node.clock, Policy::default());
-        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
-        let environment = Environment {
-            manager: ManagerId::numbered(7),
-            token_clock: Arc::new(TokenClock::new(clock)),
-            changed: Arc::default(),
-            deliver: Arc::new(|_| {}),
-            connected: Arc::new(|| {}),
-            servers: Arc::new(ServerRegister::new(clock, caution, policy.quorum(1), policy.drift_factor)),
-        };
-        let nodes = Box::new([NodeHandle::at_once(node, clock)]);
-        Shared::new(environment, clock, policy, "".into(), nodes, Rules::default())
+    /// A node whose connection breaks after so many commands, and is there again when the trial is over.
+    fn cut_node(cut_at: usize, answers: bool) -> (Arc<HookedNode>, Arc<AtomicUsize>) {
+        let commands = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&commands);
+        let node = HookedNode::new(Clock::tokio(), move |_| match counter.fetch_add(1, Ordering::Relaxed) {
+            after if after >= LENGTH => Fate::Answered,
+            late if late >= cut_at => Fate::CutOff,
+            _ if answers => Fate::Answered,
+            _ => Fate::Unanswered,
+        });
+        (node, commands)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_trial_that_is_cut_off_or_given_up_anywhere_leaves_nothing() {
         for (cut_at, answers) in (0..=LENGTH).flat_map(|cut_at| [(cut_at, true), (cut_at, false)]) {
-            let node = CutNode::new(Clock::tokio(), cut_at, answers);
-            let shared = shared(Arc::clone(&node));
+            let (node, _) = cut_node(cut_at, answers);
+            let shared = node.shared();
             let outcome = attempts(&shared, 0, &*node, true, PATIENCE).await;
             assert_eq!(outcome.is_ok(), cut_at == LENGTH && answers, "{cut_at} {answers}: {outcome:?}");
             assert!(node.is_empty(), "{cut_at} {answers}: {node:?}");
@@ -241,10 +152,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_node_that_is_well_is_tried_once() {
-        let node = CutNode::new(Clock::tokio(), LENGTH, true);
-        let shared = shared(Arc::clone(&node));
+        let (node, commands) = cut_node(LENGTH, true);
+        let shared = node.shared();
         let outcome = attempts(&shared, 0, &*node, true, PATIENCE).await.unwrap();
         assert!(outcome.is_clean() && outcome.is_handed_over);
-        assert_eq!(*node.commands.lock().unwrap(), LENGTH, "and nothing was released once more");
+        assert_eq!(commands.load(Ordering::Relaxed), LENGTH, "and nothing was released once more");
     }
 }

@@ -76,15 +76,8 @@ impl Redis {
     async fn start(server: &RedisServer, manager: ManagerId) -> Self {
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
         let token_clock = Arc::new(at_the_beginning());
-        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
-        let environment = Environment {
-            manager,
-            token_clock: Arc::clone(&token_clock),
-            changed: Arc::default(),
-            deliver: Arc::new(|_| {}),
-            connected: Arc::new(|| {}),
-            servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
-        };
+        let environment =
+            Environment { token_clock: Arc::clone(&token_clock), ..Environment::of_lone_node(manager, Clock::Boot) };
         let node = RedisNode::start(endpoint, environment, BackgroundThread::shared().unwrap(), None);
         node.up_for(&KEYS[0].into()).await;
         let client = redis::Client::open(server.url()).unwrap();

@@ -1,8 +1,16 @@
 //! What the nodes of one manager share: who it is, and what it wants to be told.
 
 use crate::lock::owner_token::ManagerId;
+#[cfg(test)]
+use crate::node::abstention::Caution;
 use crate::node::server_register::ServerRegister;
 use crate::protocol::command::Deliver;
+#[cfg(test)]
+use crate::protocol::{quorum::Quorum, rules::Rules};
+#[cfg(test)]
+use crate::request::AfterRestart;
+#[cfg(test)]
+use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::fmt;
 use std::sync::Arc;
@@ -30,5 +38,21 @@ pub(crate) struct Environment {
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment").field("manager", &self.manager).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl Environment {
+    /// That of a manager which has one node, trusts it, and wants to be told nothing.
+    pub(crate) fn of_lone_node(manager: ManagerId, clock: Clock) -> Self {
+        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
+        Self {
+            manager,
+            token_clock: Arc::new(TokenClock::new(clock)),
+            changed: Arc::default(),
+            deliver: Arc::new(|_| {}),
+            connected: Arc::new(|| {}),
+            servers: Arc::new(ServerRegister::new(clock, caution, Quorum::of(1, 0), 0.01)),
+        }
     }
 }

@@ -4,11 +4,14 @@ use super::entry::Entry;
 use super::local_waiter::LocalWaiter;
 use super::{Entered, LEAST_ROOM, LocalQueue, SHARDS, lock};
 use crate::client::acquisition::Acquisition;
+use crate::client::hooked_node::{Fate, HookedNode};
 use crate::protocol::candidate::Wanted;
+use crate::protocol::command::Verb;
+use crate::time::clock::Clock;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
@@ -212,4 +215,27 @@ async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
     assert!(room() >= held.len());
     drop(held);
     assert!(room() <= SHARDS * 2 * LEAST_ROOM, "{}", room());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_line_names_a_token_until_its_releases_are_sent() {
+    let (line, named) = (Arc::new(OnceLock::<Weak<LocalQueue>>::new()), Arc::new(Mutex::new(Vec::new())));
+    let (looked_at, seen) = (Arc::clone(&line), Arc::clone(&named));
+    let node = HookedNode::new(Clock::tokio(), move |command| {
+        if matches!(command.verb, Verb::Release { .. }) {
+            let present = looked_at.get().and_then(Weak::upgrade).and_then(|local| local.acquisition(KEY));
+            seen.lock().unwrap().push(present.is_some_and(|present| *present.token() == command.subject.token));
+        }
+        Fate::Answered
+    });
+    let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
+    line.set(Arc::downgrade(&local)).unwrap();
+    let manager = LockManager { local };
+    let held = manager.acquire(request()).await.unwrap();
+    // A lock of another length is never passed on: the next call has a token of its own.
+    let next = waiting(&manager, request().ttl(TTL / 2)).await;
+    drop(held);
+    next.await.unwrap().unwrap();
+    assert_eq!(*named.lock().unwrap(), [true, true], "{node:?}");
+    assert!(node.is_empty());
 }

@@ -141,3 +141,35 @@ impl Connections {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::abstention::Abstention;
+    use crate::node::redis::script::Scripts;
+    use crate::time::clock::Clock;
+    use std::convert::Infallible;
+
+    /// The connections of a node that has had two.
+    fn twice_connected() -> (Connections, [Arc<LiveConnection>; 2]) {
+        let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
+        let connections = Connections::new("server:6379", environment);
+        let live = [(); 2].map(|()| {
+            let Ok(scripts) = Scripts::loaded(|| Ok::<_, Infallible>(String::new()));
+            let (server, environment) = (Arc::clone(&connections.server), connections.environment.clone());
+            Arc::new(LiveConnection::new(scripts, true, Abstention::default(), server, environment))
+        });
+        live.iter().for_each(|live| connections.up(Arc::clone(live)));
+        (connections, live)
+    }
+
+    #[test]
+    fn a_connection_that_is_reported_late_does_not_take_the_next_one_away() {
+        let (connections, [before, present]) = twice_connected();
+        connections.ended(&before, NodeError::Disconnected);
+        assert!(Arc::ptr_eq(&connections.live().unwrap(), &present));
+        connections.ended(&present, NodeError::Disconnected);
+        assert!(matches!(connections.status(), Status::Down(NodeError::Disconnected)));
+    }
+}

@@ -33,19 +33,6 @@ const YIELD: Verb = Verb::Yield { claim: CLAIM };
 const RELEASE: Verb = Verb::Release { claim: CLAIM };
 const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
-/// What a manager of its own would have.
-fn environment(deliver: Deliver) -> Environment {
-    let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
-    Environment {
-        manager: ManagerId::random(),
-        token_clock: Arc::new(TokenClock::new(Clock::Boot)),
-        changed: Arc::default(),
-        deliver,
-        connected: Arc::new(|| {}),
-        servers: Arc::new(ServerRegister::new(Clock::Boot, caution, Quorum::of(1, 0), 0.01)),
-    }
-}
-
 /// One manager's connection to the server, and what it is told there.
 struct Peer {
     node: Arc<RedisNode>,
@@ -56,7 +43,8 @@ struct Peer {
 impl Peer {
     fn starting(url: &str) -> Self {
         let (sender, wakeups) = mpsc::unbounded_channel();
-        let environment = environment(Arc::new(move |wakeup| drop(sender.send(wakeup))));
+        let deliver: Deliver = Arc::new(move |wakeup| drop(sender.send(wakeup)));
+        let environment = Environment { deliver, ..Environment::of_lone_node(ManagerId::random(), Clock::Boot) };
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let node = RedisNode::start(
             endpoint,

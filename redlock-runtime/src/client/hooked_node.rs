@@ -1,0 +1,107 @@
+//! A node for tests: state in memory, and a function of the test that sees each command before it is executed.
+
+use crate::client::node_handle::NodeHandle;
+use crate::client::shared::Shared;
+use crate::error::NodeError;
+use crate::lock::LockKey;
+use crate::lock::owner_token::ManagerId;
+use crate::node::report::NodeReport;
+use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
+use crate::protocol::command::Command;
+use crate::protocol::node_state::NodeState;
+use crate::protocol::rules::Rules;
+use crate::request::Policy;
+use crate::time::clock::Clock;
+use std::fmt;
+use std::future::ready;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What becomes of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is executed and answered.
+    Answered,
+    /// It is executed, and whoever asked waits in vain.
+    Unanswered,
+    /// It never arrives.
+    CutOff,
+}
+
+type Hook = Box<dyn Fn(&Command) -> Fate + Send + Sync>;
+
+pub(crate) struct HookedNode {
+    clock: Clock,
+    state: Mutex<NodeState>,
+    hook: Hook,
+    /// Whoever asked waits as long as these live.
+    unanswered: Mutex<Vec<Recipient>>,
+}
+
+impl HookedNode {
+    pub(crate) fn new(clock: Clock, hook: impl Fn(&Command) -> Fate + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { clock, state: Mutex::default(), hook: Box::new(hook), unanswered: Mutex::default() })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state.lock().unwrap().is_empty(self.clock.now())
+    }
+
+    /// What a manager has whose only node this is.
+    pub(crate) fn shared(self: &Arc<Self>) -> Shared {
+        let (clock, environment) = (self.clock, Environment::of_lone_node(ManagerId::numbered(7), self.clock));
+        let nodes = Box::new([NodeHandle::at_once(Arc::clone(self), clock)]);
+        Shared::new(environment, clock, Policy::default(), "".into(), nodes, Rules::default())
+    }
+}
+
+impl Node for HookedNode {
+    fn label(&self) -> &'static str {
+        "hooked"
+    }
+
+    fn send_for(&self, command: Command, recipient: Recipient) {
+        let fate = (self.hook)(&command);
+        if fate == Fate::CutOff {
+            return recipient.answer(Err(NodeError::Disconnected));
+        }
+        let (reply, _) = self.state.lock().unwrap().execute(self.clock.now(), &command, &mut |_, _| 1);
+        if fate == Fate::Unanswered {
+            self.unanswered.lock().unwrap().push(recipient);
+        } else {
+            recipient.answer(Ok(reply));
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status::Up
+    }
+
+    fn up_for<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn epoch_of(&self, _key: &LockKey) -> u64 {
+        0
+    }
+
+    fn listen(&self) {}
+
+    fn is_listening_for(&self, _key: &LockKey) -> bool {
+        true
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        Box::pin(ready(Err(NodeError::Disconnected)))
+    }
+
+    fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
+        Box::pin(ready(NodeReport::in_memory(self.label())))
+    }
+}
+
+impl fmt::Debug for HookedNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookedNode").field("state", &self.state).finish_non_exhaustive()
+    }
+}
