@@ -90,9 +90,9 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;
 
     /// Whether `key` holds data and no lock, as far as its lack of an expiry tells. The question is on its way when this
-    /// returns; `false` is also what a node says that does not know.
-    fn holds_data(&self, _key: &LockKey) -> BoxFuture<'static, bool> {
-        Box::pin(std::future::ready(false))
+    /// returns; `None` is what a node says that does not know.
+    fn holds_data(&self, _key: &LockKey) -> BoxFuture<'static, Option<bool>> {
+        Box::pin(std::future::ready(Some(false)))
     }
 
     /// Whether the node wakes whoever it hands a lock to.

@@ -1,6 +1,7 @@
 //! A call takes up the acquisition that it finds, and tries to get the lock at once.
 
 use super::Acquisition;
+use crate::client::gather::gather;
 use crate::error::NodeError;
 use crate::protocol::candidate::Phase;
 use crate::protocol::lease::whole_millis;
@@ -66,19 +67,17 @@ impl Acquisition {
         if self.shared.known_locks.contains(self.key(), self.now()) {
             return false;
         }
-        let limit = tokio::time::Instant::now() + self.node_timeout;
-        // All questions are on their way before the first answer is waited for.
-        let asked: Vec<_> = self.shared.nodes.iter().map(|node| node.node().holds_data(self.key())).collect();
-        for (index, holds_data) in asked.into_iter().enumerate() {
-            if tokio::time::timeout_at(limit, holds_data).await == Ok(true) {
-                self.state().candidate.found_data(index);
-            }
+        let asked = self.shared.nodes.iter().map(|node| node.node().holds_data(self.key())).collect();
+        let needed = self.shared.quorum.needed;
+        // As many as are needed for a lock are too many for a refusal.
+        let answers = gather(asked, self.node_timeout, |answers| locks(answers) >= needed).await;
+        for (index, _) in answers.iter().enumerate().filter(|(_, answer)| **answer == Some(Some(true))) {
+            self.state().candidate.found_data(index);
         }
-        let is_data = self.is_refused();
-        if !is_data {
+        if locks(&answers) >= needed {
             self.shared.known_locks.note(self.key(), self.now());
         }
-        is_data
+        self.is_refused()
     }
 
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
@@ -108,4 +107,9 @@ impl Acquisition {
             Err(_) => state.candidate.give_up_try(&NodeError::TimedOut(whole_millis(patience))),
         }
     }
+}
+
+/// How many nodes have said that the key holds no data.
+fn locks(answers: &[Option<Option<bool>>]) -> usize {
+    answers.iter().filter(|answer| **answer == Some(Some(false))).count()
 }

@@ -131,12 +131,12 @@ impl Node for RedisNode {
         self.connections.is_listening()
     }
 
-    fn holds_data(&self, key: &LockKey) -> BoxFuture<'static, bool> {
+    fn holds_data(&self, key: &LockKey) -> BoxFuture<'static, Option<bool>> {
         let left = self.connections.live().map(|live| live.probe(&["PTTL", key.name()]));
         Box::pin(async move {
-            match left {
-                Ok(left) => left.await == Ok(Value::Int(-1)),
-                Err(_) => false,
+            match left.ok()?.await {
+                Ok(Value::Int(left)) => Some(left == -1),
+                _ => None,
             }
         })
     }
