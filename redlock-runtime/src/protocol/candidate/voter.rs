@@ -235,6 +235,12 @@ impl Voter {
         self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
     }
 
+    /// Whether the node has answered an extension that was sent at `due` or later, or does not answer.
+    pub(super) fn has_answered_since(&self, due: Instant, now: Instant, patience: Duration) -> bool {
+        let has_answered = self.extended_at.is_some_and(|at| due <= at) && !self.is_awaited();
+        has_answered || self.failure.is_some() || self.is_late(now, patience)
+    }
+
     /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.
     pub(super) fn must_yield(&self) -> bool {
         self.vote.is_granted() && (self.is_beaten || self.wanted_by.is_some()) && self.is_open()
