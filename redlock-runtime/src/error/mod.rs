@@ -8,6 +8,7 @@ mod lock_error;
 mod loss;
 mod node_error;
 mod refusal;
+mod retry_after;
 
 pub use self::from_lock_error::FromLockError;
 pub use self::lock_error::LockError;
