@@ -26,8 +26,7 @@ pub(crate) fn unlocked(item: TokenStream, seen: TokenStream) -> TokenStream {
 /// being typed, and looks for it where the name stood before. So this comes first in the function, the key before the
 /// options and these as they were written: then the place of a name does not depend on what else is written.
 pub(crate) fn seen_by_an_editor(options: &Options) -> TokenStream {
-    let is_argument = |name: &str, key: &KeyTemplate| !key.named.iter().any(|(named, _)| named.unraw() == name);
-    let key = options.key.as_ref().map(|key| navigable(&key.literal, |name| is_argument(name, key)));
+    let key = options.key.as_ref().map(|key| navigable(&key.literal, |name| !is_named(key, name)));
     let private = Private::new(options.krate.as_ref());
     let documented = options.written.iter().map(|name| {
         let item = documented(name);
@@ -53,8 +52,13 @@ pub(super) fn named_parts(key: &Key, options: &Options) -> TokenStream {
         let variable = elsewhere(&named.variable);
         quote_spanned!(here()=> let #name = #variable;)
     });
-    let literal = navigable(&written.literal, |name| written.named.iter().any(|(named, _)| named.unraw() == name));
+    let literal = navigable(&written.literal, |name| is_named(written, name));
     names.chain([literal]).collect()
+}
+
+/// Whether a name in the key is that of a named part.
+fn is_named(key: &KeyTemplate, name: &str) -> bool {
+    key.named.iter().any(|(named, _)| named.unraw() == name)
 }
 
 /// `let _ = &order.id;`, by which an editor finds fields, methods and paths, all of them anywhere at the key. It finds the exact
@@ -62,13 +66,7 @@ pub(super) fn named_parts(key: &Key, options: &Options) -> TokenStream {
 pub(super) fn way_to(part: &Part) -> TokenStream {
     let name = match &part.root {
         Root::Argument(name) | Root::Named(name) => Some(name),
-        Root::Constant(path) => {
-            if let [name] = path.as_slice() {
-                Some(name)
-            } else {
-                None
-            }
-        }
+        Root::Constant(path) => path.first().filter(|_| path.len() == 1),
     };
     let root = name.map_or_else(|| root(part), |name| elsewhere(name).into_token_stream());
     let way = way(part);
@@ -86,8 +84,8 @@ pub(super) fn elsewhere(name: &Ident) -> Ident {
 /// and nothing else.
 fn navigable(key: &LitStr, wanted: impl Fn(&str) -> bool) -> TokenStream {
     let written = key.token();
-    let mut literal = template::with_names_only(&written.to_string(), wanted).parse().unwrap_or(written.clone());
+    let readable: Option<Literal> = template::with_names_only(&written.to_string(), wanted).parse().ok();
+    let mut literal = readable.unwrap_or_else(|| written.clone());
     literal.set_span(written.span());
-    let literal: Literal = literal;
     quote_spanned!(here()=> ::core::format_args!(#literal);)
 }
