@@ -10,6 +10,7 @@ Usage: tests/run.sh [--long] [--help]
 
 Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime when they are missing (Debian and its relatives), then
 runs, in this order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
+The tests of the attribute in the editor are left out, which is printed, where rust-analyzer is not installed.
 
   --long   then search the models with three tokens as well: up to an hour and 9 GB of memory
 

@@ -11,9 +11,10 @@ mod body;
 mod editor;
 mod run;
 mod tokens;
+mod value;
 mod writer;
 
-pub(crate) use self::editor::unlocked;
+pub(crate) use self::editor::{seen_by_an_editor, unlocked};
 
 use self::writer::Writer;
 use crate::analyze::item::{Function, with_contents};

@@ -5,8 +5,10 @@
 //! function, a span or a token.
 
 mod hole;
+mod names_only;
 
 pub(crate) use self::hole::{Hole, Input, Step};
+pub(crate) use self::names_only::with_names_only;
 
 /// A template that can be formatted.
 #[derive(Debug, PartialEq, Eq)]

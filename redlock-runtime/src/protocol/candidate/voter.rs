@@ -30,6 +30,8 @@ pub(crate) struct Voter {
     pub(super) is_beaten: bool,
     /// This token holds the lock by other nodes, and waits at this one. Boxed: it is rare.
     pub(super) wanted_by: Option<Box<OwnerToken>>,
+    /// When the lease of whoever else has the lock at the node ends, as the node has told it last.
+    pub(super) taken_until: Option<Instant>,
     /// When to ask for the lock again; for a holder, when to ask apart from its renewals.
     pub(super) recheck_at: Option<Instant>,
     /// When the present vote was last asked to become a lease.
@@ -83,6 +85,7 @@ impl Voter {
             is_tainted: false,
             is_beaten: false,
             wanted_by: None,
+            taken_until: None,
             recheck_at: None,
             extended_at: None,
             heard_at: None,
@@ -116,6 +119,7 @@ impl Voter {
     /// Another vote, about which nothing was heard or asked yet.
     pub(super) fn change_vote(&mut self, vote: Vote) {
         (self.vote, self.is_beaten, self.wanted_by, self.extended_at) = (vote, false, None, None);
+        self.taken_until = None;
     }
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most.
@@ -195,6 +199,15 @@ impl Voter {
     pub(super) fn lease_end(&self) -> Option<Instant> {
         let is_void = self.is_yielding() && self.rules.apply(Rule::YieldVoids);
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
+    }
+
+    /// From when on the node can be ours, as far as it has told.
+    pub(super) fn free_from(&self, now: Instant) -> Option<Instant> {
+        match self.vote {
+            Vote::Granted { .. } => Some(now),
+            Vote::Taken => self.taken_until,
+            Vote::Open | Vote::Failed => None,
+        }
     }
 
     /// Until when the node has promised to keep the lock for us, or may with an answer that is still to come.

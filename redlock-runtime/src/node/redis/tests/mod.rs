@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{BackgroundThread, Environment, Node, Status};
-use crate::protocol::command::{Answer, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::command::{Answer, Command, Deliver, Notice, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::timing::CLAIM;
 use crate::time::clock::Clock;
 use crate::time::wait_until::wait_until;
@@ -76,8 +76,8 @@ impl Peer {
         self.answer(verb, token).await.unwrap()
     }
 
-    async fn holds_data(&self) -> bool {
-        timeout(PATIENCE, self.node.holds_data(&KEY.into())).await.unwrap().unwrap()
+    async fn occupant(&self) -> Occupant {
+        timeout(PATIENCE, self.node.occupant_of(&KEY.into())).await.unwrap()
     }
 
     async fn until(&self, what: &str, condition: impl Fn(&RedisNode) -> bool) {
