@@ -47,7 +47,10 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         (None, Some(lock)) => expand::expand(&lock, for_editor),
         // The key comes first in the function, whether something is wrong with it or not: only then an editor finds the
         // same place while a name is being typed.
-        (errors, _) if for_editor => [expand::unlocked(item, key), errors.unwrap_or_default()].into_iter().collect(),
-        (errors, _) => [errors.unwrap_or_default(), item].into_iter().collect(),
+        (errors, _) => {
+            let function = expand::unlocked(item, key.as_ref());
+            let (first, second) = (errors.unwrap_or_default(), function);
+            if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
+        }
     }
 }

@@ -11,5 +11,6 @@ pub(crate) mod form;
 pub(crate) mod future;
 pub(crate) mod item;
 pub(crate) mod key;
+pub(crate) mod lints;
 pub(crate) mod mentions;
 pub(crate) mod output;

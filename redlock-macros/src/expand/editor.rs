@@ -1,20 +1,8 @@
 //! What an editor is given to look at, and nobody runs.
 
 use super::tokens::here;
-use crate::analyze::item::with_contents;
-use proc_macro2::{Literal, TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream};
 use quote::quote_spanned;
-use syn::LitStr;
-
-/// The function as it was written, for an editor with its key.
-pub(crate) fn unlocked(item: TokenStream, key: Option<LitStr>) -> TokenStream {
-    let Some(key) = key else { return item };
-    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
-    if let Some(TokenTree::Group(body)) = tokens.last_mut() {
-        *body = with_contents(body, [seen_by_an_editor(&key.token()), body.stream()].into_iter().collect());
-    }
-    tokens.into_iter().collect()
-}
 
 /// The key as it was written, so that an editor finds the arguments in it.
 ///

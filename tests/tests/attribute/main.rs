@@ -3,6 +3,7 @@
 
 mod drop_order;
 mod exits;
+mod hard_shapes;
 mod keys;
 mod options;
 mod outcomes;
@@ -17,6 +18,8 @@ mod ui_async_trait;
 mod ui_frameworks;
 #[path = "../../ui/pass/futures.rs"]
 mod ui_futures;
+#[path = "../../ui/pass/hard_shapes.rs"]
+mod ui_hard_shapes;
 #[path = "../../ui/pass/macro_rules.rs"]
 mod ui_macro_rules;
 #[path = "../../ui/pass/more_shapes.rs"]

@@ -1,0 +1,28 @@
+//! The function without a lock, for attributes that have been refused.
+
+use super::editor::seen_by_an_editor;
+use super::tokens::here;
+use crate::analyze::form::{self, Form};
+use crate::analyze::item::Function;
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::LitStr;
+
+/// The function as it was written, so that the compiler does not report that it is missing. An editor gets its key as
+/// well. All arguments are used: the compiler would warn of those that only the refused key names.
+pub(crate) fn unlocked(item: TokenStream, key: Option<&LitStr>) -> TokenStream {
+    let Ok(function) = Function::read(item.clone()) else { return item };
+    let seen = key.map(|key| seen_by_an_editor(&key.token()));
+    let (form, bindings) = form::read(&function, false);
+    let used = bindings.iter().filter(|binding| binding.name != "self").map(|binding| {
+        let (cfg, ident) = (&binding.cfg, &binding.ident);
+        quote_spanned!(here()=> #(#cfg)* let _ = &#ident;)
+    });
+    let used: TokenStream = used.collect();
+    let user = form.as_ref().map_or(&function.body, |form| form.body(&function)).stream();
+    let body = match form {
+        Some(Form::Desugared(place)) => place.fill(quote!(#used #user)),
+        _ => quote!(#used #user),
+    };
+    super::function(&function, None, quote!(#seen #body))
+}
