@@ -38,7 +38,7 @@ fn allowing(attribute: &Attribute) -> Attribute {
 fn is_about_bindings(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else { return false };
     let is_of_bindings =
-        |token: TokenTree| matches!(token, TokenTree::Ident(lint) if OF_BINDINGS.iter().any(|name| lint == name));
+        |token: TokenTree| matches!(token, TokenTree::Ident(word) if OF_BINDINGS.iter().any(|lint| word == lint));
     list.tokens.clone().into_iter().any(is_of_bindings)
 }
 

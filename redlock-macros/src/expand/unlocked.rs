@@ -4,7 +4,7 @@ use super::editor::seen_by_an_editor;
 use super::tokens::here;
 use crate::analyze::form::{self, Form};
 use crate::analyze::item::Function;
-use proc_macro2::TokenStream;
+use proc_macro2::{Group, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::LitStr;
 
@@ -19,10 +19,11 @@ pub(crate) fn unlocked(item: TokenStream, key: Option<&LitStr>) -> TokenStream {
         quote_spanned!(here()=> #(#cfg)* let _ = &#ident;)
     });
     let used: TokenStream = used.collect();
-    let user = form.as_ref().map_or(&function.body, |form| form.body(&function)).stream();
-    let body = match form {
-        Some(Form::Desugared(place)) => place.fill(quote!(#used #user)),
-        _ => quote!(#used #user),
+    let with_used = |body: &Group| [used, body.stream()].into_iter().collect::<TokenStream>();
+    let body = if let Some(Form::Desugared(place)) = &form {
+        place.fill(with_used(&place.group))
+    } else {
+        with_used(&function.body)
     };
     super::function(&function, None, quote!(#seen #body))
 }

@@ -69,6 +69,7 @@ impl<C: Config> Service<C> {
 ///
 /// # Errors
 /// The lock.
+#[allow(clippy::too_many_arguments)]
 #[distributed_lock(key = "order:{id}")]
 pub async fn lint_levels(
     id: u64,
@@ -110,7 +111,7 @@ pub async fn borrowed_mutably(
     tokio::task::yield_now().await;
     *left += 1;
     right += 1;
-    Ok(values.iter().sum::<u64>() + u64::from(first[0]) + *left + right)
+    Ok(values.iter().sum::<u64>() + first.iter().copied().map(u64::from).sum::<u64>() + *left + right)
 }
 
 /// `impl Trait` inside of `dyn Trait`.
@@ -149,7 +150,8 @@ impl Order {
     /// By value.
     #[must_use]
     pub fn line(&self, index: usize, label: String) -> u64 {
-        self.0[index] + label.len() as u64
+        let bytes = label.into_bytes();
+        self.0.get(index).copied().unwrap_or_default() + bytes.len() as u64
     }
 }
 
@@ -159,7 +161,7 @@ impl Order {
 /// The lock.
 #[distributed_lock(key("{order.line(index, label)}:{index}:{order.0[next]}", index = first + 1, label = name.clone(), next = first), wait = none)]
 pub async fn inputs(order: Order, first: usize, name: String) -> Result<u64, LockError> {
-    Ok(order.0[first] + name.len() as u64)
+    Ok(order.0.len() as u64 + first as u64 + name.len() as u64)
 }
 
 macro_rules! ensure {
