@@ -46,26 +46,7 @@ impl Mentions {
     /// The names that all options but the key use.
     pub(crate) fn of_options(options: &Options) -> Self {
         let mut mentions = Self::default();
-        let waiting = options.wait.as_ref().and_then(Waiting::time);
-        let times = [
-            options.ttl.as_ref(),
-            waiting,
-            options.max_hold.as_ref(),
-            options.min_hold.as_ref(),
-            options.once_per.as_ref(),
-            options.window_start.as_ref(),
-        ];
-        for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
-            mentions.add(time.to_token_stream());
-        }
-        let handler = match &options.on_contended {
-            Some(Contended::Handler(handler)) => Some(handler),
-            _ => None,
-        };
-        let expressions = [options.manager.as_ref(), options.on_error.as_ref(), handler];
-        for expression in expressions.into_iter().flatten() {
-            mentions.add(expression.to_token_stream());
-        }
+        tokens_of(options).into_iter().for_each(|(_, tokens)| mentions.add(tokens));
         mentions
     }
 
@@ -154,6 +135,31 @@ impl Place {
             _ => self,
         }
     }
+}
+
+/// The expressions of all options but the key, each with its name.
+pub(crate) fn tokens_of(options: &Options) -> Vec<(&'static str, TokenStream)> {
+    let waiting = options.wait.as_ref().and_then(Waiting::time);
+    let times = [
+        ("ttl", options.ttl.as_ref()),
+        ("wait", waiting),
+        ("max_hold", options.max_hold.as_ref()),
+        ("min_hold", options.min_hold.as_ref()),
+        ("once_per", options.once_per.as_ref()),
+        ("window_start", options.window_start.as_ref()),
+    ];
+    let times = times.into_iter().filter_map(|(name, time)| match time? {
+        Time::Literal(_) => None,
+        time => Some((name, time.to_token_stream())),
+    });
+    let handler = match &options.on_contended {
+        Some(Contended::Handler(handler)) => Some(handler),
+        _ => None,
+    };
+    let expressions =
+        [("manager", options.manager.as_ref()), ("on_error", options.on_error.as_ref()), ("on_contended", handler)];
+    let expressions = expressions.into_iter().filter_map(|(name, value)| Some((name, value?.to_token_stream())));
+    times.chain(expressions).collect()
 }
 
 /// The name without `r#`.

@@ -6,6 +6,7 @@
 
 pub(crate) mod async_trait;
 pub(crate) mod bindings;
+pub(crate) mod block;
 pub(crate) mod captures;
 pub(crate) mod form;
 pub(crate) mod future;

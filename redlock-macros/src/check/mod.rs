@@ -5,9 +5,11 @@
 //! code: what passes is a [`Lock`], of which `expand` can write the code without finding a mistake.
 
 mod contradictions;
+mod defaults;
 mod requirements;
 mod warnings;
 
+pub(crate) use self::defaults::{check_defaults, read_block, somebody_takes_them};
 pub(crate) use self::warnings::Warning;
 
 use crate::analyze::bindings::Binding;
@@ -46,6 +48,7 @@ pub(crate) fn check(options: Options, function: Function, errors: &mut Errors) -
     requirements::has_room_for_an_error(&options, &function, &output, errors);
     contradictions::check(&options, &function, form.as_ref(), &bindings, &output, errors);
     requirements::no_second_attribute_with_this_key(&options, &function, errors);
+    requirements::defaults_fit_without_self(&options, &function, errors);
     let template = requirements::has_key(&options, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
     requirements::key_names_one_argument(&key, &function, errors);

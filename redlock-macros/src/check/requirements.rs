@@ -4,6 +4,7 @@ use crate::analyze::bindings::{self, Binding};
 use crate::analyze::form::Form;
 use crate::analyze::item::{self, Function};
 use crate::analyze::key::Key;
+use crate::analyze::mentions::{self, Mentions};
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::{self, KeyTemplate, Options};
@@ -88,6 +89,24 @@ pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Fu
             let message = "two attributes take the same key, so every call would wait for itself: keep one";
             errors.at(key.literal.span(), message);
             errors.at(other.literal.span(), message);
+        }
+    }
+}
+
+/// A default may name `self`, which a function among methods may lack.
+pub(super) fn defaults_fit_without_self(options: &Options, function: &Function, errors: &mut Errors) {
+    if function.signature.receiver().is_some() {
+        return;
+    }
+    for (option, tokens) in mentions::tokens_of(options) {
+        let is_default = options.name(option).is_some_and(|name| options.is_default(name));
+        if is_default && Mentions::of(tokens).have_variable("self") {
+            let name = &function.signature.ident;
+            let message = format!(
+                "`{name}` has no `self`, which `{option}` needs in the defaults around: write `{option} = ..` for this \
+                 function"
+            );
+            errors.at(name.span(), message);
         }
     }
 }

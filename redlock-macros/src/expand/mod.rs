@@ -8,12 +8,14 @@
 
 mod acquire;
 mod body;
+mod defaults;
 mod editor;
 mod run;
 mod tokens;
 mod unlocked;
 mod writer;
 
+pub(crate) use self::defaults::with_defaults;
 pub(crate) use self::unlocked::unlocked;
 
 use self::writer::Writer;

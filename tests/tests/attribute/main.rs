@@ -1,6 +1,7 @@
 //! What a function does under `#[distributed_lock]`, on the node in memory.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod defaults;
 mod drop_order;
 mod exits;
 mod hard_shapes;
@@ -14,6 +15,8 @@ mod templates;
 // The files that must compile in silence, for clippy.
 #[path = "../../ui/pass/async_trait.rs"]
 mod ui_async_trait;
+#[path = "../../ui/pass/defaults.rs"]
+mod ui_defaults;
 #[path = "../../ui/pass/frameworks.rs"]
 mod ui_frameworks;
 #[path = "../../ui/pass/futures.rs"]
