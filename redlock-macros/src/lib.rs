@@ -26,19 +26,19 @@ pub fn distributed_lock_defaults(
     options: proc_macro::TokenStream,
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
-    distributed_lock_defaults_tokens(options.into(), item.into()).into()
+    distributed_lock_defaults_tokens(&options.into(), item.into()).into()
 }
 
 /// Gives the options to each annotated function in the block. Whatever is wrong, the block stays, and its functions take
 /// what could be read, so that nothing else is reported.
-fn distributed_lock_defaults_tokens(tokens: TokenStream, item: TokenStream) -> TokenStream {
+fn distributed_lock_defaults_tokens(tokens: &TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = options::read_defaults(tokens.clone(), &mut errors);
     check::check_defaults(&options, &mut errors);
     let attribute = options.attribute.as_ref().map_or_else(|| "distributed_lock".to_owned(), ToString::to_string);
     let block = check::read_block(item.clone(), &mut errors);
     let item = block.map_or(item, |block| {
-        let (item, count) = expand::with_defaults(&block, &attribute, &tokens);
+        let (item, count) = expand::with_defaults(&block, &attribute, tokens);
         check::somebody_takes_them(&block.kind, &attribute, count, &mut errors);
         item
     });

@@ -116,7 +116,7 @@ fn defaults() {
         fn plain(&self) {}
     }"#;
     let tokens =
-        distributed_lock_defaults_tokens("manager = self.locks, ttl = 10".parse().unwrap(), item.parse().unwrap());
+        distributed_lock_defaults_tokens(&"manager = self.locks, ttl = 10".parse().unwrap(), item.parse().unwrap());
     expect_file!["../snapshots/defaults.rs"].assert_eq(&pretty(tokens));
 }
 

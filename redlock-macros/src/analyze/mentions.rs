@@ -46,7 +46,9 @@ impl Mentions {
     /// The names that all options but the key use.
     pub(crate) fn of_options(options: &Options) -> Self {
         let mut mentions = Self::default();
-        tokens_of(options).into_iter().for_each(|(_, tokens)| mentions.add(tokens));
+        for (_, tokens) in tokens_of(options) {
+            mentions.add(tokens);
+        }
         mentions
     }
 
