@@ -24,12 +24,12 @@ pub async fn capture(
         );
         __acquire
     };
-    #[allow(clippy::used_underscore_binding)]
+    let __unused1 = ::redlock_runtime::__private::Box::new(_permit);
     let __output = ::redlock_runtime::__private::locked(
             __acquire,
             async move {
-                let _ = (&amount, &_permit, &order_id);
-                let unused = unused;
+                let _ = (&unused, &amount, &__unused1, &order_id);
+                let unused = &unused;
                 if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
                     Result<Receipt, PayError>,
                 > {

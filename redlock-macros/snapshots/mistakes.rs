@@ -8,5 +8,6 @@
     "`ordr_id` is not an argument of `capture`, which has `order_id`: did you mean `{order_id}`?"
 }
 fn capture(order_id: u64) -> Result<u64, Error> {
+    let _ = &order_id;
     charge(order_id)
 }

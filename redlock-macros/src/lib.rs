@@ -20,6 +20,31 @@ pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::Toke
     distributed_lock_tokens(options.into(), item.into(), is_editor()).into()
 }
 
+#[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
+#[proc_macro_attribute]
+pub fn distributed_lock_defaults(
+    options: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    distributed_lock_defaults_tokens(&options.into(), item.into()).into()
+}
+
+/// Gives the options to each annotated function in the block. Whatever is wrong, the block stays, and its functions take
+/// what could be read, so that nothing else is reported.
+fn distributed_lock_defaults_tokens(tokens: &TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let options = options::read_defaults(tokens.clone(), &mut errors);
+    check::check_defaults(&options, &mut errors);
+    let attribute = options.attribute.as_ref().map_or_else(|| "distributed_lock".to_owned(), ToString::to_string);
+    let block = check::read_block(item.clone(), &mut errors);
+    let item = block.map_or(item, |block| {
+        let (item, count) = expand::with_defaults(&block, &attribute, tokens);
+        check::somebody_takes_them(&block.kind, &attribute, count, &mut errors);
+        item
+    });
+    [errors.into_compile_errors().unwrap_or_default(), item].into_iter().collect()
+}
+
 /// Whether the code is expanded for an editor, to be looked at and not to be run. A `cfg` in the generated code could
 /// tell the same, but the compiler warns of a `cfg` whose name it does not know.
 fn is_editor() -> bool {
@@ -43,11 +68,14 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         options.refuse_unavailable(&[], &mut errors);
         None
     };
-    match (errors.into_compile_errors(), lock, seen) {
-        (None, Some(lock), _) => expand::expand(&lock, for_editor),
-        // The same comes first in the function, whether something is wrong or not: only then an editor finds the same place
-        // while a name is being typed.
-        (errors, _, Some(seen)) => [expand::unlocked(item, seen), errors.unwrap_or_default()].into_iter().collect(),
-        (errors, _, None) => [errors.unwrap_or_default(), item].into_iter().collect(),
+    match (errors.into_compile_errors(), lock) {
+        (None, Some(lock)) => expand::expand(&lock, for_editor),
+        // What an editor sees comes first in the function, whether something is wrong or not: only then it finds the same
+        // place while a name is being typed.
+        (errors, _) => {
+            let function = expand::unlocked(item, seen);
+            let (first, second) = (errors.unwrap_or_default(), function);
+            if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What the attribute writes, for one function of each shape. `UPDATE_EXPECT=1 cargo test -p redlock-macros` writes the
 //! files anew.
 
-use crate::distributed_lock_tokens;
+use crate::{distributed_lock_defaults_tokens, distributed_lock_tokens};
 use expect_test::{ExpectFile, expect_file};
 use proc_macro2::TokenStream;
 
@@ -104,6 +104,20 @@ fn returned_future() {
         "fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> { self.provider.charge(id) }",
         expect_file!["../snapshots/returned_future.rs"],
     );
+}
+
+#[test]
+fn defaults() {
+    let item = r#"impl Shop {
+        #[distributed_lock(key = "order:{id}")]
+        async fn capture(&self, id: u64) -> Result<(), Error> { Ok(()) }
+        #[cfg_attr(feature = "locks", locks::distributed_lock(key = "report", ttl = 60,))]
+        async fn report(&self) -> Result<(), Error> { Ok(()) }
+        fn plain(&self) {}
+    }"#;
+    let tokens =
+        distributed_lock_defaults_tokens(&"manager = self.locks, ttl = 10".parse().unwrap(), item.parse().unwrap());
+    expect_file!["../snapshots/defaults.rs"].assert_eq(&pretty(tokens));
 }
 
 #[test]

@@ -47,6 +47,12 @@ pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, Wait
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;
+/// Gives options to all functions with `#[distributed_lock]` inside of an `impl`, a `trait` or a module.
+///
+/// [`distributed_lock`](macro@distributed_lock#defaults-for-many-functions) says which, and what each function may say
+/// against them.
+#[cfg(feature = "macros")]
+pub use redlock_macros::distributed_lock_defaults;
 
 #[cfg(all(doc, feature = "macros"))]
 #[doc = include_str!("../docs/diagnostics.md")]

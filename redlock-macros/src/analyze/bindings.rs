@@ -1,7 +1,8 @@
 //! The names that the arguments of a function bind.
 
+use super::lints;
 use syn::ext::IdentExt;
-use syn::{Attribute, FnArg, Ident, Local, Pat, PatIdent, PatType, Signature, Type};
+use syn::{Attribute, FnArg, Ident, Local, Pat, PatIdent, PatType, Signature, Token, Type};
 
 /// A variable that the body sees.
 #[derive(Clone)]
@@ -12,15 +13,21 @@ pub(crate) struct Binding {
     pub(crate) ident: Ident,
     /// The conditions under which it exists.
     pub(crate) cfg: Vec<Attribute>,
+    pub(crate) mutability: Option<Token![mut]>,
+    /// The lint levels that the user has set for it.
+    pub(crate) lints: Vec<Attribute>,
     /// The name of its type where that is one of the language's integers.
     pub(crate) integer: Option<&'static str>,
+    /// It takes a few words at most, as far as the name of its type can tell.
+    pub(crate) is_small: bool,
 }
 
 impl Binding {
     /// A variable under its own name, of which nothing else is known.
     pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
-        Self { name: ident.unraw().to_string(), ident: ident.clone(), cfg, integer: None }
+        let (name, lints) = (ident.unraw().to_string(), lints::repeated(attributes));
+        Self { name, ident: ident.clone(), cfg, mutability: None, lints, integer: None, is_small: false }
     }
 }
 
@@ -42,11 +49,29 @@ pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
 /// The names in the pattern of one argument.
 pub(crate) fn of_argument(PatType { attrs, pat, ty, .. }: &PatType) -> Vec<Binding> {
     let mut bindings = Vec::new();
-    if let Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) = &**pat {
-        return vec![Binding { integer: integer(ty), ..Binding::new(ident, attrs) }];
+    let is_small = is_small(ty);
+    visit(pat, &mut |pattern| {
+        let mutability = pattern.mutability.filter(|_| pattern.by_ref.is_none());
+        bindings.push(Binding { mutability, is_small, ..Binding::new(&pattern.ident, attrs) });
+    });
+    if let ([binding], Pat::Ident(PatIdent { by_ref: None, subpat: None, .. })) = (bindings.as_mut_slice(), &**pat) {
+        binding.integer = integer(ty);
     }
-    visit(pat, &mut |ident| bindings.push(Binding::new(ident, attrs)));
     bindings
+}
+
+/// Whether the type looks like one of a few words: numbers, references, and tuples of them.
+pub(crate) fn is_small(ty: &Type) -> bool {
+    match ty {
+        Type::Group(ty) => is_small(&ty.elem),
+        Type::Paren(ty) => is_small(&ty.elem),
+        Type::Path(path) => {
+            integer(ty).is_some() || ["bool", "char", "f32", "f64"].iter().any(|name| path.path.is_ident(name))
+        }
+        Type::Reference(_) => true,
+        Type::Tuple(ty) => ty.elems.iter().all(is_small),
+        _ => false,
+    }
 }
 
 /// The name of the type where it is one of the language's integers, as far as its name can tell.
@@ -66,15 +91,22 @@ fn integer(ty: &Type) -> Option<&'static str> {
 /// The names that a `let` binds.
 pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
     let mut bindings = Vec::new();
-    visit(&local.pat, &mut |ident| bindings.push(Binding::new(ident, &local.attrs)));
+    visit(&local.pat, &mut |pattern| bindings.push(Binding::new(&pattern.ident, &local.attrs)));
     bindings
 }
 
+/// Whether `ref mut` stands in the pattern.
+pub(crate) fn borrow_mutably(pattern: &Pat) -> bool {
+    let mut is_found = false;
+    visit(pattern, &mut |name| is_found |= name.by_ref.is_some() && name.mutability.is_some());
+    is_found
+}
+
 /// Calls `found` with each name that the pattern binds.
-fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
+fn visit(pattern: &Pat, found: &mut impl FnMut(&PatIdent)) {
     match pattern {
         Pat::Ident(pattern) => {
-            found(&pattern.ident);
+            found(pattern);
             if let Some((_, inner)) = &pattern.subpat {
                 visit(inner, found);
             }

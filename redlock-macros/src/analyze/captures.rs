@@ -4,22 +4,27 @@
 //! unbound in the same turn as the rest of its argument. A future drops what it has captured after its locals, in the
 //! order of the captures. To drop in the order of the plain function, and to let the compiler warn as it does there:
 //!
-//! 1. An argument that the body uses is captured; the captures stand in reverse order, the last argument first.
-//! 2. An argument that the body does not use is not captured but bound again inside, by the user's own tokens, as the
-//!    compiler does it in a plain `async fn`: so the compiler still warns of it.
-//! 3. Every argument after one that is bound again is bound again as well, because a local is dropped before everything
-//!    that was captured, and the later argument must be dropped before the earlier one.
-//! 4. An argument whose pattern leaves parts unbound gets a name of its own in the signature, `__arg0`, and its pattern
+//! 1. Every argument is captured; the captures stand in reverse order, the last argument first.
+//! 2. An argument that nobody uses comes in a box, so that a large one is not stored in the caller's future and in that
+//!    of the body as well. Its name is bound to a reference to it, by the user's own tokens, so that the compiler warns
+//!    of it as it does in a plain function.
+//! 3. An argument whose pattern leaves parts unbound gets a name of its own in the signature, `__arg0`, and its pattern
 //!    is bound inside: so the unbound parts are dropped in their turn. Unless the attribute itself uses a name of the
 //!    pattern: then the pattern stays in the signature, where the attribute sees it.
+//! 4. Every argument after one whose pattern is bound inside becomes a local as well, because a local is dropped before
+//!    everything that was captured, and the later argument must be dropped before the earlier one.
+//! 5. A name that is bound again inside is a generated one in the signature, so that the user's name hides nothing.
 
 use super::bindings::{self, Binding};
+use super::item::with_contents;
+use super::lints;
 use super::mentions::Mentions;
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
 
-/// What the body does first, and the signature where an argument needs a name or another `mut`.
+/// What the body does first, and the signature where an argument needs another name.
 pub(crate) struct Arguments {
     pub(crate) changed: Option<Signature>,
     pub(crate) entries: Vec<Entry>,
@@ -33,11 +38,10 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Whether the argument counts as used, so that the compiler has nothing to warn of.
+    /// Whether somebody may use the argument.
     fn use_it(&self, binding: &Binding) -> bool {
         let name = &binding.name;
-        let is_mentioned = || self.in_options.have_variable(name) || self.in_body.have_variable(name);
-        name.starts_with('_') || name == "self" || is_mentioned()
+        name == "self" || self.in_options.have_variable(name) || self.in_body.have_variable(name)
     }
 
     /// Whether the body assigns to an argument without `mut`. The compiler refuses that, and words it differently for a
@@ -51,110 +55,206 @@ impl Names<'_> {
 /// One variable that moves into the body, in the order of the arguments.
 pub(crate) struct Entry {
     pub(crate) cfg: Vec<Attribute>,
-    pub(crate) variable: Ident,
-    /// The pattern of a `let` inside the body; otherwise it is captured.
-    pub(crate) rebound: Option<Pat>,
-    is_used: bool,
+    /// The lint levels of what is bound inside.
+    pub(crate) lints: Vec<Attribute>,
+    /// Its name outside of the body.
+    pub(crate) outside: Ident,
+    /// The name of the box in which it comes.
+    pub(crate) boxed: Option<Ident>,
+    /// It is dropped as a local of the body, and not as one of its captures.
+    pub(crate) is_local: bool,
+    pub(crate) inside: Inside,
+    /// What is bound inside has the name of a variable outside.
+    pub(crate) hides: bool,
+}
+
+/// What the body binds.
+pub(crate) enum Inside {
+    /// Nothing: the body sees the variable itself, or nobody does.
+    Nothing,
+    /// A pattern, to the variable.
+    Pattern(Pat),
+    /// A name that nobody uses, to a reference to the variable.
+    Unused(Pat),
 }
 
 /// Plans the way of each argument.
 pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments {
-    let mut changed = None;
-    let mut entries = Vec::new();
+    let mut plan = Plan { original: signature, names, changed: None, entries: Vec::new() };
     for (index, argument) in signature.inputs.iter().enumerate() {
         match argument {
             FnArg::Receiver(receiver) => {
                 let binding = Binding::new(&Ident::new("self", receiver.self_token.span), &receiver.attrs);
-                entries.push(Entry::captured(binding, true));
+                plan.entries.push(Entry::captured(&binding));
             }
-            FnArg::Typed(argument) => {
-                let bindings = bindings::of_argument(argument);
-                let is_seen_outside = bindings.iter().any(|binding| names.in_options.have_variable(&binding.name));
-                if leaves_parts(&argument.pat) && !is_seen_outside {
-                    let entry = named(argument, index);
-                    rename(changed.get_or_insert_with(|| signature.clone()), index, &entry.variable);
-                    entries.push(entry);
-                } else {
-                    entries.extend(bindings.into_iter().map(|binding| {
-                        let is_used = names.use_it(&binding) && !names.assign_wrongly(argument, &binding);
-                        Entry::captured(binding, is_used)
-                    }));
-                }
-            }
+            FnArg::Typed(argument) => plan.add(index, argument),
         }
     }
-    if rebind_from_the_first_unused(&mut entries) {
-        let changed = changed.get_or_insert_with(|| signature.clone());
-        for entry in &mut entries {
-            entry.take_mutability(changed);
-        }
-    }
-    Arguments { changed, entries }
+    Arguments { changed: plan.changed, entries: plan.entries }
 }
 
 /// Plans the way of variables whose declarations cannot be changed.
 pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry> {
-    let entries = bindings.iter().map(|binding| Entry::captured(binding.clone(), names.use_it(binding)));
-    let mut entries: Vec<Entry> = entries.collect();
-    rebind_from_the_first_unused(&mut entries);
-    entries
+    let entries = bindings.iter().enumerate().map(|(number, binding)| {
+        if names.use_it(binding) {
+            return Entry::captured(binding);
+        }
+        Entry { hides: true, ..Entry::unused(binding, number) }
+    });
+    entries.collect()
 }
 
 impl Entry {
-    fn captured(binding: Binding, is_used: bool) -> Self {
-        Self { cfg: binding.cfg, variable: binding.ident, rebound: None, is_used }
+    /// A variable that the body sees as it is.
+    fn captured(binding: &Binding) -> Self {
+        let Binding { cfg, lints, ident, .. } = binding.clone();
+        Self { cfg, lints, outside: ident, boxed: None, is_local: false, inside: Inside::Nothing, hides: false }
     }
 
-    /// Moves the `mut` of an argument that is bound again from the signature to the body, where it is needed, or where
-    /// the compiler warns of it.
-    fn take_mutability(&mut self, signature: &mut Signature) {
-        if let Some(Pat::Ident(rebound)) = &mut self.rebound
-            && rebound.ident == self.variable
-        {
-            rebound.mutability = simple_pattern(signature, &self.variable).and_then(|found| found.mutability.take());
+    /// A variable that nobody uses. Where its name begins with `_`, nobody has to be told.
+    fn unused(binding: &Binding, number: usize) -> Self {
+        let boxed = (!binding.is_small).then(|| numbered("__unused", number, binding.ident.span()));
+        let is_silent = binding.name.starts_with('_');
+        let inside = if is_silent { Inside::Nothing } else { Inside::Unused(simple(binding)) };
+        Self { boxed, inside, ..Self::captured(binding) }
+    }
+
+    /// Whether its pattern borrows a part of the variable mutably, which then has to be `mut` itself.
+    pub(crate) fn is_borrowed_mutably(&self) -> bool {
+        matches!(&self.inside, Inside::Pattern(pattern) if bindings::borrow_mutably(pattern))
+    }
+
+    /// The variable that the future of the body takes with it.
+    pub(crate) fn taken(&self) -> &Ident {
+        self.boxed.as_ref().unwrap_or(&self.outside)
+    }
+}
+
+/// The plan, while it is made.
+struct Plan<'a> {
+    original: &'a Signature,
+    names: &'a Names<'a>,
+    changed: Option<Signature>,
+    entries: Vec<Entry>,
+}
+
+impl Plan<'_> {
+    /// Plans the way of one argument.
+    fn add(&mut self, index: usize, argument: &PatType) {
+        let bindings = bindings::of_argument(argument);
+        let is_seen_outside = bindings.iter().any(|binding| self.names.in_options.have_variable(&binding.name));
+        if leaves_parts(&argument.pat) && !is_seen_outside {
+            return self.add_pattern(index, argument);
+        }
+        for binding in bindings {
+            let is_wrong = self.names.assign_wrongly(argument, &binding);
+            self.add_binding(index, &binding, is_wrong);
+        }
+    }
+
+    /// Gives the whole argument a name, and leaves its pattern to the body.
+    fn add_pattern(&mut self, index: usize, argument: &PatType) {
+        let name = numbered("__arg", index, argument.pat.span());
+        let is_small = bindings::is_small(&argument.ty);
+        let binding = Binding { is_small, ..Binding::new(&name, &argument.attrs) };
+        let entry = if matches!(*argument.pat, Pat::Wild(_)) {
+            // `let _ = __arg0;` would not move the argument, so it is captured under its new name.
+            Entry { is_local: self.is_after_a_local(), ..Entry::unused(&binding, index) }
+        } else {
+            Entry { inside: Inside::Pattern((*argument.pat).clone()), is_local: true, ..Entry::captured(&binding) }
+        };
+        self.entries.push(entry);
+        self.change(index, simple(&binding));
+    }
+
+    /// Plans the way of one name that an argument binds.
+    fn add_binding(&mut self, index: usize, binding: &Binding, is_wrong: bool) {
+        let is_local = is_wrong || self.is_after_a_local();
+        let is_used = self.names.use_it(binding);
+        if is_used && !is_local {
+            return self.entries.push(Entry::captured(binding));
+        }
+        let mut entry = if is_used {
+            Entry { inside: Inside::Pattern(simple(binding)), ..Entry::captured(binding) }
+        } else {
+            Entry::unused(binding, self.entries.len())
+        };
+        entry.is_local = is_local;
+        entry.hides = self.names.in_options.have_variable(&binding.name);
+        if !entry.hides {
+            entry.outside.set_span(Span::mixed_site().located_at(binding.ident.span()));
+        }
+        if let Some(pattern) = self.pattern(index) {
+            self.change(index, Pat::Verbatim(renamed(pattern, &entry.outside)));
+        }
+        self.entries.push(entry);
+    }
+
+    /// Whether an argument before the next one is a local.
+    fn is_after_a_local(&self) -> bool {
+        self.entries.iter().any(|entry| entry.is_local)
+    }
+
+    /// The pattern of an argument as it stands in the signature by now.
+    fn pattern(&self, index: usize) -> Option<TokenStream> {
+        match self.changed.as_ref().unwrap_or(self.original).inputs.iter().nth(index)? {
+            FnArg::Typed(argument) => Some(argument.pat.to_token_stream()),
+            FnArg::Receiver(_) => None,
+        }
+    }
+
+    /// Changes the pattern of an argument in the signature.
+    fn change(&mut self, index: usize, pattern: Pat) {
+        let signature = self.changed.get_or_insert_with(|| self.original.clone());
+        if let Some(FnArg::Typed(argument)) = signature.inputs.iter_mut().nth(index) {
+            lints::allow_instead(&mut argument.attrs);
+            *argument.pat = pattern;
         }
     }
 }
 
-/// Gives the whole argument a name, and leaves its pattern to the body.
-fn named(argument: &PatType, index: usize) -> Entry {
-    let variable = Ident::new(&format!("__arg{index}"), Span::mixed_site().located_at(argument.pat.span()));
-    // `let _ = __arg0;` would not move the argument, so an argument called `_` is captured under its new name.
-    let rebound = (!matches!(*argument.pat, Pat::Wild(_))).then(|| (*argument.pat).clone());
-    let cfg = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
-    Entry { cfg, variable, is_used: rebound.is_none(), rebound }
-}
-
-/// Puts `name` in the place of a pattern in the signature.
-fn rename(signature: &mut Signature, index: usize, name: &Ident) {
-    if let Some(FnArg::Typed(argument)) = signature.inputs.iter_mut().nth(index) {
-        *argument.pat = simple(name.clone());
-    }
-}
-
-/// Plans to bind again the first argument that is not used, and all after it. Whether there is one.
-fn rebind_from_the_first_unused(entries: &mut [Entry]) -> bool {
-    let first = entries.iter().position(|entry| !entry.is_used).unwrap_or(entries.len());
-    for entry in entries.iter_mut().skip(first).filter(|entry| entry.rebound.is_none()) {
-        entry.rebound = Some(simple(entry.variable.clone()));
-    }
-    first < entries.len()
-}
-
-/// The pattern of the argument that is called `variable` and nothing else.
-fn simple_pattern<'a>(signature: &'a mut Signature, variable: &Ident) -> Option<&'a mut PatIdent> {
-    signature.inputs.iter_mut().find_map(|argument| match argument {
-        FnArg::Typed(PatType { pat, .. }) => match &mut **pat {
-            Pat::Ident(pattern) if pattern.ident == *variable => Some(pattern),
-            _ => None,
-        },
-        FnArg::Receiver(_) => None,
-    })
+/// A generated name, such as `__arg0`.
+fn numbered(name: &str, number: usize, span: Span) -> Ident {
+    Ident::new(&format!("{name}{number}"), Span::mixed_site().located_at(span))
 }
 
 /// A pattern that is only a name.
-fn simple(ident: Ident) -> Pat {
-    Pat::Ident(PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident, subpat: None })
+fn simple(Binding { ident, mutability, .. }: &Binding) -> Pat {
+    Pat::Ident(PatIdent {
+        attrs: Vec::new(),
+        by_ref: None,
+        mutability: *mutability,
+        ident: ident.clone(),
+        subpat: None,
+    })
+}
+
+/// The pattern with another `name` in the place of the same text, and without the `mut` before it, which goes with the
+/// user's name.
+fn renamed(pattern: TokenStream, name: &Ident) -> TokenStream {
+    let mut tokens: Vec<TokenTree> = Vec::new();
+    for token in pattern {
+        let token = match token {
+            TokenTree::Ident(ident) if ident == *name => {
+                drop_mutability(&mut tokens);
+                name.clone().into()
+            }
+            TokenTree::Group(group) => with_contents(&group, renamed(group.stream(), name)).into(),
+            other => other,
+        };
+        tokens.push(token);
+    }
+    tokens.into_iter().collect()
+}
+
+/// Takes a `mut` from the end that does not belong to `ref mut`.
+fn drop_mutability(tokens: &mut Vec<TokenTree>) {
+    let is_word = |token: &TokenTree, word: &str| matches!(token, TokenTree::Ident(ident) if ident == word);
+    match tokens.as_slice() {
+        [.., first, last] if is_word(last, "mut") && is_word(first, "ref") => {}
+        [.., last] if is_word(last, "mut") => drop(tokens.pop()),
+        _ => {}
+    }
 }
 
 /// Whether the pattern may leave something unbound that has to be dropped.
@@ -177,22 +277,31 @@ fn leaves_parts(pattern: &Pat) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Names, of_function};
+    use super::{Inside, Names, of_function};
     use crate::analyze::mentions::Mentions;
     use quote::ToTokens;
 
+    fn squeezed(tokens: impl ToTokens) -> String {
+        tokens.to_token_stream().to_string().replace(' ', "")
+    }
+
+    /// The inputs in the signature, and each entry: what is taken, `*` before a local, and what is bound to it.
     fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {
         let mentions = |names: &[&str]| Mentions::of(names.join(" ").parse().unwrap());
         let (in_options, in_body) = (mentions(in_options), mentions(in_body));
         let signature = syn::parse_str(signature).unwrap();
         let arguments = of_function(&signature, &Names { in_options: &in_options, in_body: &in_body });
-        let entries = arguments.entries.iter().map(|entry| match &entry.rebound {
-            Some(pattern) => format!("{}={}", pattern.to_token_stream().to_string().replace(' ', ""), entry.variable),
-            None => entry.variable.to_string(),
+        let entries = arguments.entries.iter().map(|entry| {
+            let mark = if entry.is_local { "*" } else { "" };
+            let taken = entry.taken();
+            match &entry.inside {
+                Inside::Nothing => format!("{mark}{taken}"),
+                Inside::Pattern(pattern) => format!("{}={mark}{taken}", squeezed(pattern)),
+                Inside::Unused(pattern) => format!("{}=&{mark}{taken}", squeezed(pattern)),
+            }
         });
         let entries = entries.collect::<Vec<_>>().join(" ");
-        let signature = arguments.changed.unwrap_or(signature);
-        (signature.inputs.to_token_stream().to_string().replace(' ', ""), entries)
+        (squeezed(&arguments.changed.unwrap_or(signature).inputs), entries)
     }
 
     #[test]
@@ -200,14 +309,37 @@ mod tests {
         type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a str, &'a str);
         let table: &[Row<'_>] = &[
             ("fn f(&self, a: A, mut b: B)", &[], &["a", "b"], "&self,a:A,mutb:B", "self a b"),
-            ("fn f(a: A, b: B, mut c: C)", &[], &["a", "c"], "a:A,b:B,c:C", "a b=b mutc=c"),
-            ("fn f(assigned: A, b: B)", &[], &["assigned = 1;", "b"], "assigned:A,b:B", "assigned=assigned b=b"),
+            ("fn f(a: A, mut b: B, mut c: C)", &[], &["a", "c"], "a:A,b:B,mutc:C", "a mutb=&__unused1 c"),
+            ("fn f(a: u8, b: (&B, u8))", &[], &[], "a:u8,b:(&B,u8)", "a=&a b=&b"),
+            ("fn f((a, mut b): (A, B))", &[], &["a"], "(a,b):(A,B)", "a mutb=&__unused1"),
+            (
+                "fn f(assigned: A, mut b: B)",
+                &[],
+                &["assigned = 1;", "b"],
+                "assigned:A,b:B",
+                "assigned=*assigned mutb=*b",
+            ),
             ("fn f(mut assigned: A)", &[], &["assigned = 1;"], "mutassigned:A", "assigned"),
-            ("fn f(a: A, _b: B)", &["a"], &[], "a:A,_b:B", "a _b"),
-            ("fn f(a: A, _: B, c: C)", &[], &["a", "c"], "a:A,__arg1:B,c:C", "a __arg1 c"),
-            ("fn f((a, _): A, b: B)", &[], &["a", "b"], "__arg0:A,b:B", "(a,_)=__arg0 b=b"),
+            ("fn f(a: A, _b: B)", &["a"], &[], "a:A,_b:B", "a __unused1"),
+            ("fn f(a: A, _b: B)", &["a"], &["_b"], "a:A,_b:B", "a _b"),
+            ("fn f(a: A, _: B, c: C)", &[], &["a", "c"], "a:A,__arg1:B,c:C", "a __unused1 c"),
+            ("fn f((a, _): A, b: B)", &[], &["a", "b"], "__arg0:A,b:B", "(a,_)=*__arg0 b=*b"),
+            (
+                "fn f((a, _): A, b: B, _: C)",
+                &[],
+                &["a"],
+                "__arg0:A,b:B,__arg2:C",
+                "(a,_)=*__arg0 b=&*__unused1 *__unused2",
+            ),
             ("fn f((a, _): A, b: B)", &["a"], &["b"], "(a,_):A,b:B", "a b"),
-            ("fn f(Path(a): A, S { b, .. }: B)", &[], &["a", "b"], "Path(a):A,__arg1:B", "a S{b,..}=__arg1"),
+            (
+                "fn f(ref mut a: A, (mut b, c): B)",
+                &["c"],
+                &["a", "b"],
+                "__arg0:A,(b,c):B",
+                "refmuta=*__arg0 mutb=*b c=*c",
+            ),
+            ("fn f(Path(a): A, S { b, .. }: B)", &[], &["a", "b"], "Path(a):A,__arg1:B", "a S{b,..}=*__arg1"),
         ];
         for (signature, in_options, in_body, inputs, entries) in table {
             assert_eq!(

@@ -17,6 +17,8 @@ pub(crate) enum Form {
     Desugared(Place),
     /// The async block at the end of a function that returns a future.
     Block(Place),
+    /// The same behind a macro, in which another way out could be hidden.
+    LastBlock(Place),
     /// The future that a function returns, however it comes by it.
     Future(Returned),
 }
@@ -26,13 +28,14 @@ impl Form {
     pub(crate) const fn body<'a>(&'a self, function: &'a Function) -> &'a Group {
         match self {
             Self::Async | Self::Future(_) => &function.body,
-            Self::Desugared(place) | Self::Block(place) => &place.group,
+            Self::Desugared(place) | Self::Block(place) | Self::LastBlock(place) => &place.group,
         }
     }
 }
 
-/// Which function this is, if one at all that can be locked, and the names that its body sees.
-pub(crate) fn read(function: &Function) -> (Option<Form>, Vec<Binding>) {
+/// Which function this is, if one at all that can be locked, and the names that its body sees. `needs_block` says that
+/// the lock must be there before the future is made, so that an async block is to be found if that can be.
+pub(crate) fn read(function: &Function, needs_block: bool) -> (Option<Form>, Vec<Binding>) {
     let signature = &function.signature;
     if let Some(Desugared { place, bindings }) = async_trait::read(signature, &function.body) {
         return (Some(Form::Desugared(place)), bindings);
@@ -40,14 +43,26 @@ pub(crate) fn read(function: &Function) -> (Option<Form>, Vec<Binding>) {
     let form = if signature.asyncness.is_some() {
         Some(Form::Async)
     } else {
-        // An early `return` gives another future than the block at the end.
         match future::async_block(&function.body) {
-            Some(block) if future::may_leave(block.before()) => Some(Form::Future(block.returned())),
-            Some(block) => Some(Form::Block(block)),
+            Some(block) => Some(of_block(block, needs_block)),
             None => future::returned(&signature.output).map(Form::Future),
         }
     };
     (form, bindings::of_arguments(signature))
+}
+
+/// The form of a function that ends with an async block.
+fn of_block(block: Place, needs_block: bool) -> Form {
+    let returned = block.returned();
+    // An early `return` gives another future than the block at the end. But only a box can hold both: no other future
+    // has the type of a block that is returned as it is.
+    if returned == Returned::Unnamed || !future::may_leave(block.before()) {
+        Form::Block(block)
+    } else if needs_block && !future::returns(block.before()) {
+        Form::LastBlock(block)
+    } else {
+        Form::Future(returned)
+    }
 }
 
 /// The type that the function gives when it is awaited; `_` where its signature does not say.

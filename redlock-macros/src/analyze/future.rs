@@ -3,9 +3,9 @@
 //! 1. The last tokens of the body are looked at: `async {..}`, `async move {..}`, either of them in `..pin(..)`, or
 //!    before `.boxed()`. That block is the body that must not run without the lock, and what stands before it runs
 //!    without.
-//! 2. The block counts only if the function cannot be left before it. It may be left by a `return` that is not inside
-//!    an async block, or by a macro that is not known to stay, because a `return` could be hidden in it. Closures are
-//!    not told apart: a `return` in one counts as well, which costs nothing but the shorter expansion.
+//! 2. A block in a box counts only if the function cannot be left before it. It may be left by a `return` that is not
+//!    inside an async block, or by a macro that is not known to stay, because a `return` could be hidden in it. Closures
+//!    are not told apart: a `return` in one counts as well, which costs nothing but the shorter expansion.
 //! 3. If there is no such block, or the function may be left before it, the return type must look like a future. The
 //!    whole future that the function makes is awaited under the lock then, wherever it comes from.
 
@@ -96,10 +96,10 @@ fn is_boxing(token: &TokenTree) -> bool {
     is_word(token, "boxed") || is_word(token, "boxed_local")
 }
 
-/// Macros of the standard library and of usual crates that never return from the function they stand in. If one is
-/// missing, functions that use it get the longer expansion; if one is listed that does return, a future could come past
-/// the lock.
-const STAYING: &[&str] = &[
+/// Macros of the standard library and of usual crates that never return from the function they stand in, and see no names
+/// but those among their tokens and in the braces of their format strings. If one is missing, functions that use it get
+/// the longer expansion; if one is listed that does return, a future could come past the lock.
+const USUAL: &[&str] = &[
     "assert",
     "assert_eq",
     "assert_ne",
@@ -134,6 +134,16 @@ const STAYING: &[&str] = &[
 
 /// Whether the function may be left here: by `return` outside of an async block, or by a macro that could hide one.
 pub(crate) fn may_leave(tokens: TokenStream) -> bool {
+    leaves(tokens, &|name| !is_usual(name))
+}
+
+/// Whether there is a `return` outside of an async block, whatever macros may hide.
+pub(crate) fn returns(tokens: TokenStream) -> bool {
+    leaves(tokens, &|_| false)
+}
+
+/// Whether there is a `return` outside of an async block, or a call of a macro that `hides` one.
+fn leaves(tokens: TokenStream, hides: &impl Fn(&Ident) -> bool) -> bool {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let before = |at: usize, back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
     let is = |token: Option<&TokenTree>, word: &str| token.is_some_and(|token| is_word(token, word));
@@ -142,19 +152,21 @@ pub(crate) fn may_leave(tokens: TokenStream) -> bool {
         TokenTree::Group(group) => {
             let is_block = is(before(at, 1), "async") || (is(before(at, 1), "move") && is(before(at, 2), "async"));
             let called = before(at, 1).is_some_and(is_exclamation).then(|| before(at, 2)).flatten();
-            let is_unknown = match called {
-                Some(TokenTree::Ident(name)) => is_macro(name) && !STAYING.iter().any(|staying| name == staying),
-                _ => false,
-            };
-            is_unknown || (!is_block && may_leave(group.stream()))
+            let is_hidden = matches!(called, Some(TokenTree::Ident(name)) if is_macro(name) && hides(name));
+            is_hidden || (!is_block && leaves(group.stream(), hides))
         }
         _ => false,
     })
 }
 
 /// Whether the word before an exclamation mark names a macro; in `if !(..)` it does not.
-fn is_macro(name: &Ident) -> bool {
+pub(super) fn is_macro(name: &Ident) -> bool {
     !is_keyword(&name.to_string())
+}
+
+/// Whether nothing surprising is hidden in a call of the macro.
+pub(super) fn is_usual(name: &Ident) -> bool {
+    USUAL.iter().any(|usual| name == usual)
 }
 
 fn is_exclamation(token: &TokenTree) -> bool {
@@ -248,7 +260,7 @@ fn output_of(bounds: &Bounds) -> Option<&Type> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Returned, async_block, awaited, may_leave, returned};
+    use super::{Returned, async_block, awaited, may_leave, returned, returns};
     use proc_macro2::{Group, TokenStream};
     use quote::ToTokens;
 
@@ -292,6 +304,8 @@ mod tests {
         ];
         for (tokens, expected) in table {
             assert_eq!(may_leave(tokens.parse().unwrap()), expected, "{tokens}");
+            let is_told = expected && !tokens.contains("ensure!");
+            assert_eq!(returns(tokens.parse().unwrap()), is_told, "{tokens}");
         }
     }
 

@@ -18,7 +18,35 @@ pub(crate) struct Function {
     pub(crate) body: Group,
 }
 
+/// Attributes of the compiler, which change nothing in a function and use none of its names. If one is missing, the
+/// compiler does not warn of unused arguments beside it.
+const INERT: &[&str] = &[
+    "allow",
+    "cfg",
+    "cold",
+    "deny",
+    "deprecated",
+    "doc",
+    "expect",
+    "forbid",
+    "inline",
+    "must_use",
+    "track_caller",
+    "warn",
+];
+
+/// Whether it is the attribute of this crate, by whatever path.
+pub(crate) fn is_lock(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock")
+}
+
 impl Function {
+    /// Whether an attribute below, which expands later, may use the arguments in its own way.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        let is_inert = |attribute: &Attribute| INERT.iter().any(|inert| attribute.path().is_ident(inert));
+        !self.attributes.iter().all(|attribute| is_lock(attribute) || is_inert(attribute))
+    }
+
     /// The body is not parsed, and not even looked into where that can be avoided: it is most of the tokens.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! 1. The template is read, and each placeholder that stands in it several times becomes one hole. What is wrong with
 //!    the text is reported, and all the same the holes that could be read are looked at.
-//! 2. Every named part, such as `id = order.id`, must be the root of a hole, or it is reported as unused.
+//! 2. Every named part, such as `id = order.id`, must be the root of a hole or what one takes, or it is reported as unused.
 //! 3. The root of a hole is looked up: a path with `::` is a constant; one name is first a named part, then an
 //!    argument, the last one of that name, and then, if it is written in capitals, a constant. Any other name is a
 //!    mistake, and the message names the one that was probably meant.
@@ -21,6 +21,7 @@ use crate::options::KeyTemplate;
 use crate::template::{self, Hole, Input, Step};
 use proc_macro2::{Ident, Literal, Span};
 use quote::ToTokens;
+use std::collections::BTreeSet;
 use syn::ext::IdentExt;
 use syn::{Expr, Index, LitStr, Member};
 
@@ -41,6 +42,8 @@ pub(crate) struct Key {
 pub(crate) struct Named {
     pub(crate) variable: Ident,
     pub(crate) value: Expr,
+    /// No placeholder begins with it: it is what a method or an index takes, and taken by value.
+    pub(crate) is_input: bool,
 }
 
 /// A value in the key.
@@ -79,6 +82,8 @@ pub(crate) enum Way {
 pub(crate) enum Operand {
     Number(Literal),
     Value(Ident),
+    /// What the variable of a named part refers to.
+    Referred(Ident),
 }
 
 impl Key {
@@ -92,21 +97,34 @@ impl Key {
         for named in &self.named {
             mentions.add(named.value.to_token_stream());
         }
-        for part in &self.parts {
-            if let Root::Argument(variable) = &part.root {
-                mentions.add_variable(variable);
-            }
+        for variable in self.variables() {
+            mentions.add_variable(variable);
+        }
+    }
+
+    /// What the template names, but for what expressions of the attribute name.
+    fn variables(&self) -> impl Iterator<Item = &Ident> {
+        self.parts.iter().flat_map(|part| {
+            let root = match &part.root {
+                Root::Argument(variable) => Some(variable),
+                Root::Named(_) | Root::Constant(_) => None,
+            };
             let operands = part.way.iter().flat_map(|way| match way {
                 Way::Field(_) => &[],
                 Way::Call(_, inputs) => inputs.as_slice(),
                 Way::Index(input) => std::slice::from_ref(input),
             });
-            for operand in operands {
-                if let Operand::Value(variable) = operand {
-                    mentions.add_variable(variable);
-                }
-            }
-        }
+            let taken = operands.filter_map(|operand| match operand {
+                Operand::Value(variable) => Some(variable),
+                Operand::Number(_) | Operand::Referred(_) => None,
+            });
+            root.into_iter().chain(taken)
+        })
+    }
+
+    /// The names in the template that may be those of arguments.
+    pub(crate) fn arguments(&self) -> BTreeSet<String> {
+        self.variables().map(|variable| variable.unraw().to_string()).collect()
     }
 }
 
@@ -116,20 +134,22 @@ struct Scope<'a> {
     function: &'a Ident,
     bindings: &'a [Binding],
     named: &'a [(Ident, Expr)],
+    holes: &'a [(&'a Hole, Vec<char>)],
 }
 
 /// Reads the template and finds its values.
 pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
     let literal = &key.literal;
-    let scope = Scope { literal, function, bindings, named: &key.named };
     let (template, mistakes) = template::parse(&literal.value());
     for mistake in &mistakes {
         errors.at(literal.span(), mistake);
     }
     let holes = template.distinct_holes();
+    let scope = Scope { literal, function, bindings, named: &key.named, holes: &holes };
     for (name, _) in &key.named {
-        let is_used = |hole: &Hole| hole.root.first().is_some_and(|root| name.unraw() == root);
-        if mistakes.is_empty() && !holes.iter().any(|(hole, _)| is_used(hole)) {
+        let text = name.unraw().to_string();
+        let is_used = scope.is_root(&text) || holes.iter().any(|(hole, _)| hole.takes(&text));
+        if mistakes.is_empty() && !is_used {
             errors.at(name.span(), format!("`{name}` is not in the key: write `{{{name}}}` there, or leave it out"));
         }
     }
@@ -140,7 +160,7 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
     let mut parts = Vec::new();
     for (index, (hole, escaped)) in holes.iter().enumerate() {
         let name = match hole.name() {
-            Some(name) if is_verbatim => identifier(name, literal.span()),
+            Some(name) if is_verbatim => identifier(name, generated(literal)),
             _ => numbered("__part", index, literal),
         };
         match scope.part(hole, name, escaped.clone()) {
@@ -156,9 +176,11 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
         LitStr::new(&text, generated(literal)).token()
     };
     let is_whole = mistakes.is_empty() && parts.len() == holes.len();
-    let named = key.named.iter().enumerate();
-    let named =
-        named.map(|(index, (_, value))| Named { variable: numbered("__named", index, literal), value: value.clone() });
+    let named = key.named.iter().enumerate().map(|(index, (name, value))| Named {
+        variable: numbered("__named", index, literal),
+        value: value.clone(),
+        is_input: !scope.is_root(&name.unraw().to_string()),
+    });
     let named = named.collect();
     is_whole.then(|| Key { template: literal.value(), format, parts, named, is_verbatim })
 }
@@ -219,10 +241,16 @@ impl Scope<'_> {
                 Ok(Operand::Number(number))
             }
             Input::Name(name) => match self.root(std::slice::from_ref(name))? {
+                Root::Named(variable) if self.is_root(name) => Ok(Operand::Referred(variable)),
                 Root::Argument(variable) | Root::Named(variable) => Ok(Operand::Value(variable)),
                 Root::Constant(_) => Ok(Operand::Value(identifier(name, generated(self.literal)))),
             },
         }
+    }
+
+    /// Whether a placeholder begins with the name.
+    fn is_root(&self, name: &str) -> bool {
+        self.holes.iter().any(|(hole, _)| hole.root.first().is_some_and(|root| root == name))
     }
 
     /// Whether a format string can capture the name.

@@ -9,7 +9,10 @@
 //! 3. A name before parentheses is called, and a name before `=`, `+=` and the like is assigned to, whatever else it
 //!    is.
 //! 4. In a literal, each name behind an opening brace may be a variable that a format string captures.
+//! 5. In a macro call, colons mean whatever the macro likes, so a name before one may be a variable as well. If it is
+//!    no usual macro, so may be every word of a literal. `include!` may mention anything.
 
+use super::future;
 use crate::options::{Contended, Options, Time, Waiting};
 use proc_macro2::{Delimiter, Ident, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -20,6 +23,16 @@ pub(crate) struct Mentions {
     variables: Vec<String>,
     assigned: Vec<String>,
     called: Vec<String>,
+    everything: bool,
+}
+
+/// What tokens stand in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Code,
+    /// A macro that takes expressions and a format string, such as `println!`.
+    UsualMacro,
+    Macro,
 }
 
 impl Mentions {
@@ -33,37 +46,29 @@ impl Mentions {
     /// The names that all options but the key use.
     pub(crate) fn of_options(options: &Options) -> Self {
         let mut mentions = Self::default();
-        let waiting = options.wait.as_ref().and_then(Waiting::time);
-        let times = [
-            options.ttl.as_ref(),
-            waiting,
-            options.max_hold.as_ref(),
-            options.min_hold.as_ref(),
-            options.once_per.as_ref(),
-            options.window_start.as_ref(),
-        ];
-        for time in times.into_iter().flatten().filter(|time| !matches!(time, Time::Literal(_))) {
-            mentions.add(time.to_token_stream());
-        }
-        let handler = match &options.on_contended {
-            Some(Contended::Handler(handler)) => Some(handler),
-            _ => None,
-        };
-        let expressions = [options.manager.as_ref(), options.on_error.as_ref(), handler];
-        for expression in expressions.into_iter().flatten() {
-            mentions.add(expression.to_token_stream());
+        for (_, tokens) in tokens_of(options) {
+            mentions.add(tokens);
         }
         mentions
     }
 
     /// All names in `tokens` as well.
     pub(crate) fn add(&mut self, tokens: TokenStream) {
+        self.read(tokens, Place::Code);
+    }
+
+    /// Whatever can be named.
+    pub(crate) const fn add_everything(&mut self) {
+        self.everything = true;
+    }
+
+    fn read(&mut self, tokens: TokenStream, place: Place) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                TokenTree::Group(group) => self.add(group.stream()),
-                TokenTree::Ident(ident) => self.read_name(ident, &tokens, at),
-                TokenTree::Literal(literal) => self.read_literal(literal),
+                TokenTree::Group(group) => self.read(group.stream(), place.of_group(&tokens, at)),
+                TokenTree::Ident(ident) => self.read_name(ident, &tokens, at, place),
+                TokenTree::Literal(literal) => self.read_literal(literal, place),
                 TokenTree::Punct(_) => {}
             }
         }
@@ -76,7 +81,7 @@ impl Mentions {
 
     /// Whether a name may be used as a variable.
     pub(crate) fn have_variable(&self, name: &str) -> bool {
-        self.variables.iter().any(|variable| variable == name)
+        self.everything || self.variables.iter().any(|variable| variable == name)
     }
 
     /// Whether something is assigned to a name, by `=` or by `+=` and its like.
@@ -89,7 +94,7 @@ impl Mentions {
         self.called.iter().any(|function| function == name)
     }
 
-    fn read_name(&mut self, ident: &Ident, tokens: &[TokenTree], at: usize) {
+    fn read_name(&mut self, ident: &Ident, tokens: &[TokenTree], at: usize, place: Place) {
         let name = unraw(ident);
         if is_before_parentheses(tokens, at) {
             self.called.push(name.clone());
@@ -97,18 +102,66 @@ impl Mentions {
         if is_before_assignment(tokens, at) {
             self.assigned.push(name.clone());
         }
-        if !is_field(tokens, at) && !is_in_a_path(tokens, at) {
+        if name == "include" && is_punct(tokens.get(at + 1), '!') {
+            self.add_everything();
+        }
+        let is_field = follows_a_dot(tokens, at) || (place == Place::Code && precedes_a_colon(tokens, at));
+        if !is_field && !is_in_a_path(tokens, at) {
             self.variables.push(name);
         }
     }
 
     /// Takes every name behind an opening brace for one that a format string captures, also in text that is none.
-    fn read_literal(&mut self, literal: &Literal) {
+    fn read_literal(&mut self, literal: &Literal, place: Place) {
         let text = literal.to_string();
-        let after_braces = text.split('{').skip(1);
-        let names = after_braces.map(|text| text.split(|c: char| c != '_' && !c.is_alphanumeric()).next());
-        self.variables.extend(names.flatten().filter(|name| !name.is_empty()).map(str::to_owned));
+        let is_other = |c: char| c != '_' && !c.is_alphanumeric();
+        let names: Vec<&str> = if place == Place::Macro {
+            text.split(is_other).collect()
+        } else {
+            text.split('{').skip(1).filter_map(|text| text.split(is_other).next()).collect()
+        };
+        self.variables.extend(names.into_iter().filter(|name| !name.is_empty()).map(str::to_owned));
     }
+}
+
+impl Place {
+    /// The place of what stands in the group at `at`.
+    fn of_group(self, tokens: &[TokenTree], at: usize) -> Self {
+        let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+        match before(2) {
+            Some(TokenTree::Ident(name)) if is_punct(before(1), '!') && future::is_macro(name) => {
+                if future::is_usual(name) { Self::UsualMacro } else { Self::Macro }
+            }
+            // `macro_rules! name { .. }`
+            Some(TokenTree::Punct(_)) if is_punct(before(2), '!') => Self::Macro,
+            _ => self,
+        }
+    }
+}
+
+/// The expressions of all options but the key, each with its name.
+pub(crate) fn tokens_of(options: &Options) -> Vec<(&'static str, TokenStream)> {
+    let waiting = options.wait.as_ref().and_then(Waiting::time);
+    let times = [
+        ("ttl", options.ttl.as_ref()),
+        ("wait", waiting),
+        ("max_hold", options.max_hold.as_ref()),
+        ("min_hold", options.min_hold.as_ref()),
+        ("once_per", options.once_per.as_ref()),
+        ("window_start", options.window_start.as_ref()),
+    ];
+    let times = times.into_iter().filter_map(|(name, time)| match time? {
+        Time::Literal(_) => None,
+        time => Some((name, time.to_token_stream())),
+    });
+    let handler = match &options.on_contended {
+        Some(Contended::Handler(handler)) => Some(handler),
+        _ => None,
+    };
+    let expressions =
+        [("manager", options.manager.as_ref()), ("on_error", options.on_error.as_ref()), ("on_contended", handler)];
+    let expressions = expressions.into_iter().filter_map(|(name, value)| Some((name, value?.to_token_stream())));
+    times.chain(expressions).collect()
 }
 
 /// The name without `r#`.
@@ -132,12 +185,15 @@ fn is_before_assignment(tokens: &[TokenTree], at: usize) -> bool {
     }
 }
 
-/// After a dot that is no part of `..`, or before a colon that is no part of `::`.
-fn is_field(tokens: &[TokenTree], at: usize) -> bool {
+/// After a dot that is no part of `..`.
+fn follows_a_dot(tokens: &[TokenTree], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
-    let follows_a_dot = is_punct(before(1), '.') && !is_punct(before(2), '.');
-    let precedes_a_colon = is_punct(tokens.get(at + 1), ':') && !is_punct(tokens.get(at + 2), ':');
-    follows_a_dot || precedes_a_colon
+    is_punct(before(1), '.') && !is_punct(before(2), '.')
+}
+
+/// Before a colon that is no part of `::`.
+fn precedes_a_colon(tokens: &[TokenTree], at: usize) -> bool {
+    is_punct(tokens.get(at + 1), ':') && !is_punct(tokens.get(at + 2), ':')
 }
 
 /// `a::b`: no variable is part of a path of several names.
@@ -171,6 +227,17 @@ mod tests {
             assert!(mentions.have_variable(name), "{name}");
         }
         assert!(!mentions.have_variable("type") && !mentions.have_variable("len"), "a field is no variable");
+    }
+
+    #[test]
+    fn a_macro_may_mention_in_its_own_way() {
+        let tokens = r#"json!({ a: 1, "b": c.d }); println!("{e} f", g); query!("SELECT h FROM i"); if !("j") {}"#;
+        let mentions = Mentions::of(tokens.parse().unwrap());
+        assert_eq!(
+            "abcdefghij".chars().filter(|c| mentions.have_variable(&c.to_string())).collect::<String>(),
+            "aceghi"
+        );
+        assert!(Mentions::of("include!(\"x.rs\")".parse().unwrap()).have_variable("anything"));
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 pub(crate) mod async_trait;
 pub(crate) mod bindings;
+pub(crate) mod block;
 pub(crate) mod captures;
 pub(crate) mod form;
 pub(crate) mod future;
 pub(crate) mod item;
 pub(crate) mod key;
+pub(crate) mod lints;
 pub(crate) mod mentions;
 pub(crate) mod output;

@@ -2,7 +2,7 @@
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{AngleBracketedGenericArguments, GenericArgument, PathArguments, Token, Type, TypeInfer, TypeTuple, token};
+use syn::{GenericArgument, Path, PathArguments, Token, Type, TypeInfer, TypeParamBound, TypeTuple, token};
 
 /// The type with `_` for whatever only a signature may say: `impl Trait` and `!`.
 pub(crate) fn in_expression(ty: &Type) -> Type {
@@ -58,15 +58,24 @@ fn replace(ty: &mut Type) {
         Type::Tuple(ty) => ty.elems.iter_mut().for_each(replace),
         Type::Path(ty) => {
             ty.qself.iter_mut().for_each(|qself| replace(&mut qself.ty));
-            for segment in &mut ty.path.segments {
-                if let PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) =
-                    &mut segment.arguments
-                {
-                    args.iter_mut().for_each(replace_argument);
+            replace_in_path(&mut ty.path);
+        }
+        Type::TraitObject(ty) => {
+            for bound in &mut ty.bounds {
+                if let TypeParamBound::Trait(bound) = bound {
+                    replace_in_path(&mut bound.path);
                 }
             }
         }
         _ => {}
+    }
+}
+
+fn replace_in_path(path: &mut Path) {
+    for segment in &mut path.segments {
+        if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+            arguments.args.iter_mut().for_each(replace_argument);
+        }
     }
 }
 
@@ -92,6 +101,7 @@ mod tests {
             ("(u8, &'a [impl Send])", "(u8,&'a[_])"),
             ("Result<Vec<Box<dyn Fn(u8) -> u8>>, E>", "Result<Vec<Box<dynFn(u8)->u8>>,E>"),
             ("Either<[impl Copy; 2], Self::X>", "Either<[_;2],Self::X>"),
+            ("Box<dyn Iterator<Item = impl Display> + Send>", "Box<dynIterator<Item=_>+Send>"),
         ];
         for (ty, expected) in table {
             let found = in_expression(&syn::parse_str(ty).unwrap()).to_token_stream().to_string();

@@ -20,6 +20,19 @@ pub(super) fn check(
     output: &Type,
     errors: &mut Errors,
 ) {
+    check_options(options, errors);
+    who_does_not_wait_has_no_place(options, errors);
+    guard_is_a_new_name(options, function, bindings, errors);
+    guard_is_seen_by_the_body(options, form, errors);
+    fencing_token_is_read(options, errors);
+    windows_have_a_length(options, errors);
+    errors_are_not_handled_twice(options, output, errors);
+}
+
+/// Applies the rules that look at nothing but the options. What contradicts a default is told of the option that does,
+/// because the default may be right for all other functions; and defaults that contradict each other are told at their
+/// block alone.
+pub(super) fn check_options(options: &Options, errors: &mut Errors) {
     let contradictions = [
         permits_have_no_mode(options),
         path_is_the_key(options),
@@ -28,22 +41,18 @@ pub(super) fn check(
         windows_are_one_way_to_keep_a_key(options),
         fencing_tokens_grow_within_one_key(options),
         windows_are_somebodys(options),
+        who_waits_for_ever_is_never_contended(options),
     ];
     let mut told = Vec::new();
     for (names, message) in contradictions.into_iter().flatten() {
-        for name in names {
-            errors.at(name.span(), options.complete_message(name, &message));
+        let (defaults, own): (Vec<&Ident>, Vec<&Ident>) = names.into_iter().partition(|name| options.is_default(name));
+        let source = defaults.first().map(|name| format!(" (`{name}` comes from the defaults around)"));
+        for name in own {
+            errors.at(name.span(), options.complete_message(name, &message) + source.as_deref().unwrap_or_default());
             told.push(name);
         }
     }
     options.refuse_unavailable(&told, errors);
-    who_does_not_wait_has_no_place(options, errors);
-    who_waits_for_ever_is_never_contended(options, errors);
-    guard_is_a_new_name(options, function, bindings, errors);
-    guard_is_seen_by_the_body(options, form, errors);
-    fencing_token_is_read(options, errors);
-    windows_have_a_length(options, errors);
-    errors_are_not_handled_twice(options, output, errors);
 }
 
 /// Options that cannot be meant together, and why.
@@ -73,7 +82,11 @@ fn max_hold_fits_into_the_lease(options: &Options) -> Option<Contradiction<'_>> 
         "without renewal the lock ends after its `ttl` of {ttl:?}, so a `max_hold` of {most:?} has no effect: leave it \
          out, or raise the `ttl`"
     );
-    (most > ttl).then_some((vec![options.name("max_hold")?], message))
+    let name = options.name("max_hold")?;
+    // Where `max_hold` is a default, the option that makes it senseless is the one to change.
+    let own = ["renew", "ttl"].into_iter().find_map(|option| options.own_name(option));
+    let own = own.filter(|_| options.is_default(name));
+    (most > ttl).then_some((own.into_iter().chain([name]).collect(), message))
 }
 
 /// A fencing token protects only as long as its owner may have the lock.
@@ -108,10 +121,10 @@ fn windows_have_a_length(options: &Options, errors: &mut Errors) {
     if options.name("once_per").is_some() {
         return;
     }
-    if let Some(name) = options.name("window_start") {
+    if let Some(name) = options.own_name("window_start") {
         errors.at(name.span(), "there are no windows that could start: write `once_per = \"1d\"` as well");
     }
-    if let (Failed::GiveBack, Some(name)) = (options.on_failure, options.name("on_failure")) {
+    if let (Failed::GiveBack, Some(name)) = (options.on_failure, options.own_name("on_failure")) {
         let message = "without `once_per` a lock is given back in any case: leave it out, or write `once_per = \"15m\"` as \
                        well";
         errors.at(name.span(), message);
@@ -127,14 +140,14 @@ fn who_does_not_wait_has_no_place(options: &Options, errors: &mut Errors) {
 }
 
 /// `on_contended` beside `wait = forever`, with which a call is never given up.
-fn who_waits_for_ever_is_never_contended(options: &Options, errors: &mut Errors) {
-    if let (Some(Waiting::Forever), Some(_), Some(name)) =
-        (&options.wait, &options.on_contended, options.name("on_contended"))
-    {
-        let message = "with `wait = forever` a call is never given up as contended: leave out `on_contended`, or limit \
-                       the `wait`";
-        errors.at(name.span(), message);
-    }
+fn who_waits_for_ever_is_never_contended(options: &Options) -> Option<Contradiction<'_>> {
+    let (Some(Waiting::Forever), Some(_)) = (&options.wait, &options.on_contended) else { return None };
+    let message = "with `wait = forever` a call is never given up as contended: leave out `on_contended`, or limit the \
+                   `wait`";
+    let name = options.name("on_contended")?;
+    // Where `on_contended` is a default, it is the `wait` that has to change.
+    let names = if options.is_default(name) { both(options, "wait", "on_contended")? } else { vec![name] };
+    Some((names, message.into()))
 }
 
 /// The name of the guard would hide an argument from the body.
@@ -173,7 +186,7 @@ fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
 /// their names nothing can be known here.
 fn errors_are_not_handled_twice(options: &Options, output: &Type, errors: &mut Errors) {
     let Some(name) =
-        options.name("on_error").filter(|_| options.on_error.is_some() && output::carries_lock_error(output))
+        options.own_name("on_error").filter(|_| options.on_error.is_some() && output::carries_lock_error(output))
     else {
         return;
     };

@@ -1,8 +1,10 @@
 //! What the function and its key must be, whatever the other options say.
 
-use crate::analyze::bindings::Binding;
+use crate::analyze::bindings::{self, Binding};
 use crate::analyze::form::Form;
-use crate::analyze::item::Function;
+use crate::analyze::item::{self, Function};
+use crate::analyze::key::Key;
+use crate::analyze::mentions::{self, Mentions};
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::{self, KeyTemplate, Options};
@@ -80,15 +82,46 @@ pub(super) fn has_room_for_an_error(options: &Options, function: &Function, outp
 /// the same key, this one would wait for the lock that its own call holds.
 pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Function, errors: &mut Errors) {
     let Some(key) = &options.key else { return };
-    for attribute in &function.attributes {
-        let is_ours = attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock");
+    for attribute in function.attributes.iter().filter(|attribute| item::is_lock(attribute)) {
         let Meta::List(list) = &attribute.meta else { continue };
-        let other =
-            is_ours.then(|| options::read(list.tokens.clone(), &mut Errors::default())).and_then(|options| options.key);
+        let other = options::read(list.tokens.clone(), &mut Errors::default()).key;
         if let Some(other) = other.filter(|other| other.literal.value() == key.literal.value()) {
             let message = "two attributes take the same key, so every call would wait for itself: keep one";
             errors.at(key.literal.span(), message);
             errors.at(other.literal.span(), message);
+        }
+    }
+}
+
+/// A default may name `self`, which a function among methods may lack.
+pub(super) fn defaults_fit_without_self(options: &Options, function: &Function, errors: &mut Errors) {
+    if function.signature.receiver().is_some() {
+        return;
+    }
+    for (option, tokens) in mentions::tokens_of(options) {
+        let is_default = options.name(option).is_some_and(|name| options.is_default(name));
+        if is_default && Mentions::of(tokens).have_variable("self") {
+            let name = &function.signature.ident;
+            let message = format!(
+                "`{name}` has no `self`, which `{option}` needs in the defaults around: write `{option} = ..` for this \
+                 function"
+            );
+            errors.at(name.span(), message);
+        }
+    }
+}
+
+/// Two arguments may have one name if a macro has made one of them. In the text of a key they cannot be told apart.
+pub(super) fn key_names_one_argument(key: &Key, function: &Function, errors: &mut Errors) {
+    let arguments = bindings::of_arguments(&function.signature);
+    for name in key.arguments() {
+        let is_it = |binding: &&Binding| binding.name == name && binding.cfg.is_empty();
+        if arguments.iter().filter(is_it).count() > 1 {
+            let message = format!(
+                "`{name}` is the name of two arguments of `{}`, one of which comes from a macro: give it another name",
+                function.signature.ident
+            );
+            errors.at(key.format.span(), message);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::options::Waiting;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{ExprPath, GenericParam};
 
@@ -17,8 +18,8 @@ impl Writer<'_> {
     /// `let __acquire = ..;`, a statement of its own: if `format_args!` stood in the same statement as the `await`, it
     /// would be held across it and make the future `!Send`.
     ///
-    /// What the user wrote for the manager, the times and named parts is evaluated before the parts of the key are
-    /// bound, because those take the names of arguments, and the user means the arguments themselves.
+    /// What the user wrote for the manager, the times and named parts is evaluated before the parts of the key, in the
+    /// order in which it is written by hand.
     pub(super) fn acquire(&self) -> TokenStream {
         let private = &self.private;
         let key = &self.lock.key;
@@ -28,7 +29,9 @@ impl Writer<'_> {
         let named = key.named.iter().map(|named| self.named(named));
         let captured = self.captured();
         let given = self.given();
-        let format = if self.for_editor { &Literal::string("") } else { &key.format };
+        let mut format = if self.for_editor { Literal::string("") } else { key.format.clone() };
+        // What it captures are the generated names below, and not the arguments, which those would hide otherwise.
+        format.set_span(at(format.span()));
         let acquire = Ident::new(if self.lock.options.is_fenced { "acquire_fenced" } else { "acquire" }, here());
         let chosen = self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
@@ -116,8 +119,8 @@ impl Writer<'_> {
         };
         let span = at(path.span());
         let private = self.private_at(span);
-        // `cargo check` evaluates an item, so that the mistake is found early; but an item cannot name what is generic,
-        // so there an inline constant stands, which only a build evaluates.
+        // `cargo check` evaluates an item, so that the mistake is found early; but an item cannot name what is generic, so
+        // there an inline constant stands, which only a build evaluates.
         let checked = if self.is_generic(path) {
             quote_spanned!(span=> const { #private::checked_ttl(#path) })
         } else {
@@ -143,10 +146,13 @@ impl Writer<'_> {
         }
     }
 
-    /// `let __named0 = &(order.id);`
+    /// `let __named0 = &(order.id);`, so that nothing is moved; but a method that takes it gets the value.
     fn named(&self, named: &Named) -> TokenStream {
-        let Named { variable, value } = named;
+        let Named { variable, value, is_input } = named;
         let value = self.user_tokens(value);
+        if *is_input {
+            return quote_spanned!(here()=> let #variable = #value;);
+        }
         let reference = quote_spanned!(at(value.span())=> &(#value));
         let variable = if self.for_editor { &editor::elsewhere(variable) } else { variable };
         quote_spanned!(here()=> let #variable = #reference;)
@@ -210,16 +216,20 @@ impl Writer<'_> {
         path.path.get_ident().is_some_and(|name| self.lock.bindings.iter().any(|binding| binding.ident == *name))
     }
 
-    /// Whether the path may depend on what the function or its `impl` is generic over.
+    /// Whether the path may depend on what the function or its `impl` is generic over. Of the `impl` nothing is seen here:
+    /// `Config::TTL` may be a constant of a type or of a parameter, so only modules are known not to be parameters.
     fn is_generic(&self, path: &ExprPath) -> bool {
-        let Some(first) = path.path.segments.first() else { return false };
+        let Some(first) = path.path.segments.first().filter(|_| path.path.leading_colon.is_none()) else {
+            return false;
+        };
         let is_parameter = |parameter: &GenericParam| match parameter {
             GenericParam::Type(parameter) => parameter.ident == first.ident,
             GenericParam::Const(parameter) => parameter.ident == first.ident,
             GenericParam::Lifetime(_) => false,
         };
+        let is_type = first.ident.unraw().to_string().starts_with(char::is_uppercase);
         path.qself.is_some()
-            || first.ident == "Self"
+            || (is_type && path.path.segments.len() > 1)
             || self.lock.function.signature.generics.params.iter().any(is_parameter)
     }
 }

@@ -1,18 +1,18 @@
 //! The new body of the function: the user's own, behind the acquisition and inside of what runs it.
 
 use super::editor::seen_by_an_editor;
-use super::tokens::{async_block, at, here};
+use super::tokens::{after_statements, async_block, at, here};
 use super::writer::Writer;
-use crate::analyze::captures::{self, Arguments, Entry};
+use crate::analyze::captures::{self, Arguments, Entry, Inside};
 use crate::analyze::form::Form;
 use crate::analyze::future::{self, Place, Returned};
-use crate::analyze::item::Function;
+use crate::analyze::item::{Function, with_contents};
 use crate::check::Warning;
 use proc_macro2::{Group, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Pat, ReturnType, Signature, Type};
+use syn::{Pat, PatIdent, ReturnType, Signature, Type};
 
 impl Writer<'_> {
     /// The body, which begins with `acquire`, and the signature where it is not as it was.
@@ -22,18 +22,22 @@ impl Writer<'_> {
             Form::Async => {
                 let body = &self.lock.function.body;
                 let Arguments { changed, entries } = self.arguments();
+                let boxes = self.boxes(&entries);
                 let run = self.run(&self.body_with_arguments(body, &entries));
-                return (changed, quote!(#acquire #run));
+                return (changed, quote!(#acquire #boxes #run));
             }
             Form::Desugared(place) => {
                 let entries = captures::of_variables(&self.lock.bindings, &self.names());
+                let boxes = self.boxes(&entries);
                 let run = self.run(&self.body_with_arguments(&place.group, &entries));
-                place.fill(quote!(#acquire #run))
+                place.fill(quote!(#acquire #boxes #run))
             }
             Form::Block(place) => {
-                let rest = place.fill(self.run(&self.block(place)));
-                quote!(#acquire #rest)
+                let made = place.fill(self.run(&self.block(place)));
+                let made = after_statements(&with_contents(&self.lock.function.body, made));
+                quote!(#acquire #made)
             }
+            Form::LastBlock(place) => self.last_block(&acquire, place),
             Form::Future(returned) => self.any_future(&acquire, *returned),
         };
         (None, body)
@@ -59,15 +63,28 @@ impl Writer<'_> {
     fn body_with_arguments(&self, body: &Group, entries: &[Entry]) -> TokenStream {
         let entries = self.enter(entries);
         let edge = self.typed_dead_edge();
-        let user = body.stream();
+        let user = after_statements(body);
         async_block(true, body, quote!(#entries #edge #user))
     }
 
     /// The async block of a function that returns a future. It has captured its variables by itself.
     fn block(&self, place: &Place) -> TokenStream {
         let edge = self.typed_dead_edge();
-        let user = place.group.stream();
+        let user = after_statements(&place.group);
         async_block(place.is_move(), &place.group, quote!(#edge #user))
+    }
+
+    /// The async block of a function that a macro before the block could leave. Nothing but a future that the block has
+    /// locked has the type that is returned here, so that the function does not compile if it can be left early.
+    fn last_block(&self, acquire: &TokenStream, place: &Place) -> TokenStream {
+        let private = &self.private;
+        let made = place.fill(self.run(&self.block(place)));
+        let returned = match &self.lock.function.signature.output {
+            ReturnType::Type(_, ty) => ty.to_token_stream(),
+            ReturnType::Default => quote!(()),
+        };
+        let made = quote_spanned!(here()=> #private::MadeLast({ #made }));
+        quote_spanned!(here()=> #acquire #private::call_once(move || -> #private::MadeLast<#returned> { #made }).0)
     }
 
     /// A future that is made by other means, awaited under the lock.
@@ -93,28 +110,54 @@ impl Writer<'_> {
         quote_spanned!(here()=> #acquire let __future #annotated = #made; #future)
     }
 
-    /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them, and
-    /// `let (id, _) = __arg0;` binds the others.
+    /// `let __unused0 = Box::new(amount);`
+    fn boxes(&self, entries: &[Entry]) -> TokenStream {
+        let private = &self.private;
+        let boxes = entries.iter().filter_map(|Entry { cfg, outside, boxed, .. }| {
+            let boxed = boxed.as_ref()?;
+            Some(quote_spanned!(here()=> #(#cfg)* let #boxed = #private::Box::new(#outside);))
+        });
+        boxes.collect()
+    }
+
+    /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them; then the
+    /// locals of the body take theirs, as in `let (id, _) = __arg0;`.
     fn enter(&self, entries: &[Entry]) -> TokenStream {
-        let captured = entries.iter().rev().filter(|entry| entry.rebound.is_none());
-        let captured = captured.map(|Entry { cfg, variable, .. }| quote_spanned!(here()=> #(#cfg)* &#variable,));
+        let captured = entries.iter().rev().filter(|entry| !entry.is_local).map(|entry| {
+            let (cfg, taken) = (&entry.cfg, entry.taken());
+            quote_spanned!(here()=> #(#cfg)* &#taken,)
+        });
         let captured: TokenStream = captured.collect();
         let captured = (!captured.is_empty()).then(|| quote_spanned!(here()=> let _ = (#captured);));
-        let rebound = entries.iter().filter_map(|Entry { cfg, variable, rebound, .. }| {
-            let pattern = rebound.as_ref()?;
-            // An `async move` block captures only the parts that a pattern binds, and leaves the others behind to be
-            // dropped after the lock is gone: so the whole variable is moved in first.
-            let whole = (!matches!(pattern, Pat::Ident(pattern) if pattern.by_ref.is_none()))
-                .then(|| quote_spanned!(here()=> #(#cfg)* let #variable = #variable;));
-            // An argument that only the key needs is not unused, so the compiler must not warn of it.
-            let is_used = self.lock.in_options.have_variable(&variable.unraw().to_string());
-            let used = is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#variable;));
-            // Clippy takes a binding whose name begins with `_` for a statement without effect; this one fills a pattern.
-            let is_silent = variable.unraw().to_string().starts_with('_');
-            let allowed = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
-            Some(quote_spanned!(here()=> #whole #(#cfg)* #allowed let #pattern = #variable; #used))
-        });
-        captured.into_iter().chain(rebound).collect()
+        captured.into_iter().chain(entries.iter().map(|entry| self.bind(entry))).collect()
+    }
+
+    /// What the body binds of one entry.
+    fn bind(&self, entry: &Entry) -> TokenStream {
+        let Entry { cfg, is_local, inside, .. } = entry;
+        let taken = entry.taken();
+        let attributes = attributes_of(entry);
+        // An `async move` block captures only the parts that a pattern binds, and leaves the others behind to be dropped
+        // after the lock is gone: so the whole variable is moved in first.
+        let mutability = entry.is_borrowed_mutably().then(|| quote_spanned!(here()=> mut));
+        let moved = is_local.then(|| quote_spanned!(here()=> #(#cfg)* let #mutability #taken = #taken;));
+        match inside {
+            Inside::Nothing => moved.unwrap_or_default(),
+            Inside::Unused(name) => quote_spanned!(here()=> #moved #attributes let #name = &#taken;),
+            Inside::Pattern(Pat::Ident(pattern)) if pattern.by_ref.is_none() => {
+                let used = self.used(entry, pattern);
+                quote_spanned!(here()=> #attributes let #pattern = #taken; #used)
+            }
+            Inside::Pattern(pattern) => quote_spanned!(here()=> #moved #attributes let #pattern = #taken;),
+        }
+    }
+
+    /// `let _ = &id;`, so that the compiler does not warn of an argument that only the key needs. Nor of a `mut` one that is
+    /// only assigned to: where its `Drop` uses what was assigned, the compiler does not see that behind a generated name.
+    fn used(&self, entry: &Entry, PatIdent { ident, mutability, .. }: &PatIdent) -> Option<TokenStream> {
+        let cfg = &entry.cfg;
+        let is_used = self.lock.in_options.have_variable(&ident.unraw().to_string()) || mutability.is_some();
+        is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#ident;))
     }
 
     /// A branch that is never taken and returns a value of the declared type. From it the compiler knows what the body
@@ -131,6 +174,16 @@ impl Writer<'_> {
             }
         })
     }
+}
+
+/// The attributes of what is bound inside: the user's own, and an `allow` for what is not the user's doing.
+fn attributes_of(entry: &Entry) -> TokenStream {
+    let Entry { cfg, lints, outside, inside, hides, .. } = entry;
+    let hides = hides.then(|| quote_spanned!(here()=> #[allow(clippy::shadow_same, clippy::shadow_unrelated)]));
+    // Clippy takes a binding whose name begins with `_` for a statement without effect.
+    let is_silent = matches!(inside, Inside::Pattern(Pat::Ident(_))) && outside.unraw().to_string().starts_with('_');
+    let silent = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
+    quote!(#(#cfg)* #(#lints)* #hides #silent)
 }
 
 /// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.

@@ -2,23 +2,13 @@
 
 use super::tokens::{Private, here};
 use super::value::{root, way};
-use crate::analyze::item::with_contents;
 use crate::analyze::key::{Key, Part, Root};
 use crate::options::{KeyTemplate, Options};
 use crate::template;
-use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::LitStr;
 use syn::ext::IdentExt;
-
-/// The function as it was written, for an editor, with what it has `seen` of the attribute.
-pub(crate) fn unlocked(item: TokenStream, seen: TokenStream) -> TokenStream {
-    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
-    if let Some(TokenTree::Group(body)) = tokens.last_mut() {
-        *body = with_contents(body, [seen, body.stream()].into_iter().collect());
-    }
-    tokens.into_iter().collect()
-}
 
 /// What the attribute says, so that an editor finds the arguments in the key, and what each option means.
 ///

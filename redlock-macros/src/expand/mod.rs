@@ -8,28 +8,38 @@
 
 mod acquire;
 mod body;
+mod defaults;
 mod editor;
 mod run;
 mod tokens;
+mod unlocked;
 mod value;
 mod writer;
 
-pub(crate) use self::editor::{seen_by_an_editor, unlocked};
+pub(crate) use self::defaults::with_defaults;
+pub(crate) use self::editor::seen_by_an_editor;
+pub(crate) use self::unlocked::unlocked;
 
 use self::writer::Writer;
 use crate::analyze::item::{Function, with_contents};
 use crate::check::Lock;
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::Signature;
 
 /// The function with its lock. An editor gets code that it can navigate, which nobody runs.
 pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
     let (changed, body) = Writer::new(lock, for_editor).body();
-    let Function { head, attributes, inner, visibility, defaultness, signature, body: braces } = &lock.function;
+    function(&lock.function, changed.as_ref(), body)
+}
+
+/// The function with another body, and perhaps another signature.
+fn function(function: &Function, changed: Option<&Signature>, body: TokenStream) -> TokenStream {
+    let Function { head, attributes, inner, visibility, defaultness, signature, body: braces } = function;
     let body = with_contents(braces, body);
     if changed.is_none() && inner.is_empty() {
         return quote!(#head #body);
     }
-    let signature = changed.as_ref().unwrap_or(signature);
+    let signature = changed.unwrap_or(signature);
     quote!(#(#attributes)* #(#inner)* #visibility #defaultness #signature #body)
 }

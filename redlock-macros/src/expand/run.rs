@@ -1,6 +1,6 @@
 //! Runs the body while the lock is held, and turns an error into the function's output.
 
-use super::tokens::{at, here, starts_with_an_item};
+use super::tokens::{at, here};
 use super::writer::Writer;
 use crate::analyze::form::Form;
 use crate::check::Lock;
@@ -69,22 +69,14 @@ impl Writer<'_> {
         }
     }
 
-    /// An `allow` for each lint that the generated code would set off, and that the user's code does not deserve. Only
-    /// where it is needed, because under `#![forbid(warnings)]` an `allow` is itself an error.
-    fn allowed(&self) -> TokenStream {
-        let Lock { form, function, bindings, .. } = self.lock;
-        let body = match form {
-            Form::Async => &function.body,
-            Form::Desugared(place) | Form::Block(place) => &place.group,
-            Form::Future(_) => return TokenStream::new(),
-        };
-        // Items that the user wrote first stand behind the statements written here, and arguments whose names say that
-        // they are unused are used here to capture them.
-        let items =
-            starts_with_an_item(body).then(|| quote_spanned!(here()=> #[allow(clippy::items_after_statements)]));
-        let has_unused = bindings.iter().any(|binding| binding.name.starts_with('_'));
-        let unused = has_unused.then(|| quote_spanned!(here()=> #[allow(clippy::used_underscore_binding)]));
-        items.into_iter().chain(unused).flatten().collect()
+    /// An `allow` for the lint that the captures would set off and the user's code does not deserve. Only where it is
+    /// needed, because under `#![forbid(warnings)]` an `allow` is itself an error.
+    fn allowed(&self) -> Option<TokenStream> {
+        let Lock { form, in_options, in_body, bindings, .. } = self.lock;
+        let captures = matches!(form, Form::Async | Form::Desugared(_));
+        let is_used = |name: &str| in_options.have_variable(name) || in_body.have_variable(name);
+        let is_captured = bindings.iter().any(|binding| binding.name.starts_with('_') && is_used(&binding.name));
+        (captures && is_captured).then(|| quote_spanned!(here()=> #[allow(clippy::used_underscore_binding)]))
     }
 
     /// `let lock = &__guard;`

@@ -72,8 +72,14 @@ pub(super) fn async_block(is_move: bool, user: &Group, contents: TokenStream) ->
     quote_spanned!(user.span()=> async #capture #block)
 }
 
+/// The statements of `body`, to stand after others: in a block of their own where they begin with an item, which would
+/// come after statements otherwise.
+pub(super) fn after_statements(body: &Group) -> TokenStream {
+    if starts_with_an_item(body) { body.to_token_stream() } else { body.stream() }
+}
+
 /// Whether the first thing in a body is an item, or may be one.
-pub(super) fn starts_with_an_item(body: &Group) -> bool {
+fn starts_with_an_item(body: &Group) -> bool {
     const WORDS: &[&str] = &[
         "const", "enum", "extern", "fn", "impl", "mod", "static", "struct", "trait", "type", "union", "use", "unsafe",
     ];

@@ -35,5 +35,6 @@ fn operand(operand: &Operand) -> TokenStream {
     match operand {
         Operand::Number(number) => number.to_token_stream(),
         Operand::Value(variable) => variable.to_token_stream(),
+        Operand::Referred(variable) => quote_spanned!(variable.span()=> *#variable),
     }
 }

@@ -13,5 +13,5 @@ mod types;
 mod values;
 
 pub(crate) use self::duration::Time;
-pub(crate) use self::read::read;
+pub(crate) use self::read::{DEFAULTS, read, read_defaults};
 pub(crate) use self::types::{Contended, Failed, KeyTemplate, Lost, Options, Release, Waiting};

@@ -5,8 +5,11 @@
 //! 3. The row's own function reads the value into the options.
 //! 4. Whatever fails is noted, and reading goes on behind the next comma that a name follows: so all mistakes of an
 //!    attribute are told in one build.
+//! 5. Defaults of a block around the function stand in the attribute as `__defaults(..)`, where `expand` has put them.
+//!    They are read first, the outer ones before the inner ones, so that what stands nearer replaces them. Their mistakes
+//!    are told at the block, and not again for each function.
 
-use super::table::{ALIASES, FAIR, Form, OPTIONS, Row};
+use super::table::{ALIASES, ATTRIBUTE, FAIR, Form, OPTIONS, Row};
 use super::types::Options;
 use crate::errors::{self, Errors};
 use proc_macro2::{TokenStream, TokenTree};
@@ -14,12 +17,32 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Ident, Lit, LitStr, Token, token};
 
-/// Reads all options, as far as they can be read.
+/// How the defaults of a block are called in the attributes of the functions inside.
+pub(crate) const DEFAULTS: &str = "__defaults";
+
+/// Reads all options of a function, as far as they can be read.
 pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Options {
     let mut options = Options::default();
+    let (own, defaults) = split_defaults(tokens);
+    for tokens in defaults {
+        read_all(&mut options, tokens, &mut Errors::default());
+        options.become_defaults();
+    }
+    read_all(&mut options, own, errors);
+    options
+}
+
+/// Reads the defaults of a block.
+pub(crate) fn read_defaults(tokens: TokenStream, errors: &mut Errors) -> Options {
+    let mut options = Options { is_for_many: true, ..Options::default() };
+    read_all(&mut options, tokens, errors);
+    options
+}
+
+fn read_all(options: &mut Options, tokens: TokenStream, errors: &mut Errors) {
     let parser = |input: ParseStream<'_>| {
         while !input.is_empty() {
-            if let Err(error) = read_option(&mut options, input, errors) {
+            if let Err(error) = read_option(options, input, errors) {
                 errors.add(error);
                 skip_to_next_option(input)?;
             }
@@ -28,7 +51,19 @@ pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Options {
     };
     let end = parser.parse2(tokens);
     errors.ok(end);
-    options
+}
+
+/// What stands in the attribute itself, and the defaults of each block around it, the outer ones first.
+fn split_defaults(tokens: TokenStream) -> (TokenStream, Vec<TokenStream>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_mark = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == DEFAULTS);
+    let Some(first) = tokens.iter().position(is_mark) else { return (tokens.into_iter().collect(), Vec::new()) };
+    let defaults = tokens.iter().skip(first).filter_map(|token| match token {
+        TokenTree::Group(group) => Some(group.stream()),
+        _ => None,
+    });
+    let defaults = defaults.collect();
+    (tokens.into_iter().take(first).collect(), defaults)
 }
 
 fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
@@ -36,11 +71,16 @@ fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Error
     let name = read_name(input)?;
     let text = name.unraw().to_string();
     options.written.push(name.clone());
+    if options.is_for_many && text == ATTRIBUTE.name {
+        before_value(input, &name, &ATTRIBUTE)?;
+        (ATTRIBUTE.read)(options, input)?;
+        return end_of_option(input);
+    }
     let Some(row) = OPTIONS.iter().find(|row| row.name == text) else {
         errors.at(name.span(), unknown(options, &name, &text));
         return skip_value(input);
     };
-    if let Some(first) = options.name(&text) {
+    if let Some(first) = options.own_name(&text) {
         errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other"));
         errors.at(name.span(), format!("`{text}` is given a second time here"));
     }

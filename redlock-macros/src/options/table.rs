@@ -2,8 +2,8 @@
 
 use super::types::Options;
 use super::values::{
-    flag, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold, read_mode,
-    read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_path, read_permits,
+    flag, read_attribute, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold,
+    read_mode, read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_path, read_permits,
     read_release, read_renew, read_ttl, read_wait, read_window_start,
 };
 use syn::parse::ParseStream;
@@ -69,6 +69,9 @@ pub(super) const OPTIONS: &[Row] = &[
     later(value("permits", "permits = 4", read_permits)),
     later(Row { form: Form::Flag, ..value("reentrant", "reentrant", flag) }),
 ];
+
+/// The option of defaults that says how the attribute of the functions is called.
+pub(super) const ATTRIBUTE: Row = value("attribute", "attribute = locked", read_attribute);
 
 /// Words that other lock libraries use for one of the options.
 pub(super) const ALIASES: &[(&str, &str)] = &[

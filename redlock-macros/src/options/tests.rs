@@ -99,3 +99,18 @@ fn every_mistake_is_found() {
         }
     }
 }
+
+#[test]
+fn what_stands_nearer_replaces_a_default() {
+    let own = "key = \"order:{id}\", ttl = 5, on_contended = error";
+    let outer = "__defaults(ttl = 10, wait = 1s, renew = false, on_contended = skip, tll = 3, permits = 4)";
+    let inner = "__defaults(wait = 2s, manager = self.locks)";
+    let (options, mistakes) = read(&format!("{own}, {outer}, {inner}"));
+    assert_eq!(mistakes, [""; 0], "mistakes in defaults are told where they stand");
+    let is_seconds =
+        |time: Option<&Time>, seconds| matches!(time, Some(Time::Literal(time)) if time.as_secs() == seconds);
+    assert!(is_seconds(options.ttl.as_ref(), 5) && is_seconds(options.wait.as_ref().unwrap().time(), 2));
+    assert!(options.renew == Some(false) && options.on_contended.is_none() && options.manager.is_some());
+    let origins = ["ttl", "renew", "wait", "key"].map(|option| options.is_default(options.name(option).unwrap()));
+    assert_eq!(origins, [false, true, true, false]);
+}

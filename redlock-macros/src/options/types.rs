@@ -31,10 +31,16 @@ pub(crate) struct Options {
     pub(crate) fair: Option<Ident>,
     /// Whether the attribute has a key, or something that was meant as one: then no key is reported as missing.
     pub(crate) has_key: bool,
+    /// Whether these are the defaults of a block, and not the options of a function.
+    pub(crate) is_for_many: bool,
+    /// `attribute = locked`, in defaults: how the attribute of the functions is called.
+    pub(crate) attribute: Option<Ident>,
     /// The names of the options that exist, as they were written, also of those whose values could not be read.
     pub(super) names: Vec<Ident>,
     /// The names that stand in the place of an option, whether there is such an option or not.
     pub(crate) written: Vec<Ident>,
+    /// The names of the options that come from a block around the function.
+    pub(super) defaults: Vec<Ident>,
     /// The names of the options that are read and then refused, because nothing does yet what they ask for.
     pub(super) unavailable: Vec<Ident>,
 }
@@ -101,9 +107,35 @@ impl Options {
         self.guard.is_none() && !has_own_outcome && !has_own_end
     }
 
-    /// The name of an option that was given, rightly or wrongly.
+    /// The name of an option that was given, rightly or wrongly, by the function or by a block around it.
     pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
+        self.own_name(option).or_else(|| self.defaults.iter().rev().find(|name| name.unraw() == option))
+    }
+
+    /// The name of an option that the attribute itself gives.
+    pub(crate) fn own_name(&self, option: &str) -> Option<&Ident> {
         self.names.iter().find(|name| name.unraw() == option)
+    }
+
+    /// Whether nothing was given, rightly or wrongly.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Whether an option comes from a block around the function.
+    pub(crate) fn is_default(&self, name: &Ident) -> bool {
+        self.own_name(&name.unraw().to_string()).is_none()
+    }
+
+    /// Makes what was read so far something that the next options may replace. What is wrong with it was told elsewhere.
+    pub(super) fn become_defaults(&mut self) {
+        self.defaults.append(&mut self.names);
+        self.unavailable.clear();
+        (self.fair, self.has_key) = (None, false);
+        // An editor looks for what is written in the attribute itself.
+        self.written.clear();
+        // What belongs to one function is no default.
+        (self.key, self.guard, self.is_fenced) = (None, None, false);
     }
 
     /// The message about `option`. If the option is refused in any case, the message says that too, because the

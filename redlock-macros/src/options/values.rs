@@ -291,6 +291,16 @@ pub(super) fn read_crate(options: &mut Options, input: ParseStream<'_>) -> syn::
     Ok(())
 }
 
+pub(super) fn read_attribute(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    let Ok(name) = input.parse::<Ident>() else {
+        return Err(
+            input.error("`attribute` is the last name in the path of the attribute: write `attribute = locked`")
+        );
+    };
+    options.attribute = Some(name);
+    Ok(())
+}
+
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
 pub(super) fn read_fencing(options: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
     options.is_fenced = true;

@@ -83,6 +83,16 @@ impl Hole {
         }
     }
 
+    /// Whether a method or an index takes the name.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        let is_it = |input: &Input| matches!(input, Input::Name(other) if other == name);
+        self.steps.iter().any(|step| match step {
+            Step::Field(_) => false,
+            Step::Call(_, inputs) => inputs.iter().any(is_it),
+            Step::Index(input) => is_it(input),
+        })
+    }
+
     /// What stands after the name in a format string: nothing, or the format with its colon.
     pub(crate) fn suffix(&self) -> String {
         self.format.as_ref().map(|format| format!(":{}", format.text)).unwrap_or_default()

@@ -17,7 +17,7 @@ pub use self::failed::{Failed, give_back_if_failed};
 pub use self::integer::{Integer, KeyInteger, integer};
 pub use self::locked::{Locked, locked};
 pub use self::on_error::{from_lock_error, handle_lock_error};
-pub use self::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
+pub use self::part::{AnyValue, Behind, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
 pub use self::release_confirmed::release_confirmed;
 pub use self::settings::Settings;
 pub use self::skip::{Skip, skipped};
@@ -31,6 +31,11 @@ pub use std::primitive::{i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128
 pub use std::result::Result::{Err, Ok};
 pub use std::time::Duration;
 pub use std::{file, format_args, line, module_path};
+
+/// What a function returns that ends with a locked async block, and nothing else. A way out before the block does not
+/// compile, because what it returns is not wrapped: it would come past the lock.
+#[derive(Debug)]
+pub struct MadeLast<T>(pub T);
 
 /// Calls `make`; the bound makes a closure one that may give away what it has captured.
 pub fn call_once<R>(make: impl FnOnce() -> R) -> R {

@@ -1,8 +1,10 @@
 //! What a function does under `#[distributed_lock]`, on the node in memory.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod defaults;
 mod drop_order;
 mod exits;
+mod hard_shapes;
 mod keys;
 mod options;
 mod outcomes;
@@ -13,10 +15,14 @@ mod templates;
 // The files that must compile in silence, for clippy.
 #[path = "../../ui/pass/async_trait.rs"]
 mod ui_async_trait;
+#[path = "../../ui/pass/defaults.rs"]
+mod ui_defaults;
 #[path = "../../ui/pass/frameworks.rs"]
 mod ui_frameworks;
 #[path = "../../ui/pass/futures.rs"]
 mod ui_futures;
+#[path = "../../ui/pass/hard_shapes.rs"]
+mod ui_hard_shapes;
 #[path = "../../ui/pass/macro_rules.rs"]
 mod ui_macro_rules;
 #[path = "../../ui/pass/more_shapes.rs"]

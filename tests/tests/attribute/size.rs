@@ -24,6 +24,50 @@ plain_and_locked!(ordinary, ordinary_locked, (id: u64, name: String, values: [u6
     Ok(doubled.iter().chain(&values).sum::<u64>() + name.len() as u64)
 });
 
+/// 4 KiB without a `Drop`, which nobody may copy.
+struct Large(#[expect(dead_code, reason = "only its size counts")] [u8; 4096]);
+
+/// What is not used is not even stored by a plain function, unless it has a `Drop`.
+macro_rules! with_unused {
+    ($plain:ident, $locked:ident, ($($arguments:tt)*)) => {
+        #[expect(unused_variables)]
+        async fn $plain($($arguments)*) -> Result<u64, LockError> {
+            let page = [1; 2048];
+            task::yield_now().await;
+            Ok(page.into_iter().map(u64::from as fn(u8) -> u64).sum())
+        }
+
+        #[expect(unused_variables)]
+        #[distributed_lock(key = "order")]
+        async fn $locked($($arguments)*) -> Result<u64, LockError> {
+            let page = [1; 2048];
+            task::yield_now().await;
+            Ok(page.into_iter().map(u64::from as fn(u8) -> u64).sum())
+        }
+    };
+}
+
+with_unused!(array, array_locked, (large: [u8; 4096]));
+with_unused!(silent, silent_locked, (other: u8, _large: Large));
+with_unused!(unnamed, unnamed_locked, (other: u8, _: Large));
+with_unused!(part, part_locked, ((large, other): (Large, u8)));
+with_unused!(dropped, dropped_locked, (large: (Large, String)));
+
+#[test]
+fn an_argument_that_nobody_uses_is_stored_once() {
+    let large = || Large([0; 4096]);
+    let sizes = [
+        (size_of_val(&array([0; 4096])), size_of_val(&array_locked([0; 4096]))),
+        (size_of_val(&silent(0, large())), size_of_val(&silent_locked(0, large()))),
+        (size_of_val(&unnamed(0, large())), size_of_val(&unnamed_locked(0, large()))),
+        (size_of_val(&part((large(), 0))), size_of_val(&part_locked((large(), 0)))),
+        (size_of_val(&dropped((large(), String::new()))), size_of_val(&dropped_locked((large(), String::new())))),
+    ];
+    for (plain, locked) in sizes {
+        assert!(locked <= plain + 96, "{plain} bytes became {locked}");
+    }
+}
+
 #[test]
 fn at_most_96_bytes() {
     let small = (size_of_val(&small(1)), size_of_val(&small_locked(1)));
