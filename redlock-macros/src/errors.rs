@@ -53,6 +53,17 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
+/// Whether `word` is `name` with a letter too many, one too few, or two that have changed places. Another letter in the
+/// place of one may make another word: `ship` is not `skip`.
+pub(crate) fn is_slip(word: &str, name: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut chars: Vec<char> = text.chars().collect();
+        chars.sort_unstable();
+        chars
+    };
+    distance(word, name) == 1 && (word.chars().count() != name.chars().count() || sorted(word) == sorted(name))
+}
+
 /// The names as a message lists them: "`a`, `b` and `c`".
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
@@ -94,7 +105,7 @@ fn distance(left: &str, right: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, list, nearest};
+    use super::{distance, is_slip, list, nearest};
 
     #[test]
     fn distances() {
@@ -127,6 +138,13 @@ mod tests {
             ("x", None),
         ] {
             assert_eq!(nearest(word, names), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn another_letter_is_no_slip() {
+        for (word, expected) in [("skipp", true), ("skp", true), ("sikp", true), ("ship", false), ("skip", false)] {
+            assert_eq!(is_slip(word, "skip"), expected, "{word}");
         }
     }
 

@@ -4,6 +4,8 @@ mod analyze;
 mod check;
 mod errors;
 mod expand;
+#[cfg(test)]
+mod handlers;
 mod keywords;
 mod options;
 #[cfg(test)]

@@ -70,6 +70,13 @@ pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
     bindings
 }
 
+/// The names in a pattern.
+pub(crate) fn of_pattern(pattern: &Pat) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    visit(pattern, &mut |ident| bindings.push(Binding::new(ident, &[])));
+    bindings
+}
+
 /// Calls `found` with each name that the pattern binds.
 fn visit(pattern: &Pat, found: &mut impl FnMut(&Ident)) {
     match pattern {

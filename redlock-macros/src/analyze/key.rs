@@ -18,7 +18,7 @@ use super::mentions::Mentions;
 use crate::errors::{self, Errors};
 use crate::keywords::is_keyword;
 use crate::options::KeyTemplate;
-use crate::template::{self, Hole, Input, Step};
+use crate::template::{self, Hole, Input, Mistake, Step};
 use proc_macro2::{Ident, Literal, Span};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -127,9 +127,10 @@ struct Scope<'a> {
 pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
     let literal = &key.literal;
     let scope = Scope { literal, function, bindings, named: &key.named };
-    let (template, mistakes) = template::parse(&literal.value());
+    let text = literal.value();
+    let (template, mistakes) = template::parse(&text);
     for mistake in &mistakes {
-        errors.at(literal.span(), mistake);
+        errors.at(literal.span(), mistake.under(&text));
     }
     let holes = template.distinct_holes();
     for (name, _) in &key.named {
@@ -150,7 +151,9 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
         };
         match scope.part(hole, name, escaped.clone()) {
             Ok(part) => parts.push(part),
-            Err(mistake) => errors.at(literal.span(), mistake),
+            Err(message) => {
+                errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text));
+            }
         }
     }
     let format = if is_verbatim {
@@ -165,7 +168,7 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
     let named =
         named.map(|(index, (_, value))| Named { variable: numbered("__named", index, literal), value: value.clone() });
     let named = named.collect();
-    is_whole.then(|| Key { template: literal.value(), format, parts, named, is_verbatim })
+    is_whole.then(|| Key { template: text, format, parts, named, is_verbatim })
 }
 
 impl Scope<'_> {
