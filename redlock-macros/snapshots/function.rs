@@ -25,7 +25,7 @@ pub async fn capture(
         __acquire
     };
     #[allow(clippy::used_underscore_binding)]
-    let __output = ::redlock_runtime::__private::locked(
+    let __output: Result<Receipt, PayError> = ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&amount, &_permit, &order_id);

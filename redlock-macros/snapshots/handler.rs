@@ -21,7 +21,10 @@ async fn nightly(#[cfg(test)] shard: u64) -> bool {
         );
         __acquire
     };
-    let __outcome = '__call: {
+    let __outcome: ::redlock_runtime::__private::Result<
+        bool,
+        ::redlock_runtime::__private::LockError,
+    > = '__call: {
         let __guard = match __acquire.await {
             ::redlock_runtime::__private::Ok(__guard) => __guard,
             ::redlock_runtime::__private::Err(__error) => {
@@ -49,7 +52,6 @@ async fn nightly(#[cfg(test)] shard: u64) -> bool {
         ::redlock_runtime::__private::Err(__error) => {
             ::redlock_runtime::__private::handle_lock_error::<
                 bool,
-                _,
             >(|error| error.is_contended(), __error)
         }
     }

@@ -45,11 +45,16 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         options.refuse_unavailable(&[], &mut errors);
         None
     };
+    let mut in_texts = errors.take_in_texts();
+    if for_editor {
+        // An editor does not find the mistake by formatting the key.
+        in_texts.drain(..).for_each(|mistake| errors.at(mistake.literal.span(), mistake.message));
+    }
     match (errors.into_compile_errors(), lock) {
         (None, Some(lock)) => expand::expand(&lock, for_editor),
         // The key comes first in the function, whether something is wrong with it or not: only then an editor finds the
         // same place while a name is being typed.
         (errors, _) if for_editor => [expand::unlocked(item, key), errors.unwrap_or_default()].into_iter().collect(),
-        (errors, _) => [errors.unwrap_or_default(), item].into_iter().collect(),
+        (errors, _) => [errors.unwrap_or_default(), expand::with_mistakes(item, &in_texts)].into_iter().collect(),
     }
 }

@@ -15,7 +15,7 @@
 
 use super::bindings::Binding;
 use super::mentions::Mentions;
-use crate::errors::{self, Errors};
+use crate::errors::{self, Errors, InText};
 use crate::keywords::is_keyword;
 use crate::options::KeyTemplate;
 use crate::template::{self, Hole, Input, Mistake, Step};
@@ -151,9 +151,10 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
         };
         match scope.part(hole, name, escaped.clone()) {
             Ok(part) => parts.push(part),
-            Err(message) => {
-                errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text));
-            }
+            Err(message) => match scope.in_text(hole, &holes).filter(|_| mistakes.is_empty()) {
+                Some((wrong, names)) => errors.in_text(InText { literal: literal.clone(), names, wrong, message }),
+                None => errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text)),
+            },
         }
     }
     let format = if is_verbatim {
@@ -178,6 +179,14 @@ impl Scope<'_> {
         let root = self.root(&hole.root)?;
         let plain = matches!(root, Root::Argument(_)).then(|| self.plain(hole, &escaped)).flatten();
         Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), plain, span: generated(self.literal) })
+    }
+
+    /// The name of a hole in a literal that `format_args!` can read, so that the compiler points inside of it; and all
+    /// names there.
+    fn in_text(&self, hole: &Hole, holes: &[(&Hole, Vec<char>)]) -> Option<(Ident, Vec<Ident>)> {
+        let name = |hole: &Hole| Some(identifier(hole.name()?, self.literal.span()));
+        let names = holes.iter().map(|(hole, _)| name(hole)).collect::<Option<_>>()?;
+        Some((name(hole).filter(|_| hole.format.is_none())?, names))
     }
 
     /// The integer type of a hole that needs no escaping.

@@ -9,11 +9,13 @@
 mod acquire;
 mod body;
 mod editor;
+mod in_text;
 mod run;
 mod tokens;
 mod writer;
 
 pub(crate) use self::editor::unlocked;
+pub(crate) use self::in_text::with_mistakes;
 
 use self::writer::Writer;
 use crate::analyze::item::{Function, with_contents};

@@ -16,7 +16,7 @@ impl<A: ?Sized, B: ?Sized> Same<A, B> {
     pub const TYPES: Self = Self(Different, PhantomData);
 }
 
-impl<A: ?Sized> Same<A, A> {
+impl<T: ?Sized> Same<T, T> {
     /// Warns.
     #[deprecated(
         note = "this call needs the lock that its caller holds, so it can only wait for it in vain: move what is repeated \
@@ -35,5 +35,6 @@ impl<A: ?Sized, B: ?Sized> Deref for Same<A, B> {
 
 impl Different {
     /// Has nothing to say.
+    #[expect(clippy::unused_self, reason = "it is found where the other one is not")]
     pub const fn distributed_lock(&self) {}
 }
