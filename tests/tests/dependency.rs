@@ -24,13 +24,7 @@ const CASES: &[Case] = &[
         option: "",
         expected: "",
     },
-    Case {
-        name: "inherited",
-        dependency: "shop-locks.workspace = true",
-        path: "shop_locks",
-        option: "",
-        expected: "",
-    },
+    Case { name: "inherited", dependency: "shop-locks.workspace = true", path: "shop_locks", option: "", expected: "" },
     Case {
         name: "reexported",
         dependency: "base.path = \"../base\"",

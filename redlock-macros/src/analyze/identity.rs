@@ -154,6 +154,7 @@ fn is_identity(name: &str, known: Known<'_>, key: &Words) -> bool {
         Some(kind @ (Kind::Text | Kind::Integer)) => {
             let is_counted_thing = matches!(kind, Kind::Integer) && words.may_name_something() && words.end_as_in(key);
             let is_part_of_url = is_in_path && words.may_name_something();
+            let by_name = by_name && !(matches!(kind, Kind::Integer) && words.are_only_a_number());
             by_name || words.name_a_thing(key) || is_counted_thing || is_part_of_url
         }
         None if is_in_path => by_name || words.may_name_something(),

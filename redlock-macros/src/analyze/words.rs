@@ -155,7 +155,6 @@ const DESCRIPTIONS: &[&str] = &[
     "nick",
     "program",
     "server",
-    "service",
     "short",
     "template",
     "type",
@@ -250,6 +249,11 @@ impl Words {
     /// Whether the last word is one of an identity, whatever the others make of it: a `SigningKey` sounds like one.
     pub(crate) fn sound_like_an_identity(&self) -> bool {
         self.0.len() > 1 && self.0.last().is_some_and(|last| ["id", "key", "name", "number"].contains(&last.as_str()))
+    }
+
+    /// Whether it is `number` and no more, which for an integer says nothing.
+    pub(crate) fn are_only_a_number(&self) -> bool {
+        matches!(self.0.as_slice(), [word] if word == "number")
     }
 
     /// Whether a text or an integer of this name stands for a thing.

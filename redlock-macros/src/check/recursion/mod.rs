@@ -22,7 +22,7 @@ use crate::analyze::key::{Key, Root, Way};
 use crate::analyze::mentions::Mentions;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{FnArg, GenericArgument, Member, Pat, PatType, PathArguments, Type};
+use syn::{FnArg, GenericArgument, Member, Pat, PatType, PathArguments, Type, Visibility};
 
 /// A call that waits for its own caller.
 pub(super) struct Found {
@@ -73,6 +73,9 @@ fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
 struct Calls {
     name: String,
     has_receiver: bool,
+    /// A method without a visibility may be one of a trait. There, `Self::f(self)` is how one calls the method of the type
+    /// itself that has the same name.
+    may_be_of_a_trait: bool,
     /// Whether a call by the name alone may be one of this function.
     is_free: bool,
     /// The key is another one for another object.
@@ -107,6 +110,7 @@ impl Calls {
             }),
             arguments: arguments.iter().map(|argument| is_in_key(argument).then(|| text(&argument.pat))).collect(),
             name,
+            may_be_of_a_trait: receiver.is_some() && matches!(function.visibility, Visibility::Inherited),
             has_receiver: receiver.is_some(),
         })
     }
@@ -141,6 +145,7 @@ impl Calls {
         let (object, given) = match (before, given.as_slice()) {
             ([.., base, a, b], given) if is_punct(a, ':') && is_punct(b, ':') => match given {
                 _ if !is_word(base, "Self") => return None,
+                [_, ..] if self.may_be_of_a_trait => return None,
                 [receiver, given @ ..] if self.has_receiver => (scope.object(receiver), given),
                 given => (Object::Receiver, given),
             },

@@ -53,7 +53,7 @@ fn calls_that_wait_for_their_caller() {
         ("{self.id}", "async fn f(&self) { self.f().await }"),
         ("{self.id}", "async fn f(self: Arc<Self>) { let this = Arc::clone(&self); this.f().await }"),
         ("{self.id}", "async fn f(&self) { self.clone().f().await }"),
-        ("{id}", "async fn f(&self, id: u64) { Self::f(self, id).await }"),
+        ("{id}", "pub async fn f(&self, id: u64) { Self::f(self, id).await }"),
         ("{id}", "async fn f(id: u64) { Self::f(id).await }"),
         ("{id}", "async fn f(&self, other: &Self, id: u64) { other.f(self, id).await }"),
         ("{id}", "async fn f(&self, other: Arc<Self>, id: u64) { other.f(other.clone(), id).await }"),
@@ -97,6 +97,7 @@ fn calls_that_do_not() {
         ("{id}", "async fn f(&self, id: u64) { self.store().f(id).await }"),
         ("{id}", "async fn f(&self, other: &dyn Store, id: u64) { other.f(id).await }"),
         ("{id}", "async fn f(&self, other: &Self, id: u64) { let other = other.store(); other.f(id).await }"),
+        ("{id}", "async fn f(&self, id: u64) { Self::f(self, id).await }"),
         ("{self.id}", "async fn f(&self, other: &Self) { other.f(self).await }"),
         ("{self.id}", "async fn f(&self, other: &Store) { other.f(self).await }"),
     ];
