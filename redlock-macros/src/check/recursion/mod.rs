@@ -72,16 +72,40 @@ fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
 /// What to look for.
 struct Calls {
     name: String,
-    has_receiver: bool,
-    /// A method without a visibility may be one of a trait. There, `Self::f(self)` is how one calls the method of the type
-    /// itself that has the same name.
-    may_be_of_a_trait: bool,
-    /// Whether a call by the name alone may be one of this function.
-    is_free: bool,
+    forms: Forms,
     /// The key is another one for another object.
     is_of_the_object: bool,
     /// How each argument must be handed on, if it stands in the key.
     arguments: Vec<Option<String>>,
+}
+
+/// How the function can be called by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Forms {
+    /// `f(..)`, and `Self::f(..)`
+    Free,
+    /// `Self::f(..)`
+    Associated,
+    /// `self.f(..)`, and `Self::f(self, ..)`
+    Method,
+    /// `self.f(..)`: a method without a visibility may be one of a trait. There, `Self::f(self)` is how one calls the
+    /// method of the type itself that has the same name.
+    MethodOfTrait,
+}
+
+impl Forms {
+    fn of(function: &Function, has_receiver: bool, name: &str) -> Self {
+        match has_receiver {
+            true if matches!(function.visibility, Visibility::Inherited) => Self::MethodOfTrait,
+            true => Self::Method,
+            false if is_in_an_impl(function) || is_declared(&function.body, name) => Self::Associated,
+            false => Self::Free,
+        }
+    }
+
+    const fn have_receiver(self) -> bool {
+        matches!(self, Self::Method | Self::MethodOfTrait)
+    }
 }
 
 impl Calls {
@@ -104,14 +128,12 @@ impl Calls {
             return None;
         }
         Some(Self {
-            is_free: receiver.is_none() && !is_in_an_impl(function) && !is_declared(&function.body, &name),
+            forms: Forms::of(function, receiver.is_some(), &name),
             is_of_the_object: receiver.as_ref().is_some_and(|receiver| {
                 key.parts.iter().any(|part| matches!(&part.root, Root::Argument(argument) if argument == receiver))
             }),
             arguments: arguments.iter().map(|argument| is_in_key(argument).then(|| text(&argument.pat))).collect(),
             name,
-            may_be_of_a_trait: receiver.is_some() && matches!(function.visibility, Visibility::Inherited),
-            has_receiver: receiver.is_some(),
         })
     }
 
@@ -145,13 +167,15 @@ impl Calls {
         let (object, given) = match (before, given.as_slice()) {
             ([.., base, a, b], given) if is_punct(a, ':') && is_punct(b, ':') => match given {
                 _ if !is_word(base, "Self") => return None,
-                [_, ..] if self.may_be_of_a_trait => return None,
-                [receiver, given @ ..] if self.has_receiver => (scope.object(receiver), given),
+                [_, ..] if self.forms == Forms::MethodOfTrait => return None,
+                [receiver, given @ ..] if self.forms == Forms::Method => (scope.object(receiver), given),
                 given => (Object::Receiver, given),
             },
-            ([receiver @ .., dot], given) if is_punct(dot, '.') && self.has_receiver => (scope.object(receiver), given),
+            ([receiver @ .., dot], given) if is_punct(dot, '.') && self.forms.have_receiver() => {
+                (scope.object(receiver), given)
+            }
             ([.., word], _) if is_word(word, "fn") || is_punct(word, ':') || is_punct(word, '.') => return None,
-            (_, given) if self.is_free && !scope.hides(&self.name) => (Object::Receiver, given),
+            (_, given) if self.forms == Forms::Free && !scope.hides(&self.name) => (Object::Receiver, given),
             _ => return None,
         };
         let is_locked_too = match object {
