@@ -10,6 +10,7 @@ Usage: tests/run.sh [--long] [--help]
 
 Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime when they are missing (Debian and its relatives), then
 runs, in this order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
+The tests of the attribute in the editor are left out, which is printed, where rust-analyzer is not installed.
 
   --long   then search the models with three tokens as well: up to an hour and 9 GB of memory
 
@@ -17,6 +18,7 @@ Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
   REDIS_CLI      redis-cli binary (default: the one in PATH)
   LIBFAKETIME    libfaketime.so.1 (default: where distributions put it)
+  RUST_TEST_THREADS  how many tests run at once (default: 8)
 TEXT
 }
 
@@ -174,7 +176,8 @@ step 'Clippy' cargo clippy --locked --workspace --all-targets --all-features "${
 step 'Clippy without default features' \
     cargo clippy -p redlock-runtime --no-default-features "${deny_warnings[@]}"
 step 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --all-features
-step 'Tests' cargo test --workspace --all-features
+# Most tests wait for servers most of the time, so that more of them than there are cores run at once.
+step 'Tests' env RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}" cargo test --workspace --all-features
 step 'Example: quickstart in memory' env -u REDLOCK_NODES "${quickstart[@]}"
 step 'A server for the examples' start_redis
 step 'Example: quickstart on Redis' quickstart_on_redis

@@ -37,7 +37,7 @@ fn is_editor() -> bool {
 fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
     let mut errors = Errors::default();
     let options = options::read(options, &mut errors);
-    let key = options.key.as_ref().filter(|_| for_editor).map(|key| key.literal.clone());
+    let seen = for_editor.then(|| expand::seen_by_an_editor(&options));
     let function = errors.ok(Function::read(item.clone()));
     let lock = if let Some(function) = function {
         check::check(options, function, &mut errors)
@@ -50,11 +50,11 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         // An editor does not find the mistake by formatting the key.
         in_texts.drain(..).for_each(|mistake| errors.at(mistake.literal.span(), mistake.message));
     }
-    match (errors.into_compile_errors(), lock) {
-        (None, Some(lock)) => expand::expand(&lock, for_editor),
-        // The key comes first in the function, whether something is wrong with it or not: only then an editor finds the
-        // same place while a name is being typed.
-        (errors, _) if for_editor => [expand::unlocked(item, key), errors.unwrap_or_default()].into_iter().collect(),
-        (errors, _) => [errors.unwrap_or_default(), expand::with_mistakes(item, &in_texts)].into_iter().collect(),
+    match (errors.into_compile_errors(), lock, seen) {
+        (None, Some(lock), _) => expand::expand(&lock, for_editor),
+        // The same comes first in the function, whether something is wrong or not: only then an editor finds the same place
+        // while a name is being typed.
+        (errors, _, Some(seen)) => [expand::unlocked(item, seen), errors.unwrap_or_default()].into_iter().collect(),
+        (errors, _, None) => [errors.unwrap_or_default(), expand::with_mistakes(item, &in_texts)].into_iter().collect(),
     }
 }

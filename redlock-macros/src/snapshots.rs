@@ -151,3 +151,30 @@ fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
     }
     assert!(whole.ends_with("format_args ! ("), "{whole}");
 }
+
+/// As for the key. The function is as it was written, so that what stands before does not depend on whether it is expanded.
+#[test]
+fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
+    let expanded = |options: &str| {
+        let item = "async fn capture(Path(id): Path<u64>, body: String) -> Result<(), Error> { Ok(()) }";
+        distributed_lock_tokens(options.parse().unwrap(), item.parse().unwrap(), true).to_string()
+    };
+    let whole = expanded(r#"key = "order:{id}", ttl = 30,"#);
+    let (before, next) = whole.split_at(whole.rfind(":: options").unwrap());
+    assert!(next.starts_with(":: options as _ ;"), "{next}");
+    for typed in [r#"key = "order:{id}", ttl = 30, w"#, r#"key = "order:{id}", ttl = 30, wait"#] {
+        let text = expanded(typed);
+        let next = text.strip_prefix(before).unwrap_or_else(|| panic!("{text}"));
+        assert!(next.starts_with(":: options :: w"), "{next}");
+    }
+    assert!(before.contains("options :: ttl"), "{before}");
+}
+
+/// In a format string only a name can be captured, so a field is named beside it.
+#[test]
+fn an_editor_sees_a_field_behind_its_root() {
+    let item = "async fn capture(order: Order) -> Result<(), Error> { Ok(()) }";
+    let text = distributed_lock_tokens(r#"key = "order:{order.id}""#.parse().unwrap(), item.parse().unwrap(), true);
+    let text = text.to_string();
+    assert!(text.contains(r#"format_args ! ("order:{order:dd}")"#) && text.contains("& order . id"), "{text}");
+}

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What the service answered; the body is JSON.
+/// What the service answered; a body that is no JSON is a text.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -39,5 +39,6 @@ fn parse(text: &str) -> Option<Reply> {
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
     let retry_after = head.lines().find_map(|line| line.strip_prefix("retry-after: ")?.parse().ok());
-    Some(Reply { status, retry_after, body: serde_json::from_str(body).ok()? })
+    let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
+    Some(Reply { status, retry_after, body })
 }

@@ -82,11 +82,6 @@ pub(crate) enum Operand {
 }
 
 impl Key {
-    /// Whether every value is an argument under its own name.
-    pub(crate) fn captures_arguments(&self) -> bool {
-        self.is_verbatim && self.named.is_empty()
-    }
-
     /// Whether any value in the key can differ from call to call.
     pub(crate) fn depends_on_the_call(&self) -> bool {
         self.parts.iter().any(|part| !matches!(part.root, Root::Constant(_)))

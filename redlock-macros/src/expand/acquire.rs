@@ -1,8 +1,10 @@
 //! The statement that asks for the lock: manager, times, key.
 
+use super::editor;
 use super::tokens::{at, here};
+use super::value::{root, way};
 use super::writer::Writer;
-use crate::analyze::key::{Named, Operand, Part, Root, Way};
+use crate::analyze::key::{Named, Part, Root};
 use crate::options::Time;
 use crate::options::Waiting;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -26,7 +28,7 @@ impl Writer<'_> {
         let named = key.named.iter().map(|named| self.named(named));
         let captured = self.captured();
         let given = self.given();
-        let format = if self.is_seen_by_an_editor() { &Literal::string("") } else { &key.format };
+        let format = if self.for_editor { &Literal::string("") } else { &key.format };
         let acquire = Ident::new(if self.lock.options.is_fenced { "acquire_fenced" } else { "acquire" }, here());
         let chosen = self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
         quote_spanned! {here()=>
@@ -146,13 +148,18 @@ impl Writer<'_> {
         let Named { variable, value } = named;
         let value = self.user_tokens(value);
         let reference = quote_spanned!(at(value.span())=> &(#value));
+        let variable = if self.for_editor { &editor::elsewhere(variable) } else { variable };
         quote_spanned!(here()=> let #variable = #reference;)
     }
 
     /// One `let` for each value, under the name by which the user's own literal captures it.
     fn captured(&self) -> Vec<TokenStream> {
         let key = &self.lock.key;
-        if !key.is_verbatim || self.is_seen_by_an_editor() {
+        if self.for_editor {
+            let named = editor::named_parts(key, &self.lock.options);
+            return std::iter::once(named).chain(key.parts.iter().map(editor::way_to)).collect();
+        }
+        if !key.is_verbatim {
             return Vec::new();
         }
         key.parts.iter().map(|part| self.capture(part)).collect()
@@ -178,30 +185,14 @@ impl Writer<'_> {
             let (name, value) = (&part.name, self.part(part));
             quote_spanned!(part.span=> , #name = #value)
         });
-        (!key.is_verbatim).then(|| parts.collect())
+        (!key.is_verbatim && !self.for_editor).then(|| parts.collect())
     }
 
     /// One value, escaped for its place in the key.
     fn part(&self, part: &Part) -> TokenStream {
-        let Part { root, way, escaped, is_integer, span, .. } = part;
-        let private = self.private_at(*span);
-        let root = match root {
-            Root::Argument(argument) => argument.to_token_stream(),
-            Root::Named(variable) => quote_spanned!(*span=> (*#variable)),
-            Root::Constant(path) => quote_spanned!(*span=> #(#path)::*),
-        };
-        let way = way.iter().map(|way| match way {
-            Way::Field(member) => quote_spanned!(*span=> .#member),
-            Way::Call(method, inputs) => {
-                let inputs = inputs.iter().map(operand);
-                quote_spanned!(*span=> .#method(#(#inputs),*))
-            }
-            Way::Index(input) => {
-                let input = operand(input);
-                quote_spanned!(*span=> [#input])
-            }
-        });
-        let value = quote_spanned!(*span=> #root #(#way)*);
+        let Part { escaped, is_integer, span, .. } = part;
+        let (private, root, way) = (self.private_at(*span), root(part), way(part));
+        let value = quote_spanned!(*span=> #root #way);
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
@@ -230,14 +221,6 @@ impl Writer<'_> {
         path.qself.is_some()
             || first.ident == "Self"
             || self.lock.function.signature.generics.params.iter().any(is_parameter)
-    }
-}
-
-/// What a call or an index in the template takes.
-fn operand(operand: &Operand) -> TokenStream {
-    match operand {
-        Operand::Number(number) => number.to_token_stream(),
-        Operand::Value(variable) => variable.to_token_stream(),
     }
 }
 

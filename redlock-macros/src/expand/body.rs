@@ -21,8 +21,7 @@ impl Writer<'_> {
         let body = match &self.lock.form {
             Form::Async => {
                 let body = &self.lock.function.body;
-                let Arguments { changed, entries } =
-                    captures::of_function(&self.lock.function.signature, &self.names());
+                let Arguments { changed, entries } = self.arguments();
                 let run = self.run(&self.body_with_arguments(body, &entries));
                 return (changed, quote!(#acquire #run));
             }
@@ -40,9 +39,18 @@ impl Writer<'_> {
         (None, body)
     }
 
+    /// The arguments of an `async fn`. An editor is shown the signature as it was written, so that nothing in the function
+    /// moves while somebody types.
+    fn arguments(&self) -> Arguments {
+        if self.for_editor {
+            return Arguments { changed: None, entries: Vec::new() };
+        }
+        captures::of_function(&self.lock.function.signature, &self.names())
+    }
+
     /// What stands before the user's code: what an editor looks at, the warnings, and the acquisition.
     fn warn_and_acquire(&self) -> TokenStream {
-        let seen = self.is_seen_by_an_editor().then(|| seen_by_an_editor(&self.lock.key.format));
+        let seen = self.for_editor.then(|| seen_by_an_editor(&self.lock.options));
         let warnings = self.lock.warnings.iter().map(|warning| self.warn(warning));
         seen.into_iter().chain(warnings).chain([self.acquire()]).collect()
     }

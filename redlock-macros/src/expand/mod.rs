@@ -12,9 +12,10 @@ mod editor;
 mod in_text;
 mod run;
 mod tokens;
+mod value;
 mod writer;
 
-pub(crate) use self::editor::unlocked;
+pub(crate) use self::editor::{seen_by_an_editor, unlocked};
 pub(crate) use self::in_text::with_mistakes;
 
 use self::writer::Writer;

@@ -9,7 +9,8 @@ use quote::{ToTokens, quote_spanned};
 /// Writes the code of one function. `body`, `acquire` and `run` are its parts, one file each.
 pub(super) struct Writer<'a> {
     pub(super) lock: &'a Lock,
-    for_editor: bool,
+    /// The code is looked at and not run.
+    pub(super) for_editor: bool,
     /// `__private`, for generated code that no error points at.
     pub(super) private: Private<'a>,
 }
@@ -22,11 +23,6 @@ impl<'a> Writer<'a> {
     /// Which names occur where.
     pub(super) fn names(&self) -> Names<'_> {
         Names { in_options: &self.lock.in_options, in_body: &self.lock.in_body }
-    }
-
-    /// Whether the user's own template stands in the generated code for an editor, which finds the arguments in it.
-    pub(super) fn is_seen_by_an_editor(&self) -> bool {
-        self.for_editor && self.lock.key.captures_arguments()
     }
 
     /// `__private`, reported at `span`: the compiler reports a call from its first token to its last.

@@ -53,6 +53,7 @@ fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Error
     options.has_key |= input.peek(LitStr);
     let name = read_name(input)?;
     let text = name.unraw().to_string();
+    options.written.push(name.clone());
     let Some(row) = OPTIONS.iter().find(|row| row.name == text) else {
         errors.at(name.span(), unknown(options, &name, &text));
         return skip_value(input);

@@ -33,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) has_key: bool,
     /// The names of the options that exist, as they were written, also of those whose values could not be read.
     pub(super) names: Vec<Ident>,
+    /// The names that stand in the place of an option, whether there is such an option or not.
+    pub(crate) written: Vec<Ident>,
     /// The names of the options that are read and then refused, because nothing does yet what they ask for.
     pub(super) unavailable: Vec<Ident>,
 }

@@ -6,9 +6,11 @@
 
 mod hole;
 mod mistake;
+mod names_only;
 
 pub(crate) use self::hole::{Hole, Input, Step};
 pub(crate) use self::mistake::Mistake;
+pub(crate) use self::names_only::with_names_only;
 
 use std::ops::Range;
 

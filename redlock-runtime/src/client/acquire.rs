@@ -1,6 +1,7 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
 mod first_try;
+mod taken;
 
 use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
@@ -154,7 +155,7 @@ impl<'c> Call<'c> {
                 self.shared().listen();
                 self.stand_in_line(place).await
             }
-            Entered::Taken => Err(self.contended()),
+            Entered::Taken => Err(self.taken_here()),
         }
     }
 
@@ -181,13 +182,6 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Whoever represents the process may have waited for servers that are silent.
-    fn gave_up_in_line(&self) -> LockError {
-        let first = self.local.acquisition(self.key.name());
-        let silent = first.filter(|first| first.is_waiting() && !first.is_heard());
-        silent.map_or_else(|| self.timed_out(), |first| first.failure())
-    }
-
     /// What keeps whoever represents the process from the lock, if it does not pass: the whole line ends by it, and not one
     /// call after the other.
     fn refusal_in_line(&self) -> Option<LockError> {
@@ -203,7 +197,7 @@ impl<'c> Call<'c> {
         let other = Some(Box::new(*detached.token()));
         let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), other };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
-        turn.change(acquisition).map_err(|Superseded| self.contended())?;
+        turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
         turn.acquisition().take_up(self.wanted.is_fenced);
         turn.acquisition().adopt().await?;
         Ok(turn)
@@ -296,7 +290,9 @@ impl<'c> Call<'c> {
                     turn.acquisition().take_up(self.wanted.is_fenced);
                 }
                 Waited::Closed => return Err(Setback::Failed(LockError::Closed)),
-                Waited::TimedOut if acquisition.is_heard() => return Err(Setback::Failed(self.timed_out())),
+                Waited::TimedOut if acquisition.is_heard() => {
+                    return Err(Setback::Failed(self.timed_out(Some(acquisition))));
+                }
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }
         }
@@ -334,13 +330,5 @@ impl<'c> Call<'c> {
             (Wait::None, _) | (_, None) => node_timeout,
             (_, Some(left)) => node_timeout.min(left),
         }
-    }
-
-    fn contended(&self) -> LockError {
-        LockError::Contended { key: self.key.clone() }
-    }
-
-    fn timed_out(&self) -> LockError {
-        LockError::TimedOut { key: self.key.clone(), waited: self.now().since(self.begun) }
     }
 }

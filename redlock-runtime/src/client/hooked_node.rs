@@ -50,7 +50,7 @@ impl HookedNode {
     /// What a manager has whose only node this is.
     pub(crate) fn shared(self: &Arc<Self>) -> Shared {
         let (clock, environment) = (self.clock, Environment::of_lone_node(ManagerId::numbered(7), self.clock));
-        let nodes = Box::new([NodeHandle::at_once(Arc::clone(self), clock)]);
+        let nodes = Box::new([NodeHandle::at_once(self.clone(), clock)]);
         Shared::new(environment, clock, Policy::default(), "".into(), nodes, Rules::default())
     }
 }

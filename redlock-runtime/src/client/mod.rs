@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | [`release`], [`node_handle`] | a node, and the releases that it owes answers to |
-//! | [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
+//! | [`gather`], [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
 //! | [`acquisition`] | one token, driven |
 //! | [`watchdog`] | renews what is held |
 //! | [`local_queue`] | owns the acquisitions: one line for each key |
@@ -16,6 +16,7 @@
 pub(crate) mod acquire;
 pub(crate) mod acquisition;
 pub(crate) mod clock_steps;
+mod gather;
 #[cfg(test)]
 pub(crate) mod hooked_node;
 mod hot_keys;

@@ -10,10 +10,14 @@ use std::time::Duration;
 /// How many keys are told apart. Fewer, and more keys are taken for others of which something was noted; each costs 8 bytes.
 const SLOTS: usize = 1024;
 
+/// How much of the hash of a key stands in its slot. Fewer, and more keys are taken for others; more, and the times beside it
+/// end before the clock does.
+const TAG_BITS: u32 = 16;
+
 /// Remembers keys for a while by a hash. A key may be taken for another one, which must cost no more than speed.
 pub(crate) struct RecentKeys {
     memory: Duration,
-    /// Until when the keys of a slot are remembered, in milliseconds of the clock.
+    /// Until when the last key of a slot is remembered, in milliseconds of the clock, and in the lowest bits its tag.
     slots: Box<[AtomicU64]>,
     /// Without a random seed: whoever can choose keys that meet in a slot gains nothing, and a run can be repeated.
     hasher: BuildHasherDefault<DefaultHasher>,
@@ -27,25 +31,62 @@ impl RecentKeys {
     }
 
     pub(crate) fn note(&self, key: &LockKey, now: Instant) {
-        if let Some(slot) = self.slot(key) {
-            slot.store(now.after(self.memory).millis(), Ordering::Relaxed);
+        self.note_until(key, now.after(self.memory));
+    }
+
+    /// Remembers `key` until then, whatever it is usually remembered for.
+    pub(crate) fn note_until(&self, key: &LockKey, until: Instant) {
+        if let (Some(slot), tag) = self.slot(key) {
+            slot.store(until.millis() << TAG_BITS | tag, Ordering::Relaxed);
         }
     }
 
     /// Whether `key` was noted lately.
     pub(crate) fn contains(&self, key: &LockKey, now: Instant) -> bool {
-        self.slot(key).is_some_and(|slot| now.millis() < slot.load(Ordering::Relaxed))
+        self.left(key, now).is_some()
     }
 
-    fn slot(&self, key: &LockKey) -> Option<&AtomicU64> {
+    /// For how much longer `key` is remembered.
+    pub(crate) fn left(&self, key: &LockKey, now: Instant) -> Option<Duration> {
+        let (slot, tag) = self.slot(key);
+        let noted = slot?.load(Ordering::Relaxed);
+        let is_meant = noted & ((1 << TAG_BITS) - 1) == tag;
+        let left = (noted >> TAG_BITS).checked_sub(now.millis()).filter(|left| is_meant && *left > 0)?;
+        Some(Duration::from_millis(left))
+    }
+
+    fn slot(&self, key: &LockKey) -> (Option<&AtomicU64>, u64) {
+        let hash = self.hasher.hash_one(key.name());
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the slot")]
-        let index = self.hasher.hash_one(key.name()) as usize % SLOTS;
-        self.slots.get(index)
+        let index = hash as usize % SLOTS;
+        (self.slots.get(index), hash >> (u64::BITS - TAG_BITS))
     }
 }
 
 impl fmt::Debug for RecentKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecentKeys").field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_remembered_for_as_long_as_is_noted_and_not_taken_for_its_neighbour() {
+        let at = |millis| Instant::from_origin(Duration::from_millis(millis));
+        let keys = RecentKeys::remembered_for(Duration::from_secs(2));
+        let slot = |key: &LockKey| keys.slot(key).0.map(std::ptr::from_ref);
+        let key = LockKey::from("order:7");
+        let others = (0..100_000).map(|id| LockKey::from(format!("order:{id}")));
+        let neighbour = others.into_iter().find(|other| *other != key && slot(other) == slot(&key)).unwrap();
+        keys.note(&key, at(10));
+        assert_eq!(keys.left(&key, at(1000)), Some(Duration::from_millis(1010)));
+        assert!(keys.contains(&key, at(2009)) && !keys.contains(&key, at(2010)));
+        assert!(!keys.contains(&neighbour, at(1000)));
+        keys.note_until(&neighbour, at(60_000));
+        assert_eq!(keys.left(&neighbour, at(2010)), Some(Duration::from_millis(57_990)));
+        assert!(!keys.contains(&key, at(1000)), "the last one counts");
     }
 }

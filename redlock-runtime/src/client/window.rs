@@ -1,6 +1,7 @@
 //! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
 
 use crate::client::acquire::{Obtained, acquire as acquire_key};
+use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
@@ -9,11 +10,8 @@ use crate::lock::LockKey;
 use crate::node::{BoxFuture, Status};
 use crate::protocol::window::{Window, Windows, median};
 use crate::request::{LockRequest, Wait};
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// How long a majority of the nodes may take to tell the time, and how long whoever runs a window is waited for at most
 /// unless the request says something else. Smaller, a window is lost when the network hesitates; larger, a call that has
@@ -102,68 +100,40 @@ async fn time(shared: &Shared, key: &LockKey) -> Result<Duration, LockError> {
     if shared.is_starting() {
         shared.started(Wait::None).await;
     }
-    let mut clocks: Vec<_> = shared.nodes.iter().map(|node| Asked::ask(node, key)).collect();
-    // Late is not an error here: the causes say which node is missing.
-    let _ = timeout(PATIENCE, poll_fn(|cx| poll_enough(&mut clocks, shared.quorum.needed, cx))).await;
-    let mut times: Vec<_> = clocks.iter().filter_map(Asked::time).collect();
-    if times.len() >= shared.quorum.needed
-        && let Some(time) = median(&mut times)
+    let needed = shared.quorum.needed;
+    let clocks = shared.nodes.iter().map(|node| clock(node, key)).collect();
+    let clocks = gather(clocks, PATIENCE, |clocks| times(clocks).count() >= needed).await;
+    let mut told: Vec<_> = times(&clocks).collect();
+    if told.len() >= needed
+        && let Some(time) = median(&mut told)
     {
         return Ok(time);
     }
-    let causes = shared.nodes.iter().zip(clocks).filter_map(|(node, asked)| asked.failure(node));
+    // Late is not an error here: the causes say which node is missing.
+    let causes = shared.nodes.iter().zip(clocks).filter_map(|(node, clock)| failure(node, clock));
     Err(shared.no_quorum(Some(key), causes.collect()))
 }
 
-/// A node that was asked for the time.
-enum Asked<'n> {
-    Waiting(BoxFuture<'n, Result<Duration, NodeError>>),
-    Answered(Result<Duration, NodeError>),
+/// What time it is at `node`, which is asked as soon as there is a connection.
+fn clock<'n>(node: &'n NodeHandle, key: &'n LockKey) -> BoxFuture<'n, Result<Duration, NodeError>> {
+    Box::pin(async move {
+        node.node().up_for(key).await;
+        node.node().time().await
+    })
 }
 
-/// Whether `needed` nodes have told the time, or nobody is left who could.
-fn poll_enough(clocks: &mut [Asked<'_>], needed: usize, cx: &mut Context<'_>) -> Poll<()> {
-    for asked in clocks.iter_mut() {
-        asked.poll(cx);
-    }
-    let told = clocks.iter().filter_map(Asked::time).count();
-    let is_over = clocks.iter().all(|asked| matches!(asked, Asked::Answered(_)));
-    if told >= needed || is_over { Poll::Ready(()) } else { Poll::Pending }
+fn times(clocks: &[Option<Result<Duration, NodeError>>]) -> impl Iterator<Item = Duration> {
+    clocks.iter().flatten().filter_map(|time| time.as_ref().ok().copied())
 }
 
-impl<'n> Asked<'n> {
-    /// Asks as soon as there is a connection.
-    fn ask(node: &'n NodeHandle, key: &'n LockKey) -> Self {
-        Self::Waiting(Box::pin(async move {
-            node.node().up_for(key).await;
-            node.node().time().await
-        }))
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) {
-        if let Self::Waiting(answer) = self
-            && let Poll::Ready(answer) = answer.as_mut().poll(cx)
-        {
-            *self = Self::Answered(answer);
-        }
-    }
-
-    fn time(&self) -> Option<Duration> {
-        match self {
-            Self::Answered(Ok(time)) => Some(*time),
-            Self::Answered(Err(_)) | Self::Waiting(_) => None,
-        }
-    }
-
-    /// Why the node has not told the time.
-    fn failure(self, node: &NodeHandle) -> Option<NodeFailure> {
-        let error = match (self, node.status()) {
-            (Self::Answered(Ok(_)), _) => return None,
-            (Self::Answered(Err(error)), _) | (Self::Waiting(_), Status::Down(error)) => error,
-            (Self::Waiting(_), Status::Up | Status::Starting) => NodeError::TimedOut(PATIENCE),
-        };
-        Some(NodeFailure { node: node.label().into(), error })
-    }
+/// Why `node` has not told the time, if so.
+fn failure(node: &NodeHandle, clock: Option<Result<Duration, NodeError>>) -> Option<NodeFailure> {
+    let error = match (clock, node.status()) {
+        (Some(Ok(_)), _) => return None,
+        (Some(Err(error)), _) | (None, Status::Down(error)) => error,
+        (None, Status::Up | Status::Starting) => NodeError::TimedOut(PATIENCE),
+    };
+    Some(NodeFailure { node: node.label().into(), error })
 }
 
 #[cfg(test)]

@@ -49,6 +49,9 @@ pub enum LockError {
     Contended {
         /// What was asked for.
         key: LockKey,
+        /// How much of the lease of that owner was left, as far as is known. It is an upper bound only when the lease is not
+        /// renewed; most owners give a lock back long before.
+        lease_left: Option<Duration>,
     },
     /// Another owner held the key during the whole `wait`.
     #[non_exhaustive]
@@ -57,6 +60,8 @@ pub enum LockError {
         key: LockKey,
         /// How long the call waited.
         waited: Duration,
+        /// How much of the lease of that owner was left, as in [`Contended`](Self::Contended).
+        lease_left: Option<Duration>,
     },
     /// The window of a [`once_per`](crate::LockRequest::once_per) is another call's, which is at work or was.
     #[non_exhaustive]
@@ -145,7 +150,7 @@ impl LockError {
     #[must_use]
     pub const fn key(&self) -> Option<&LockKey> {
         match self {
-            Self::Contended { key }
+            Self::Contended { key, .. }
             | Self::TimedOut { key, .. }
             | Self::WindowTaken { key, .. }
             | Self::Lost { key, .. } => Some(key),
@@ -188,8 +193,8 @@ impl LockError {
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Contended { key } => write!(f, "{:?} is held by another owner", key.as_str()),
-            Self::TimedOut { key, waited } => {
+            Self::Contended { key, .. } => write!(f, "{:?} is held by another owner", key.as_str()),
+            Self::TimedOut { key, waited, .. } => {
                 write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
             }
             Self::WindowTaken { key, ends_in, .. } => write!(
@@ -279,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_hostile_key_stays_on_one_line() {
-        let error = LockError::Contended { key: "a\nb".into() };
+        let error = LockError::Contended { key: "a\nb".into(), lease_left: None };
         assert_eq!(error.to_string(), r#""a\nb" is held by another owner"#);
     }
 

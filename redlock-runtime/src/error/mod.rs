@@ -4,10 +4,17 @@
 //! decided stands elsewhere; how a function's own return type carries one is [`FromLockError`].
 
 mod from_lock_error;
+#[cfg(feature = "tonic")]
+mod grpc_status;
+#[cfg(feature = "axum")]
+mod http_response;
 mod lock_error;
 mod loss;
 mod node_error;
+#[cfg(any(feature = "axum", feature = "tonic"))]
+mod outward;
 mod refusal;
+mod retry_after;
 
 pub use self::from_lock_error::FromLockError;
 pub use self::lock_error::LockError;

@@ -6,11 +6,11 @@ use crate::node::pending::{Pending, Recipient};
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BoxFuture, Node};
-use crate::protocol::command::{Command, Reply};
+use crate::protocol::command::{Command, Occupant, Reply};
 use crate::protocol::node_state::NodeState;
 use crate::time::clock::Clock;
 use std::future::ready;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -25,13 +25,15 @@ impl MemoryNode {
     }
 
     fn execute(&self, command: &Command) -> Reply {
-        let now = self.clock.now();
-        // No code that can panic runs under this mutex.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody listens: whoever waits for a lock of this process waits in the process. And all tokens have their
         // times from one clock.
-        let (reply, _) = state.execute(now, command, &mut |_, _| 0);
+        let (reply, _) = self.state().execute(self.clock.now(), command, &mut |_, _| 0);
         reply
+    }
+
+    fn state(&self) -> MutexGuard<'_, NodeState> {
+        // No code that can panic runs under this mutex.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,6 +67,10 @@ impl Node for MemoryNode {
     /// There are no wake-ups to miss: all who wait for the node wait in the line of this process.
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         true
+    }
+
+    fn occupant_of(&self, key: &LockKey) -> BoxFuture<'static, Occupant> {
+        Box::pin(ready(self.state().occupant(key.name(), self.clock.now())))
     }
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {

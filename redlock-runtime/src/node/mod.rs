@@ -27,7 +27,7 @@ pub(crate) use self::server_register::ServerRegister;
 pub(crate) use self::status::Status;
 use crate::error::NodeError;
 use crate::lock::LockKey;
-use crate::protocol::command::Command;
+use crate::protocol::command::{Command, Occupant};
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
@@ -89,10 +89,10 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// What time it is at the node, since 1970.
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;
 
-    /// Whether `key` holds data and no lock, as far as its lack of an expiry tells. The question is on its way when this
-    /// returns; `false` is also what a node says that does not know.
-    fn holds_data(&self, _key: &LockKey) -> BoxFuture<'static, bool> {
-        Box::pin(std::future::ready(false))
+    /// What stands under `key`: data, or a lock and how much is left of its lease. The question is on its way when this
+    /// returns.
+    fn occupant_of(&self, _key: &LockKey) -> BoxFuture<'static, Occupant> {
+        Box::pin(std::future::ready(Occupant::Unknown))
     }
 
     /// Whether the node wakes whoever it hands a lock to.

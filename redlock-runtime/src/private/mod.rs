@@ -5,6 +5,7 @@ mod failed;
 mod integer;
 mod locked;
 mod on_error;
+pub mod options;
 mod part;
 mod release_confirmed;
 mod same;

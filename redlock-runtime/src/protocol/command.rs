@@ -131,6 +131,19 @@ pub(crate) enum Reply {
 
 pub(crate) type Answer = Result<Reply, NodeError>;
 
+/// What stands under a key at a node, as far as its expiry tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occupant {
+    /// The node has not said.
+    Unknown,
+    /// The key is free.
+    Nobody,
+    /// A value without an expiry, or of another type than text: no lock of anybody.
+    Data,
+    /// A lock, of whose lease so much is left.
+    Lock(Duration),
+}
+
 /// What a node says unasked to the manager of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wakeup {

@@ -53,6 +53,13 @@ pub(crate) fn valid_until(ends: &(impl Iterator<Item = Instant> + Clone), quorum
     ends.clone().filter(|end| reached(*end)).max()
 }
 
+/// The moment from which enough nodes are free, if no lease is renewed: the q-th smallest of the lease `ends` of others that
+/// are known.
+pub(crate) fn free_from(ends: &(impl Iterator<Item = Instant> + Clone), quorum: Quorum) -> Option<Instant> {
+    let reached = |end: Instant| ends.clone().filter(|other| *other <= end).count() >= quorum.needed;
+    ends.clone().filter(|end| reached(*end)).min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +109,25 @@ mod tests {
         }
         let ends = [1, 5, 3, 4, 2].map(at);
         assert_eq!(valid_until(&ends.into_iter(), Quorum::of(5, 2)), Some(at(2)), "four of five");
+    }
+
+    #[test]
+    fn a_lock_is_free_when_the_qth_lease_of_others_ends() {
+        let table: [(&[Option<u64>], Option<u64>); 7] = [
+            (&[None], None),
+            (&[Some(5)], Some(5)),
+            (&[Some(5), None, None], None),
+            (&[Some(9), None, Some(7)], Some(9)),
+            (&[Some(9), Some(8), Some(7)], Some(8)),
+            (&[Some(4), Some(4), Some(4)], Some(4)),
+            (&[Some(1), Some(5), Some(3), Some(4), Some(2)], Some(3)),
+        ];
+        for (ends, expected) in table {
+            let known = ends.iter().flatten().copied().map(at);
+            assert_eq!(free_from(&known, Quorum::of(ends.len(), 0)), expected.map(at), "{ends:?}");
+        }
+        let ends = [1, 5, 3, 4, 2].map(at);
+        assert_eq!(free_from(&ends.into_iter(), Quorum::of(5, 2)), Some(at(4)), "four of five");
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub(crate) enum Rule {
     WaitersYieldToTheHolder,
     /// A vote that is granted anew counts only while the others prove the lock: after a gap, somebody else may have had it.
     LapsedLocksStayLost,
+    /// A vote is won back when those who have voted have said that they still have the lock: keys may have ended at several
+    /// nodes at once.
+    VotersAreAskedFirst,
     /// A vote that is won back comes with the fencing number of the token: the node may have lost its counter.
     WonVotesCarryTheNumber,
     /// A lock that is not renewed wins votes back for the rest of its lease only.

@@ -191,6 +191,22 @@ pub(super) fn clock_steps() -> Profile {
     Profile { faults, is_prompt: true, renewals: 60, ttls: vec![3000, 20_000], ..renewed() }
 }
 
+/// Keys are deleted at several nodes at once, and others have the lock for a moment before its holder asks.
+pub(super) fn thefts_of_a_moment() -> Profile {
+    let faults = Faults { thefts: 12, until: 6000, ..Faults::NONE };
+    Profile {
+        faults,
+        nodes: vec![3],
+        keys: 1..=1,
+        calls: 20..=40,
+        pauses: 0..=50,
+        delays: Delays { latency: 1, jitter: 30, spike: 80 },
+        bodies: 0..=1500,
+        waits: vec![Wait::For(Duration::from_millis(50))],
+        ..renewed()
+    }
+}
+
 /// Servers come back without their data, one after the other or at once.
 pub(super) fn forgetful() -> Profile {
     let faults = Faults { forgets: 6, until: 6000, longest: 300, ..Faults::NONE };

@@ -172,6 +172,8 @@ impl World {
             // Whoever has never met the one before trusts this one, unless the others are a majority.
             Fault::Restart { server, wipes: true, .. } if !self.is_known(server) && !self.is_minority => {}
             Fault::Restart { server, for_, wipes } => self.restart(server, now.after(for_), wipes, now),
+            // So does whoever has never met the data before: the process is none that has just begun.
+            Fault::Replace { server } if !self.is_known(server) => {}
             Fault::Replace { server } => self.replace(server, now),
             Fault::Promote { server, .. } if !self.is_known(server) => {}
             Fault::Promote { server, loses } => {

@@ -106,6 +106,36 @@ async fn whether_a_taken_key_is_data_is_asked_once() {
 }
 
 #[tokio::test]
+async fn who_is_refused_is_told_how_much_of_the_lease_is_left() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        hold(&nodes, KEY, &["PX", "60000"]).await;
+        if size == 3 {
+            // One node alone gives nobody the lock, so its lease says nothing.
+            nodes[0].inspect().command::<()>(&["PEXPIRE", KEY, "10000"]).await;
+        }
+        // By the question after the first try; from memory; by the queues.
+        for wait in [Wait::None, Wait::None, Wait::For(Duration::from_millis(200))] {
+            let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+            let left = error.retry_after().unwrap_or_else(|| panic!("{error:?}")).as_secs();
+            assert!((30..=60).contains(&left), "{error:?}");
+        }
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+        }
+        let ours = manager.acquire(LockRequest::new(KEY).ttl(Duration::from_secs(20))).await.unwrap();
+        for wait in [Wait::None, Wait::For(Duration::from_millis(200))] {
+            let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+            let left = error.retry_after().unwrap_or_else(|| panic!("{error:?}")).as_secs();
+            assert!((1..=20).contains(&left), "that of another call of this process: {error:?}");
+        }
+        ours.release().await.unwrap();
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
 async fn a_free_lock_is_given_to_the_first_in_the_queue_whoever_asks() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;

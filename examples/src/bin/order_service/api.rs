@@ -4,9 +4,11 @@ use crate::error::ApiError;
 use crate::orders::{Order, Orders, Status};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use redlock_runtime::{LockManager, distributed_lock};
+use redlock_runtime::{LockError, LockManager, distributed_lock};
 use serde::Deserialize;
 
 #[derive(Clone)]
@@ -20,7 +22,17 @@ pub(crate) fn router(state: AppState) -> Router {
         .route("/orders", post(create))
         .route("/orders/{id}", get(show).patch(change))
         .route("/orders/{id}/capture", post(capture))
+        .layer(map_response(log_lock_error))
         .with_state(state)
+}
+
+/// A client learns whether, and when, to try again; what went wrong inside is for the log.
+async fn log_lock_error(response: Response) -> Response {
+    let error = response.extensions().get::<LockError>().filter(|_| response.status().is_server_error());
+    if let Some(error) = error {
+        eprintln!("order_service: {error}");
+    }
+    response
 }
 
 #[derive(Deserialize)]

@@ -37,7 +37,8 @@ struct Body {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, retry_after, error, message) = match self {
-            Self::Lock(error) => return lock_response(&error),
+            // Its status, when to try again, and a line of text.
+            Self::Lock(error) => return error.into_response(),
             Self::Store(error) => {
                 eprintln!("order_service: the orders cannot be reached: {error}");
                 (StatusCode::SERVICE_UNAVAILABLE, Some(5), "unavailable", "the orders cannot be reached".to_owned())
@@ -47,29 +48,6 @@ impl IntoResponse for ApiError {
         };
         response(status, retry_after, Body { error, message })
     }
-}
-
-/// What went wrong inside is for the log; the client learns whether, and when, to try again.
-fn lock_response(error: &LockError) -> Response {
-    let (status, retry_after, name, message) = match error {
-        LockError::Contended { .. } | LockError::TimedOut { .. } => {
-            (StatusCode::CONFLICT, Some(1), "busy", "another request is at work on this order")
-        }
-        LockError::NoQuorum { .. } | LockError::Closed => {
-            (StatusCode::SERVICE_UNAVAILABLE, Some(5), "unavailable", "nothing was done; try again later")
-        }
-        // A wrong password or the like, which nobody heals by trying again: a 500, so that somebody looks.
-        LockError::Refused { .. } => (StatusCode::INTERNAL_SERVER_ERROR, None, "refused", "nothing was done"),
-        // The body was stopped in its midst: repeating the request blindly would be wrong, so no `Retry-After`.
-        LockError::Lost { .. } => {
-            (StatusCode::INTERNAL_SERVER_ERROR, None, "interrupted", "look at the order before you try again")
-        }
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, None, "internal", "nothing was done"),
-    };
-    if status.is_server_error() {
-        eprintln!("order_service: {error}");
-    }
-    response(status, retry_after, Body { error: name, message: message.to_owned() })
 }
 
 fn response(status: StatusCode, retry_after: Option<u16>, body: Body) -> Response {

@@ -16,11 +16,11 @@ mod orders;
 
 use crate::api::{AppState, router};
 use crate::orders::Orders;
+use redlock_examples::{payment_time, stop_signal};
 use redlock_runtime::LockManager;
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
-use std::time::Duration;
 use tokio::net::TcpListener;
 
 #[tokio::main]
@@ -73,25 +73,4 @@ fn port() -> Result<u16, Box<dyn Error>> {
         (Some("--port"), Some(port), None) => Ok(port.parse().map_err(|error| format!("--port {port}: {error}"))?),
         _ => Err("usage: order_service [--port PORT]".into()),
     }
-}
-
-fn payment_time() -> Result<Duration, Box<dyn Error>> {
-    let millis = std::env::var("PAYMENT_MS").unwrap_or_else(|_| "200".to_owned());
-    Ok(Duration::from_millis(millis.parse().map_err(|error| format!("PAYMENT_MS={millis}: {error}"))?))
-}
-
-/// Ctrl-C, and SIGTERM where it exists.
-async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }

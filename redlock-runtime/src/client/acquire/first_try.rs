@@ -1,7 +1,6 @@
 //! The one try at all nodes with which a call begins, and which is all that a call has that does not wait.
 
 use super::{Call, Setback};
-use crate::client::acquisition::Acquisition;
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::protocol::quorum::Verdict;
@@ -19,7 +18,7 @@ impl Call<'_> {
             Verdict::Reached => Ok(turn),
             _ if self.has_time() => self.wait(turn).await,
             // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
-            Verdict::Contended => Err(Setback::Failed(self.timed_out())),
+            Verdict::Contended => Err(Setback::Failed(self.timed_out(Some(turn.acquisition())))),
             Verdict::OutOfReach | Verdict::Open => Err(Setback::Failed(turn.acquisition().failure())),
         }
     }
@@ -53,10 +52,5 @@ impl Call<'_> {
     /// [`LockError::Closed`] when the manager was shut down.
     fn may_go_on(&self) -> Result<(), Setback> {
         if self.shared().is_closed() { Err(Setback::Failed(LockError::Closed)) } else { Ok(()) }
-    }
-
-    /// The error of a call that does not wait and has found the key taken.
-    async fn taken(&self, acquisition: &Acquisition) -> LockError {
-        if acquisition.finds_data().await { acquisition.failure() } else { self.contended() }
     }
 }

@@ -20,7 +20,7 @@ mod waiting;
 pub(crate) use self::confirmed_release::ConfirmedRelease;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
-pub(crate) use self::trying::TakenUp;
+pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::State;
 use self::state_guard::StateGuard;

@@ -1,8 +1,11 @@
 //! A call takes up the acquisition that it finds, and tries to get the lock at once.
 
 use super::Acquisition;
+use crate::client::gather::gather;
+use crate::client::shared::KNOWN_LEASE;
 use crate::error::NodeError;
 use crate::protocol::candidate::Phase;
+use crate::protocol::command::Occupant;
 use crate::protocol::lease::whole_millis;
 use crate::protocol::quorum::Verdict;
 use crate::time::clock::Instant;
@@ -26,6 +29,15 @@ pub(crate) enum TakenUp {
     Superseded,
     /// The manager was shut down, and the token was released.
     Ended,
+}
+
+/// What has a key that a try has found taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occupied {
+    /// So many nodes have data there that nobody will ever give it back.
+    Data,
+    /// Others have it, with so much left of their lease as far as is known.
+    Lock { left: Option<Duration> },
 }
 
 impl Acquisition {
@@ -58,27 +70,40 @@ impl Acquisition {
         self.state().candidate.is_won(self.now())
     }
 
-    /// Asks the nodes whether what has the key is data, when a try has found it taken: a plain `SET` does not tell. `true`
-    /// when so many say so that nobody will ever give the lock back.
+    /// Finds out what has the key, when a try has found it taken: a plain `SET` tells neither whether that is data nor how long
+    /// a lease lasts.
     ///
-    /// One question for a key that was a lock lately is spared.
-    pub(crate) async fn finds_data(&self) -> bool {
-        if self.shared.known_locks.contains(self.key(), self.now()) {
-            return false;
+    /// While a lease lasts that the nodes have told of lately, the question is spared.
+    pub(crate) async fn find_occupant(&self) -> Occupied {
+        let known = self.shared.known_leases.left(self.key(), self.now());
+        if let Some(left) = known.filter(|left| *left <= KNOWN_LEASE) {
+            return Occupied::Lock { left: Some(left) };
         }
-        let limit = tokio::time::Instant::now() + self.node_timeout;
-        // All questions are on their way before the first answer is waited for.
-        let asked: Vec<_> = self.shared.nodes.iter().map(|node| node.node().holds_data(self.key())).collect();
-        for (index, holds_data) in asked.into_iter().enumerate() {
-            if tokio::time::timeout_at(limit, holds_data).await == Ok(true) {
-                self.state().candidate.found_data(index);
+        let asked = self.shared.nodes.iter().map(|node| node.node().occupant_of(self.key())).collect();
+        let needed = self.shared.quorum.needed;
+        // As many as are needed for a lock are too many for a refusal.
+        let answers = gather(asked, self.node_timeout, |answers| without_data(answers) >= needed).await;
+        for (index, occupant) in answers.iter().enumerate() {
+            if let Some(occupant) = occupant {
+                self.state().candidate.found(index, *occupant, self.now());
             }
         }
-        let is_data = self.is_refused();
-        if !is_data {
-            self.shared.known_locks.note(self.key(), self.now());
+        if self.is_refused() {
+            return Occupied::Data;
         }
-        is_data
+        let left = self.taken_for();
+        if let Some(left) = left {
+            self.shared.known_leases.note_until(self.key(), self.now().after(left));
+        }
+        Occupied::Lock { left }
+    }
+
+    /// How much is left of the lease of whoever else has the lock, as far as is known: another call of this process, or the
+    /// owners of which the nodes have told.
+    pub(crate) fn taken_for(&self) -> Option<Duration> {
+        let now = self.now();
+        let free_from = || self.state().candidate.free_from(now);
+        self.lease_left().or_else(|| free_from().map(|at| at.since(now)))
     }
 
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
@@ -108,4 +133,9 @@ impl Acquisition {
             Err(_) => state.candidate.give_up_try(&NodeError::TimedOut(whole_millis(patience))),
         }
     }
+}
+
+/// How many nodes have said that the key holds no data.
+fn without_data(answers: &[Option<Occupant>]) -> usize {
+    answers.iter().flatten().filter(|occupant| matches!(occupant, Occupant::Nobody | Occupant::Lock(_))).count()
 }

@@ -2,7 +2,7 @@
 
 use crate::error::NodeError;
 use crate::lock::owner_token;
-use crate::protocol::command::{Answer, Reply, Verb, Wakeup};
+use crate::protocol::command::{Answer, Occupant, Reply, Verb, Wakeup};
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::token_clock::TokenTime;
 use redis::{ErrorKind, PushInfo, PushKind, RedisError, Value};
@@ -98,6 +98,16 @@ struct NoNumber;
 /// What is left of a lease, from the answer to `PTTL`; `None` for a key without expiry, of which that is negative.
 fn pttl(left: i64) -> Option<Duration> {
     u64::try_from(left).ok().map(Duration::from_millis)
+}
+
+/// What stands under a key, from the answer to `PTTL`: -1 for what has no expiry, -2 for nothing.
+pub(super) fn occupant(value: &Value) -> Occupant {
+    match value {
+        Value::Int(-2) => Occupant::Nobody,
+        Value::Int(-1) => Occupant::Data,
+        Value::Int(left) => pttl(*left).map_or(Occupant::Unknown, Occupant::Lock),
+        _ => Occupant::Unknown,
+    }
 }
 
 /// A number of tokens, `None` when it is negative.

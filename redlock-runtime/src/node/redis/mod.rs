@@ -49,6 +49,7 @@ mod tls_failure;
 mod tls_provider;
 mod verification;
 
+use self::answer::occupant;
 use self::connections::Connections;
 use self::endpoint::Endpoint;
 use self::supervisor::Supervised;
@@ -59,9 +60,8 @@ use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
-use crate::protocol::command::Command;
+use crate::protocol::command::{Command, Occupant};
 use crate::time::wait_until::wait_until;
-use redis::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,12 +131,12 @@ impl Node for RedisNode {
         self.connections.is_listening()
     }
 
-    fn holds_data(&self, key: &LockKey) -> BoxFuture<'static, bool> {
-        let left = self.connections.live().map(|live| live.probe(&["PTTL", key.name()]));
+    fn occupant_of(&self, key: &LockKey) -> BoxFuture<'static, Occupant> {
+        let asked = self.connections.live().map(|live| live.probe(&["PTTL", key.name()]));
         Box::pin(async move {
-            match left {
-                Ok(left) => left.await == Ok(Value::Int(-1)),
-                Err(_) => false,
+            match asked {
+                Ok(asked) => asked.await.map_or(Occupant::Unknown, |left| occupant(&left)),
+                Err(_) => Occupant::Unknown,
             }
         })
     }

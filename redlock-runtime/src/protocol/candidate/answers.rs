@@ -56,11 +56,13 @@ impl Voter {
                 if !sent.is_overtaken {
                     let pause = PER_RANK * rank.min(MOST_RANKS);
                     self.lose(expiry(left, now, self.rules).map(|at| at.after(pause)));
+                    self.taken_for(left, now);
                 }
             }
             Reply::Yielded { left } => {
                 self.footprint = Footprint::Queue;
                 self.lose(if sent.is_overtaken { Some(now) } else { expiry(left, now, self.rules) });
+                self.taken_for(left, now);
             }
             Reply::Taken | Reply::NotOwner => {
                 // Only a release takes a token out of a queue.
@@ -102,6 +104,11 @@ impl Voter {
     fn lose(&mut self, recheck_at: Option<Instant>) {
         self.change_vote(Vote::Taken);
         self.recheck_at = recheck_at;
+    }
+
+    /// So much is `left` of the lease of whoever has the lock at the node.
+    pub(super) fn taken_for(&mut self, left: Option<Duration>, now: Instant) {
+        self.taken_until = left.map(|left| now.after(left));
     }
 
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {

@@ -44,6 +44,7 @@
 //! | what to ask next, when to yield, when to confirm | [`next`] |
 //! | the first try is over | [`trying`] |
 //! | a wait ends | [`waiting`] |
+//! | who else has the lock, and until when | [`taken`] |
 //! | a lease must be renewed, an extension is over | [`renewal`] |
 //! | a holder asks for the votes that it lacks | [`winning_back`] |
 //! | the lock may be passed on inside the process | [`passing`] |
@@ -84,6 +85,7 @@ mod next;
 mod passing;
 mod queue;
 mod renewal;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod trying;

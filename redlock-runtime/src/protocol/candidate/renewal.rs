@@ -8,6 +8,7 @@
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 
 use super::next::Outgoing;
+use super::voter::Voter;
 use super::winning_back::Round;
 use super::{Candidate, Phase};
 use crate::protocol::command::{Fence, Verb};
@@ -85,17 +86,26 @@ impl Candidate {
                 self.hold_period.renewed(now);
             }
             self.fencing.begin_round();
+            self.ask_voters_first(round, soon, now);
             for index in 0..self.voters.len() {
                 if let Some(verb) = self.holder_asks(index, round, soon, now) {
                     let fence = self.fence_of_holder(verb);
                     self.ask(index, verb, fence, now, &mut send);
-                } else if let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.is_free_to_ask()) {
-                    // It was looked at, and is not worth a question.
+                } else if self.is_not_worth_asking(index, now)
+                    && let Some(voter) = self.voters.get_mut(index)
+                {
                     voter.recheck_at = voter.recheck_at.filter(|at| *at > soon);
                 }
             }
         }
         is_held
+    }
+
+    /// Whether node number `index` could be asked at `now`, and there was no reason to.
+    fn is_not_worth_asking(&self, index: usize, now: Instant) -> bool {
+        let is_idle =
+            |voter: &&Voter| voter.is_free_to_ask() && (voter.vote.is_granted() || !self.waits_for_others(voter, now));
+        self.voters.get(index).is_some_and(|voter| is_idle(&voter))
     }
 
     /// What is asked of a node together with what a holder asks. A vote that is won back comes with the number of the token;

@@ -41,13 +41,6 @@ impl Candidate {
         self.verdict()
     }
 
-    /// What node number `index` has under the key of a lock that it has not given is data, and no lock.
-    pub(crate) fn found_data(&mut self, index: usize) {
-        if let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.vote == Vote::Taken) {
-            voter.failure = Some(NodeError::HoldsData);
-        }
-    }
-
     /// The answers came when the lease was as good as over: the round has failed at every node.
     pub(super) fn fail_as_too_late(&mut self) {
         for voter in &mut self.voters {

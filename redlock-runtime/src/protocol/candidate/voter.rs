@@ -30,6 +30,8 @@ pub(crate) struct Voter {
     pub(super) is_beaten: bool,
     /// This token holds the lock by other nodes, and waits at this one. Boxed: it is rare.
     pub(super) wanted_by: Option<Box<OwnerToken>>,
+    /// When the lease of whoever else has the lock at the node ends, as the node has told it last.
+    pub(super) taken_until: Option<Instant>,
     /// When to ask for the lock again; for a holder, when to ask apart from its renewals.
     pub(super) recheck_at: Option<Instant>,
     /// When the present vote was last asked to become a lease.
@@ -83,6 +85,7 @@ impl Voter {
             is_tainted: false,
             is_beaten: false,
             wanted_by: None,
+            taken_until: None,
             recheck_at: None,
             extended_at: None,
             heard_at: None,
@@ -116,6 +119,7 @@ impl Voter {
     /// Another vote, about which nothing was heard or asked yet.
     pub(super) fn change_vote(&mut self, vote: Vote) {
         (self.vote, self.is_beaten, self.wanted_by, self.extended_at) = (vote, false, None, None);
+        self.taken_until = None;
     }
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most.
@@ -197,6 +201,15 @@ impl Voter {
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
+    /// From when on the node can be ours, as far as it has told.
+    pub(super) fn free_from(&self, now: Instant) -> Option<Instant> {
+        match self.vote {
+            Vote::Granted { .. } => Some(now),
+            Vote::Taken => self.taken_until,
+            Vote::Open | Vote::Failed => None,
+        }
+    }
+
     /// Until when the node has promised to keep the lock for us, or may with an answer that is still to come.
     pub(super) fn promised_until(&self) -> Option<Instant> {
         let asked = |sent: &InFlight| sent.verb.ttl().map(|_| sent.lease_end);
@@ -233,6 +246,12 @@ impl Voter {
         let is_extending = self.in_flight.any(|sent| sent.verb.is_extension());
         let may_hold = adopts || self.footprint != Footprint::None;
         self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
+    }
+
+    /// Whether the node has answered an extension that was sent at `due` or later, or does not answer.
+    pub(super) fn has_answered_since(&self, due: Instant, now: Instant, patience: Duration) -> bool {
+        let has_answered = self.extended_at.is_some_and(|at| due <= at) && !self.is_awaited();
+        has_answered || self.failure.is_some() || self.is_late(now, patience)
     }
 
     /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.

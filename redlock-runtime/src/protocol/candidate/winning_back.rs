@@ -14,7 +14,11 @@
 //!    whichever of them is older. Nobody else could have the lock before the holder ends.
 //! 4. *For how long.* For a `ttl`. A lock that is not renewed asks for the rest of its lease, so that it ends when it would.
 //! 5. *With which number.* With that of the token: a counter that was lost would otherwise begin below it.
-//! 6. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
+//! 6. *After whom.* The nodes that have given their votes are asked first, together, and the vote that is lacking when each
+//!    of them has answered that it still has the lock, or is silent or gone. Keys can end before their time, by the step of
+//!    a clock or somebody's hand, at several nodes at once. Won back one by one they would hide from the holder that another
+//!    had them all in between.
+//! 7. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
 use super::voter::{Vote, Voter};
@@ -46,12 +50,47 @@ impl Candidate {
             return None;
         }
         let ttl = self.rest(voter, now)?;
-        // A lock that was left with another token may be there under that one, until the node says that it is not.
-        let may_be_left = self.adopts && voter.vote != Vote::Taken;
-        if is_lacking && !may_be_left && self.terms.applies(Rule::VotesAreWonBack) {
-            return voter.is_free_to_ask().then(|| Verb::Acquire { ttl, claim: self.terms.claim(), holds: true });
+        if self.wins_back(voter) {
+            let may_ask = voter.is_free_to_ask() && !self.waits_for_others(voter, now);
+            return may_ask.then(|| Verb::Acquire { ttl, claim: self.terms.claim(), holds: true });
         }
         voter.is_renewable(self.adopts).then(|| self.extension_verb(ttl))
+    }
+
+    /// Whether the vote of `voter` is lacking, and asked for as one that is won back. A lock that was left with another
+    /// token may be there under that one, until the node says that it is not.
+    fn wins_back(&self, voter: &Voter) -> bool {
+        let may_be_left = self.adopts && voter.vote != Vote::Taken;
+        !voter.vote.is_granted() && !may_be_left && self.terms.applies(Rule::VotesAreWonBack)
+    }
+
+    /// Sees to it that, of a lock that is renewed, those who have voted are asked before those whose votes are to be won
+    /// back by `soon`.
+    pub(super) fn ask_voters_first(&mut self, round: Round, soon: Instant, now: Instant) {
+        if !self.hold_period.renews() || !self.terms.applies(Rule::VotersAreAskedFirst) {
+            return;
+        }
+        let mut asked_from = None;
+        for index in 0..self.voters.len() {
+            let wins_back = self.voters.get(index).is_some_and(|voter| voter.is_free_to_ask() && self.wins_back(voter));
+            let Some(voter) = self.voters.get_mut(index).filter(|_| wins_back) else { continue };
+            if round != Round::None || voter.is_due(soon) {
+                let due = voter.recheck_at.map_or(now, |at| at.min(now));
+                voter.recheck_at = Some(due);
+                asked_from = asked_from.max(Some(due));
+            }
+        }
+        let Some(from) = asked_from else { return };
+        let is_unasked = |voter: &&mut Voter| voter.vote.is_granted() && voter.extended_at.is_none_or(|at| at < from);
+        self.voters.iter_mut().filter(is_unasked).for_each(|voter| voter.ask_again(now));
+    }
+
+    /// Whether the vote of `lacking`, which is due, has to wait for what those say who have voted.
+    pub(super) fn waits_for_others(&self, lacking: &Voter, now: Instant) -> bool {
+        let due = lacking.recheck_at.filter(|_| self.terms.applies(Rule::VotersAreAskedFirst));
+        let Some(due) = due.filter(|at| *at <= now && self.hold_period.renews()) else { return false };
+        let patience = self.terms.node_timeout;
+        self.voters.iter().any(|voter| voter.lease_end().is_some() && !voter.has_answered_since(due, now, patience))
     }
 
     /// For how long the vote of `voter` is asked for; `None` when that is not worth it.

@@ -7,7 +7,7 @@ use self::counter::Counters;
 use self::queue::Queue;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::command::{Command, Fence, Notice, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
@@ -65,6 +65,12 @@ impl NodeState {
         let seen = execution.seen(command.verb);
         let reply = execution.run(command.verb, other.as_deref().copied());
         (execution.fenced(reply, command.fence), seen)
+    }
+
+    /// What `PTTL` says of the key called `key`.
+    pub(crate) fn occupant(&self, key: &str, now: Instant) -> Occupant {
+        let holder = self.locks.get(key).filter(|holder| now < holder.expires);
+        holder.map_or(Occupant::Nobody, |holder| Occupant::Lock(holder.expires.since(now)))
     }
 
     /// Removes what has expired under `key`.

@@ -133,8 +133,10 @@ impl Observer {
             let mut records = self.records();
             let id = records.number();
             records.idle_since[holder.key] = None;
-            for other in records.holders.iter_mut().filter(|other| other.key == holder.key && !other.is_valid(now)) {
-                other.is_succeeded = true;
+            for other in records.holders.iter_mut().filter(|other| other.key == holder.key) {
+                // Who was robbed may not know it yet.
+                let is_robbed = self.network.robbed_at(&key(other.key), other.token).is_some();
+                other.is_succeeded |= is_robbed || !other.is_valid(now);
             }
             records.holders.push(Holder { id, ..holder });
             id

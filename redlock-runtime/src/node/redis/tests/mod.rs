@@ -8,15 +8,10 @@ use super::RedisNode;
 use super::endpoint::Endpoint;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::node::abstention::Caution;
-use crate::node::{BackgroundThread, Environment, Node, ServerRegister, Status};
-use crate::protocol::command::{Answer, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
-use crate::protocol::quorum::Quorum;
-use crate::protocol::rules::Rules;
+use crate::node::{BackgroundThread, Environment, Node, Status};
+use crate::protocol::command::{Answer, Command, Deliver, Notice, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::timing::CLAIM;
-use crate::request::AfterRestart;
 use crate::time::clock::Clock;
-use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
 use redlock_tests::{PATIENCE, RedisServer};
 use std::sync::Arc;
@@ -81,8 +76,8 @@ impl Peer {
         self.answer(verb, token).await.unwrap()
     }
 
-    async fn holds_data(&self) -> bool {
-        timeout(PATIENCE, self.node.holds_data(&KEY.into())).await.unwrap()
+    async fn occupant(&self) -> Occupant {
+        timeout(PATIENCE, self.node.occupant_of(&KEY.into())).await.unwrap()
     }
 
     async fn until(&self, what: &str, condition: impl Fn(&RedisNode) -> bool) {

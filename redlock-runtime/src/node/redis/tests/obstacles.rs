@@ -4,7 +4,7 @@ use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_listeni
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::{Node, Recipient, Status};
-use crate::protocol::command::{Command, Reply, Subject};
+use crate::protocol::command::{Command, Occupant, Reply, Subject};
 use redlock_tests::{Builder, PATIENCE, RedisServer};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -35,13 +35,14 @@ async fn data_is_no_lock_and_is_not_waited_for() {
         server.inspect().command::<()>(command).await;
         let token = peer.token();
         assert_eq!(peer.answer(ACQUIRE, token).await, Err(NodeError::HoldsData), "{command:?}");
-        assert!(peer.holds_data().await, "{command:?}");
+        assert_eq!(peer.occupant().await, Occupant::Data, "{command:?}");
         assert_untouched(&server, &peer, token).await;
-        assert!(!peer.holds_data().await, "{command:?} is deleted");
+        assert_eq!(peer.occupant().await, Occupant::Nobody, "{command:?} is deleted");
     }
     let token = peer.token();
     assert_eq!(peer.ask(ACQUIRE, token).await, GRANTED);
-    assert!(!peer.holds_data().await, "a lock is no data");
+    let Occupant::Lock(left) = peer.occupant().await else { panic!("a lock is no data") };
+    assert!(left <= TTL && left > TTL / 2, "{left:?}");
 }
 
 /// Nothing that `token` asks for changes what another program has put there, or leaves anything beside it. Deletes it.

@@ -1,6 +1,7 @@
 //! A connection goes from its host to the library's thread and back.
 
-use super::environment;
+use crate::lock::owner_token::ManagerId;
+use crate::node::Environment;
 use crate::node::redis::connect::connect;
 use crate::node::redis::connections::Connections;
 use crate::node::redis::endpoint::Endpoint;
@@ -9,6 +10,7 @@ use crate::node::redis::movable::Side;
 use crate::node::redis::relief::drive_shared;
 use crate::node::redis::shared_courier::SharedCourier;
 use crate::node::server_facts::ServerFacts;
+use crate::time::clock::Clock;
 use redlock_tests::{PATIENCE, RedisServer, eventually_eq};
 use std::sync::{Arc, mpsc};
 use tokio::runtime::{Builder, Runtime};
@@ -25,7 +27,7 @@ struct Scene {
 impl Scene {
     async fn start() -> Self {
         let server = RedisServer::start().await;
-        let environment = environment(Arc::new(|_| {}));
+        let environment = Environment::of_lone_node(ManagerId::random(), Clock::Boot);
         let facts = Arc::new(ServerFacts::new("node", Arc::clone(&environment.servers)));
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
         let (live, courier) = connect(&endpoint, &facts, &environment).await.unwrap();

@@ -5,6 +5,7 @@ mod answers;
 mod distrust;
 mod losing;
 mod passing;
+mod taken;
 mod waiting;
 mod winning_back;
 mod yielding;

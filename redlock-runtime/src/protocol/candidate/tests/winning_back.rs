@@ -53,18 +53,72 @@ fn a_node_that_owes_an_answer_or_is_tainted_is_not_asked() {
     assert_eq!(scene.renewal()[2], None, "its answer may still be a vote");
 }
 
+impl Scene {
+    /// What a holder sends when it is looked after.
+    fn renew(&mut self) -> Vec<(usize, Verb)> {
+        let (now, mut sent) = (self.now(), Vec::new());
+        assert!(self.candidate.renew(now, now, |out| sent.push((out.index, out.verb))));
+        sent
+    }
+}
+
 #[test]
 fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
     let mut scene = begun(Ok(Reply::Taken));
     let now = scene.now();
-    for (node, verb) in [(0, EXTEND), (2, WIN_BACK)] {
-        scene.candidate.connected(node, now);
-        assert_eq!(scene.wants()[node], Some(verb));
-        assert_eq!(scene.candidate.look(now, now, false), Look::Due);
-        let mut sent = Vec::new();
-        assert!(scene.candidate.renew(now, now, |out| sent.push((out.index, out.verb))));
-        assert_eq!(sent, [(node, verb)], "and no other");
+    scene.candidate.connected(0, now);
+    assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+    assert_eq!(scene.renew(), [(0, EXTEND)], "and no other");
+    scene.answer(0, Ok(EXTENDED));
+    scene.advance(MILLISECOND);
+    let now = scene.now();
+    scene.candidate.connected(2, now);
+    assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+    assert_eq!(scene.renew(), [(0, EXTEND), (1, EXTEND)], "first those that have voted");
+    assert_eq!(scene.renew(), [], "and until they have answered no other");
+    assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert_eq!(scene.renew(), [(2, WIN_BACK)]);
+    scene.answer(2, Ok(GRANTED));
+    assert_eq!(scene.renew(), []);
+    assert!(!scene.candidate.lacks_votes());
+}
+
+/// It has the votes of all, and two nodes have let the key expire.
+fn robbed(without: Option<Rule>) -> Scene {
+    let mut scene = begun(Ok(GRANTED));
+    scene.candidate.terms.rules = Rules { without };
+    let (now, soon) = (scene.now(), scene.now().after(TTL / 2));
+    assert!(scene.candidate.renew(now, soon, |_| {}));
+    scene.answer(0, Ok(Reply::NotOwner));
+    scene
+}
+
+#[test]
+fn a_lock_that_two_nodes_have_lost_is_not_won_back_one_by_one() {
+    for (without, is_known) in [(None, true), (Some(Rule::VotersAreAskedFirst), false)] {
+        let mut scene = robbed(without);
+        if !scene.renew().is_empty() {
+            scene.answer(0, Ok(GRANTED));
+        }
+        // Now the other answer comes. In between, somebody else could have had both.
+        scene.answer(1, Ok(Reply::NotOwner));
+        assert_eq!(!scene.is_won(), is_known, "without {without:?}");
     }
+}
+
+#[test]
+fn a_node_that_is_silent_or_gone_keeps_no_vote_from_being_won_back() {
+    let mut scene = robbed(None);
+    assert_eq!(scene.renew(), []);
+    scene.answer(1, Ok(EXTENDED));
+    assert_eq!(scene.renew(), []);
+    scene.advance(NODE_TIMEOUT);
+    assert_eq!(scene.renew(), [(0, WIN_BACK)], "silent");
+    let mut scene = robbed(None);
+    scene.answer(1, Ok(EXTENDED));
+    scene.answer(2, Err(disconnected()));
+    assert_eq!(scene.renew(), [(0, WIN_BACK)], "gone");
 }
 
 #[test]
@@ -83,7 +137,9 @@ fn the_end_of_an_abstention_is_a_time_to_ask() {
     let now = scene.now();
     assert_eq!(scene.candidate.look(now, now, false), Look::Later(now.after(left)));
     scene.advance(left);
-    assert_eq!(scene.wants(), [None, None, Some(WIN_BACK)]);
+    assert_eq!(scene.renew(), [(0, EXTEND), (1, EXTEND)]);
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert_eq!(scene.renew(), [(2, WIN_BACK)]);
 }
 
 #[test]
@@ -165,22 +221,25 @@ fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
     scene.candidate.want_number(true, 0);
     scene.candidate.issue(FencingDecision::Agreed(7), now).unwrap();
     scene.candidate.connected(2, now);
-    scene.candidate.connected(0, now);
     let mut sent = Vec::new();
     scene.candidate.renew(now, now, |out| sent.push((out.index, out.fence)));
-    assert_eq!(sent, [(0, None), (2, Some(Fence::Draw { above: 6 }))]);
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    scene.candidate.renew(now, now, |out| sent.push((out.index, out.fence)));
+    assert_eq!(sent, [(0, None), (1, None), (2, Some(Fence::Draw { above: 6 }))]);
 }
 
 #[test]
 fn what_the_connection_before_still_owed_keeps_no_node_from_being_asked() {
     let mut scene = begun(Ok(Reply::Taken));
     (0..3).for_each(|node| scene.send(node, if node < 2 { EXTEND } else { WIN_BACK }));
+    scene.answer(1, Ok(EXTENDED));
     let now = scene.now();
     for (node, verb) in [(0, EXTEND), (2, WIN_BACK)] {
         scene.candidate.connected(node, now);
         scene.answer(node, Err(disconnected()));
-        assert_eq!(scene.wants()[node], Some(verb));
         assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+        assert_eq!(scene.renew(), [(node, verb)]);
+        scene.answer(node, Ok(if verb == EXTEND { EXTENDED } else { GRANTED }));
     }
 }
 

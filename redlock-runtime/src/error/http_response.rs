@@ -1,0 +1,113 @@
+//! A lock error as the answer of an axum handler.
+
+use super::lock_error::LockError;
+use super::outward::{Outward, seconds_to_retry};
+use axum_core::response::{IntoResponse, Response};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+
+/// With the feature `axum`, a handler may return `Result<_, LockError>`.
+///
+/// | error | status |
+/// |---|---|
+/// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut), [`WindowTaken`](Self::WindowTaken) | 409 |
+/// | [`NoQuorum`](Self::NoQuorum), [`Closed`](Self::Closed) | 503 |
+/// | all others | 500 |
+///
+/// `Retry-After` says in how many seconds to try again where that is known ([`retry_after`](Self::retry_after)). The body is a
+/// line of text that is fit for strangers: it names neither key nor node. What the service is to blame for goes to the log
+/// instead, as an event of the level *error*. The error is in the
+/// [extensions](http::Extensions) of the response as well, for a service that logs or words it by itself.
+///
+/// # Examples
+/// The manager is part of the state, or an extension, or it is installed for all functions that name none.
+///
+/// ```
+/// use axum::extract::{Path, State};
+/// use axum::{Extension, Router, routing::post};
+/// use redlock_runtime::{LockError, LockManager, distributed_lock};
+///
+/// #[derive(Clone)]
+/// struct App {
+///     locks: LockManager,
+/// }
+///
+/// #[distributed_lock(key = "order:{id}", manager = state.locks)]
+/// async fn capture(State(state): State<App>, Path(id): Path<u64>) -> Result<String, LockError> {
+///     Ok(format!("order {id} is paid"))
+/// }
+///
+/// #[distributed_lock(key = "order:{id}", manager = locks)]
+/// async fn cancel(Extension(locks): Extension<LockManager>, Path(id): Path<u64>) -> Result<String, LockError> {
+///     Ok(format!("order {id} is cancelled"))
+/// }
+///
+/// #[distributed_lock(key = "order:{id}")]
+/// async fn refund(Path(id): Path<u64>) -> Result<String, LockError> {
+///     Ok(format!("order {id} is paid back"))
+/// }
+///
+/// # fn main() -> Result<(), LockError> {
+/// let locks = LockManager::in_memory(); // or LockManager::from_env()?
+/// locks.install()?;
+/// let app: Router = Router::new()
+///     .route("/orders/{id}/capture", post(capture))
+///     .route("/orders/{id}/cancel", post(cancel))
+///     .route("/orders/{id}/refund", post(refund))
+///     .layer(Extension(locks.clone()))
+///     .with_state(App { locks });
+/// # Ok(()) }
+/// ```
+impl IntoResponse for LockError {
+    fn into_response(self) -> Response {
+        let outward = Outward::of(&self);
+        let mut response = (status(outward), outward.message()).into_response();
+        if let Some(seconds) = seconds_to_retry(&self) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+const fn status(outward: Outward) -> StatusCode {
+    match outward {
+        Outward::Busy | Outward::Done => StatusCode::CONFLICT,
+        Outward::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Outward::Interrupted | Outward::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outward::tests::{assert_fit_for_strangers, every_kind};
+    use super::*;
+
+    async fn body(response: Response) -> String {
+        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_error_has_its_answer() {
+        for (error, outward, seconds) in every_kind() {
+            let (text, expected) = (error.to_string(), (status(outward).as_u16(), seconds.map(|it| it.to_string())));
+            let documented = match error {
+                _ if error.is_contended() => 409,
+                LockError::NoQuorum { .. } | LockError::Closed => 503,
+                _ => 500,
+            };
+            let response = error.into_response();
+            let retry_after = response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap().to_owned());
+            assert_eq!((response.status().as_u16(), retry_after), expected, "{text}");
+            assert_eq!(response.status().as_u16(), documented, "{text}");
+            assert_eq!(response.extensions().get::<LockError>().map(ToString::to_string), Some(text));
+            for (name, value) in response.headers() {
+                assert_fit_for_strangers(&format!("{name}: {value:?}"));
+            }
+            let body = body(response).await;
+            assert!(!body.is_empty());
+            assert_fit_for_strangers(&body);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What those learn of an error who have asked over a network: neither the key nor a node nor how the service works. The
+//! error itself is for the log.
+
+use super::lock_error::LockError;
+
+/// What has become of a request, in as many kinds as its sender can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outward {
+    /// Somebody else is at work: a later try may succeed.
+    Busy,
+    /// Somebody else has done it, or is at it: there is nothing to do.
+    Done,
+    /// A later try may succeed, when servers are back, or at another process.
+    Unavailable,
+    /// It was stopped midway: a blind repetition would be wrong.
+    Interrupted,
+    /// No later try will do better: somebody has to mend the service.
+    Broken,
+}
+
+impl Outward {
+    /// What to tell of `error`, which goes to the log where the service is to blame: its sender hears nothing of the cause.
+    pub(super) fn of(error: &LockError) -> Self {
+        let outward = match error {
+            LockError::Contended { .. } | LockError::TimedOut { .. } => Self::Busy,
+            LockError::WindowTaken { .. } => Self::Done,
+            LockError::NoQuorum { .. } | LockError::Closed => Self::Unavailable,
+            LockError::Lost { .. } => Self::Interrupted,
+            LockError::Refused { .. } | LockError::Configuration { .. } | LockError::NotInstalled => Self::Broken,
+        };
+        if !matches!(outward, Self::Busy | Self::Done) {
+            tracing::error!(%error, "a request fails by its lock");
+        }
+        outward
+    }
+
+    /// A line for whoever sent the request.
+    pub(super) const fn message(self) -> &'static str {
+        match self {
+            Self::Busy => "somebody else is at work on this: try again later",
+            Self::Done => "somebody else has done this, or is at it: there is nothing to do",
+            Self::Unavailable => "this cannot be done at the moment: try again later",
+            Self::Interrupted => "this was stopped midway: look at what was done before you try again",
+            Self::Broken => "this cannot be done, and trying again will not help",
+        }
+    }
+}
+
+/// In how many whole seconds to try again, if that is known: never earlier than the error says, and 1 at least.
+pub(super) fn seconds_to_retry(error: &LockError) -> Option<u64> {
+    let rest = error.retry_after()?;
+    Some(rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)).max(1))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::error::{LossCause, NodeError, NodeFailure};
+    use std::time::Duration;
+
+    /// One error of each kind, full of what is not for strangers, with what to tell of it and when to try again.
+    pub(in crate::error) fn every_kind() -> Vec<(LockError, Outward, Option<u64>)> {
+        let key = || "order:7-secret".into();
+        let millis = |millis| Some(Duration::from_millis(millis));
+        let failures = |error: NodeError| -> Box<[_]> {
+            Box::new([
+                NodeFailure { node: "10.0.0.1:6379".into(), error },
+                NodeFailure {
+                    node: "redis.internal:6380".into(),
+                    error: NodeError::Refused("NOPERM redis://alice:hunter2@10.0.0.2/3".into()),
+                },
+            ])
+        };
+        let (down, rest) = (NodeError::Unreachable("os error 111".into()), NodeError::Abstains(Duration::from_secs(9)));
+        let lost = |cause| LockError::Lost { key: key(), held_for: Duration::from_secs(29), cause };
+        let no_quorum = |error| LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 2, causes: failures(error) };
+        let waited = Duration::from_secs(2);
+        vec![
+            (LockError::Contended { key: key(), lease_left: None }, Outward::Busy, None),
+            (LockError::Contended { key: key(), lease_left: millis(29_001) }, Outward::Busy, Some(30)),
+            (LockError::Contended { key: key(), lease_left: millis(0) }, Outward::Busy, Some(1)),
+            (LockError::TimedOut { key: key(), waited, lease_left: None }, Outward::Busy, None),
+            (LockError::TimedOut { key: key(), waited, lease_left: millis(2000) }, Outward::Busy, Some(2)),
+            (
+                LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
+                Outward::Done,
+                Some(412),
+            ),
+            (no_quorum(down.clone()), Outward::Unavailable, None),
+            (no_quorum(rest), Outward::Unavailable, Some(9)),
+            (LockError::Closed, Outward::Unavailable, None),
+            (lost(LossCause::NotRenewed { causes: failures(down.clone()) }), Outward::Interrupted, None),
+            (lost(LossCause::Taken), Outward::Interrupted, None),
+            (
+                LockError::Refused { key: Some(key()), needed: 2, nodes: 2, causes: failures(down) },
+                Outward::Broken,
+                None,
+            ),
+            (LockError::configuration("the URL redis://alice:hunter2@10.0.0.2 is wrong"), Outward::Broken, None),
+            (LockError::NotInstalled, Outward::Broken, None),
+        ]
+    }
+
+    /// Nothing that `every_kind` hides in its errors, and nothing that only the service's own people understand.
+    #[track_caller]
+    pub(in crate::error) fn assert_fit_for_strangers(text: &str) {
+        let inside = ["order:7", "secret", "10.0.0", "redis", "637", "6380", "alice", "hunter2", "NOPERM", "error 111"];
+        let found: Vec<_> =
+            inside.into_iter().filter(|word| text.to_lowercase().contains(&word.to_lowercase())).collect();
+        assert!(found.is_empty() && text.len() < 100 && !text.contains('\n'), "{text:?}: {found:?}");
+    }
+
+    #[test]
+    fn each_error_has_its_kind_and_its_time() {
+        for (error, outward, seconds) in every_kind() {
+            assert_eq!((Outward::of(&error), seconds_to_retry(&error)), (outward, seconds), "{error}");
+            assert_fit_for_strangers(outward.message());
+        }
+    }
+}
