@@ -39,7 +39,7 @@ where
                 );
                 __acquire
             };
-            let __output = ::redlock_runtime::__private::locked(
+            ::redlock_runtime::__private::locked(
                     __acquire,
                     async move {
                         let _ = (&id, &__self);
@@ -52,8 +52,7 @@ where
                     },
                     ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
                 )
-                .await;
-            __output
+                .await
         };
         #[allow(unreachable_code)] __ret
     })

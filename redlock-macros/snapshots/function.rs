@@ -25,7 +25,7 @@ pub async fn capture(
         __acquire
     };
     let __unused1 = ::redlock_runtime::__private::Box::new(_permit);
-    let __output = ::redlock_runtime::__private::locked(
+    ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&unused, &amount, &__unused1, &order_id);
@@ -39,6 +39,5 @@ pub async fn capture(
             },
             ::redlock_runtime::__private::from_lock_error::<Result<Receipt, PayError>>,
         )
-        .await;
-    __output
+        .await
 }

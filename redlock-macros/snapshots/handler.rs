@@ -1,7 +1,7 @@
-async fn nightly(#[cfg(test)] seed: u64) -> bool {
+async fn nightly(#[cfg(test)] shard: u64) -> bool {
     const _: () = {
         #[deprecated(
-            note = "no argument stands in this key, so all calls of `nightly` exclude each other: write what tells them apart, as in `key = \"nightly:{seed}\"`, or `#[expect(deprecated)]` before the function if that is meant"
+            note = "no argument stands in this key, so all calls of `nightly` exclude each other: write what tells them apart, as in `key = \"nightly:{shard}\"`, or `key(\"nightly\", constant)` if that is meant"
         )]
         const fn distributed_lock() {}
         distributed_lock()
@@ -21,7 +21,10 @@ async fn nightly(#[cfg(test)] seed: u64) -> bool {
         );
         __acquire
     };
-    let __outcome = '__call: {
+    let __outcome: ::redlock_runtime::__private::Result<
+        bool,
+        ::redlock_runtime::__private::LockError,
+    > = '__call: {
         let __guard = match __acquire.await {
             ::redlock_runtime::__private::Ok(__guard) => __guard,
             ::redlock_runtime::__private::Err(__error) => {
@@ -32,13 +35,13 @@ async fn nightly(#[cfg(test)] seed: u64) -> bool {
         let __outcome = ::redlock_runtime::__private::hold(
                 &__guard,
                 async move {
-                    let _ = (#[cfg(test)] &seed,);
+                    let _ = (#[cfg(test)] &shard,);
                     if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
                         bool,
                     > {
                         return __output;
                     }
-                    run(seed)
+                    run(shard)
                 },
             )
             .await;
@@ -49,7 +52,6 @@ async fn nightly(#[cfg(test)] seed: u64) -> bool {
         ::redlock_runtime::__private::Err(__error) => {
             ::redlock_runtime::__private::handle_lock_error::<
                 bool,
-                _,
             >(|error| error.is_contended(), __error)
         }
     }

@@ -26,7 +26,7 @@ async fn capture(
         );
         __acquire
     };
-    let __output = ::redlock_runtime::__private::locked(
+    ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&order, &id, &self);
@@ -41,6 +41,5 @@ async fn capture(
                 Result<&mut Receipt, PayError>,
             >,
         )
-        .await;
-    __output
+        .await
 }

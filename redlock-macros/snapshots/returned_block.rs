@@ -17,7 +17,7 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
     };
     let provider = self.provider.clone();
     async move {
-        let __output = ::redlock_runtime::__private::locked(
+        ::redlock_runtime::__private::locked(
                 __acquire,
                 async move {
                     if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
@@ -29,7 +29,6 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
                 },
                 ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
             )
-            .await;
-        __output
+            .await
     }
 }

@@ -17,12 +17,11 @@ fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
     };
     let __future: BoxFuture<'_, Result<u64, Error>> = { self.provider.charge(id) };
     ::redlock_runtime::__private::Box::pin(async move {
-        let __output = ::redlock_runtime::__private::locked(
+        ::redlock_runtime::__private::locked(
                 __acquire,
                 __future,
                 ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
             )
-            .await;
-        __output
+            .await
     })
 }

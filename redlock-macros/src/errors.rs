@@ -1,19 +1,42 @@
 //! Collects every mistake, and finds the name that was meant.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use std::fmt::Display;
+use syn::LitStr;
 
 /// The mistakes found so far. Nothing stops at the first one.
-#[derive(Debug, Default)]
-pub(crate) struct Errors(Option<syn::Error>);
+#[derive(Default)]
+pub(crate) struct Errors {
+    at_tokens: Option<syn::Error>,
+    in_texts: Vec<InText>,
+}
+
+/// A name inside of a literal that means nothing.
+pub(crate) struct InText {
+    pub(crate) literal: LitStr,
+    /// All names in the literal, the wrong one among them.
+    pub(crate) names: Vec<Ident>,
+    pub(crate) wrong: Ident,
+    pub(crate) message: String,
+}
 
 impl Errors {
     pub(crate) fn add(&mut self, error: syn::Error) {
-        match &mut self.0 {
+        match &mut self.at_tokens {
             Some(errors) => errors.combine(error),
-            None => self.0 = Some(error),
+            None => self.at_tokens = Some(error),
         }
+    }
+
+    /// A mistake at a name inside of a literal.
+    pub(crate) fn in_text(&mut self, mistake: InText) {
+        self.in_texts.push(mistake);
+    }
+
+    /// Takes out the mistakes inside of literals.
+    pub(crate) fn take_in_texts(&mut self) -> Vec<InText> {
+        std::mem::take(&mut self.in_texts)
     }
 
     /// A mistake at one token.
@@ -33,12 +56,13 @@ impl Errors {
 
     #[cfg(test)]
     pub(crate) fn messages(self) -> Vec<String> {
-        self.0.into_iter().flatten().map(|error| error.to_string()).collect()
+        let at_tokens = self.at_tokens.into_iter().flatten().map(|error| error.to_string());
+        at_tokens.chain(self.in_texts.into_iter().map(|mistake| mistake.message)).collect()
     }
 
     /// One `compile_error!` for each mistake; `None` when there is none.
     pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
-        self.0.map(syn::Error::into_compile_error)
+        self.at_tokens.map(syn::Error::into_compile_error)
     }
 }
 
@@ -51,6 +75,17 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
         .filter(|(distance, _)| *distance <= tolerated)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
+}
+
+/// Whether `word` is `name` with a letter too many, one too few, or two that have changed places. Another letter in the
+/// place of one may make another word: `ship` is not `skip`.
+pub(crate) fn is_slip(word: &str, name: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut chars: Vec<char> = text.chars().collect();
+        chars.sort_unstable();
+        chars
+    };
+    distance(word, name) == 1 && (word.chars().count() != name.chars().count() || sorted(word) == sorted(name))
 }
 
 /// The names as a message lists them: "`a`, `b` and `c`".
@@ -94,7 +129,7 @@ fn distance(left: &str, right: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, list, nearest};
+    use super::{distance, is_slip, list, nearest};
 
     #[test]
     fn distances() {
@@ -127,6 +162,13 @@ mod tests {
             ("x", None),
         ] {
             assert_eq!(nearest(word, names), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn another_letter_is_no_slip() {
+        for (word, expected) in [("skipp", true), ("skp", true), ("sikp", true), ("ship", false), ("skip", false)] {
+            assert_eq!(is_slip(word, "skip"), expected, "{word}");
         }
     }
 

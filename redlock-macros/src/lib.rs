@@ -4,6 +4,8 @@ mod analyze;
 mod check;
 mod errors;
 mod expand;
+#[cfg(test)]
+mod handlers;
 mod keywords;
 mod options;
 #[cfg(test)]
@@ -68,12 +70,17 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         options.refuse_unavailable(&[], &mut errors);
         None
     };
+    let mut in_texts = errors.take_in_texts();
+    if for_editor {
+        // An editor does not find the mistake by formatting the key.
+        in_texts.drain(..).for_each(|mistake| errors.at(mistake.literal.span(), mistake.message));
+    }
     match (errors.into_compile_errors(), lock) {
         (None, Some(lock)) => expand::expand(&lock, for_editor),
         // What an editor sees comes first in the function, whether something is wrong or not: only then it finds the same
         // place while a name is being typed.
         (errors, _) => {
-            let function = expand::unlocked(item, seen);
+            let function = expand::unlocked(item, seen, &in_texts);
             let (first, second) = (errors.unwrap_or_default(), function);
             if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
         }

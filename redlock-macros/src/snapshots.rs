@@ -54,7 +54,7 @@ fn generic() {
 fn handler() {
     check(
         r#"key = "nightly", on_error = |error| error.is_contended()"#,
-        "async fn nightly(#[cfg(test)] seed: u64) -> bool { run(seed) }",
+        "async fn nightly(#[cfg(test)] shard: u64) -> bool { run(shard) }",
         expect_file!["../snapshots/handler.rs"],
     );
 }

@@ -102,6 +102,13 @@ pub(crate) fn borrow_mutably(pattern: &Pat) -> bool {
     is_found
 }
 
+/// The names in a pattern.
+pub(crate) fn of_pattern(pattern: &Pat) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    visit(pattern, &mut |name| bindings.push(Binding::new(&name.ident, &[])));
+    bindings
+}
+
 /// Calls `found` with each name that the pattern binds.
 fn visit(pattern: &Pat, found: &mut impl FnMut(&PatIdent)) {
     match pattern {

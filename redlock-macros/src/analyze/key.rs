@@ -15,10 +15,10 @@
 
 use super::bindings::Binding;
 use super::mentions::Mentions;
-use crate::errors::{self, Errors};
+use crate::errors::{self, Errors, InText};
 use crate::keywords::is_keyword;
 use crate::options::KeyTemplate;
-use crate::template::{self, Hole, Input, Step};
+use crate::template::{self, Hole, Input, Mistake, Step};
 use proc_macro2::{Ident, Literal, Span};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -140,9 +140,10 @@ struct Scope<'a> {
 /// Reads the template and finds its values.
 pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
     let literal = &key.literal;
-    let (template, mistakes) = template::parse(&literal.value());
+    let text = literal.value();
+    let (template, mistakes) = template::parse(&text);
     for mistake in &mistakes {
-        errors.at(literal.span(), mistake);
+        errors.at(literal.span(), mistake.under(&text));
     }
     let holes = template.distinct_holes();
     let scope = Scope { literal, function, bindings, named: &key.named, holes: &holes };
@@ -165,7 +166,10 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
         };
         match scope.part(hole, name, escaped.clone()) {
             Ok(part) => parts.push(part),
-            Err(mistake) => errors.at(literal.span(), mistake),
+            Err(message) => match scope.in_text(hole, &holes).filter(|_| mistakes.is_empty()) {
+                Some((wrong, names)) => errors.in_text(InText { literal: literal.clone(), names, wrong, message }),
+                None => errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text)),
+            },
         }
     }
     let format = if is_verbatim {
@@ -182,7 +186,7 @@ pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], er
         is_input: !scope.is_root(&name.unraw().to_string()),
     });
     let named = named.collect();
-    is_whole.then(|| Key { template: literal.value(), format, parts, named, is_verbatim })
+    is_whole.then(|| Key { template: text, format, parts, named, is_verbatim })
 }
 
 impl Scope<'_> {
@@ -192,6 +196,14 @@ impl Scope<'_> {
         let root = self.root(&hole.root)?;
         let plain = matches!(root, Root::Argument(_)).then(|| self.plain(hole, &escaped)).flatten();
         Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), plain, span: generated(self.literal) })
+    }
+
+    /// The name of a hole in a literal that `format_args!` can read, so that the compiler points inside of it; and all
+    /// names there.
+    fn in_text(&self, hole: &Hole, holes: &[(&Hole, Vec<char>)]) -> Option<(Ident, Vec<Ident>)> {
+        let name = |hole: &Hole| Some(identifier(hole.name()?, self.literal.span()));
+        let names = holes.iter().map(|(hole, _)| name(hole)).collect::<Option<_>>()?;
+        Some((name(hole).filter(|_| hole.format.is_none())?, names))
     }
 
     /// The integer type of a hole that needs no escaping.

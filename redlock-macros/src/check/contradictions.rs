@@ -3,6 +3,7 @@
 use crate::analyze::bindings::Binding;
 use crate::analyze::form::Form;
 use crate::analyze::item::Function;
+use crate::analyze::key::Key;
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::Time;
@@ -114,6 +115,15 @@ fn windows_are_somebodys(options: &Options) -> Option<Contradiction<'_>> {
                    window is nobody's: leave `wait` out, which waits for a second at most";
     let names = both(options, "once_per", "wait").filter(|_| matches!(options.wait, Some(Waiting::None)))?;
     Some((names, message.into()))
+}
+
+/// `constant` beside a template with arguments.
+pub(super) fn constant_keys_have_no_arguments(options: &Options, key: &Key, errors: &mut Errors) {
+    let Some(word) = options.key.as_ref().and_then(|key| key.constant.as_ref()) else { return };
+    if key.depends_on_the_call() {
+        let message = "`constant` says that all calls have this key, and an argument stands in it: leave one out";
+        errors.at(word.span(), message);
+    }
 }
 
 /// What is said about windows without any.

@@ -6,12 +6,15 @@
 
 mod contradictions;
 mod defaults;
+mod misspelt;
+mod recursion;
 mod requirements;
 mod warnings;
 
 pub(crate) use self::defaults::{check_defaults, read_block, somebody_takes_them};
 pub(crate) use self::warnings::Warning;
 
+use self::warnings::Checked;
 use crate::analyze::bindings::Binding;
 use crate::analyze::form::{self, Form};
 use crate::analyze::item::{self, Function};
@@ -45,17 +48,27 @@ pub(crate) fn check(options: Options, function: Function, errors: &mut Errors) -
     let (form, bindings) = form::read(&function, options.guard.is_some());
     let output = form::read_output(&function, form.as_ref());
     requirements::function_can_wait(&function, form.as_ref(), errors);
-    requirements::has_room_for_an_error(&options, &function, &output, errors);
+    requirements::has_room_for_an_error(&options, &function, form.as_ref(), &output, errors);
     contradictions::check(&options, &function, form.as_ref(), &bindings, &output, errors);
+    misspelt::check(&options, &bindings, errors);
     requirements::no_second_attribute_with_this_key(&options, &function, errors);
     requirements::defaults_fit_without_self(&options, &function, errors);
     let template = requirements::has_key(&options, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
     requirements::key_names_one_argument(&key, &function, errors);
+    contradictions::constant_keys_have_no_arguments(&options, &key, errors);
     let form = form?;
     let mut in_options = Mentions::of_options(&options);
     let in_body = Mentions::of(form.body(&function).stream());
-    let warnings = warnings::check(&options, &function, &form, &key, &in_options, &in_body);
+    let warnings = warnings::check(&Checked {
+        options: &options,
+        function: &function,
+        form: &form,
+        bindings: &bindings,
+        key: &key,
+        in_options: &in_options,
+        in_body: &in_body,
+    });
     key.add_mentions(&mut in_options);
     add_mentions_of_attributes(&function, &mut in_options);
     Some(Lock { options, function, key, form, bindings, output, warnings, in_options, in_body })

@@ -60,7 +60,13 @@ fn has_word(tokens: TokenStream, word: &str) -> bool {
 
 /// A function that returns `()` could not tell its caller that the body did not run. Of other types the compiler
 /// judges, by `FromLockError`.
-pub(super) fn has_room_for_an_error(options: &Options, function: &Function, output: &Type, errors: &mut Errors) {
+pub(super) fn has_room_for_an_error(
+    options: &Options,
+    function: &Function,
+    form: Option<&Form>,
+    output: &Type,
+    errors: &mut Errors,
+) {
     if options.name("on_error").is_some() || !output::is_unit(output) {
         return;
     }
@@ -69,13 +75,15 @@ pub(super) fn has_room_for_an_error(options: &Options, function: &Function, outp
         None => "the lock was not obtained",
         Some(_) => "no node answered or that the lock was lost",
     };
-    errors.on(
-        output,
-        format!(
-            "`{name}` returns nothing, so it cannot say that {reason}: return `Result<(), LockError>`, or write \
-             `on_error = |error| ..`"
-        ),
+    let message = format!(
+        "`{name}` returns nothing, so it cannot say that {reason}: return `Result<(), LockError>`, or write \
+         `on_error = |error| ..`"
     );
+    // `#[async_trait]` writes the type where it stands itself, also when the user has written none.
+    match form {
+        Some(Form::Desugared(_)) => errors.at(name.span(), message),
+        _ => errors.on(output, message),
+    }
 }
 
 /// An attribute below this one expands later, around the code of this one, and so takes its lock first. If both have

@@ -55,7 +55,7 @@ impl Writer<'_> {
     /// What stands before the user's code: what an editor looks at, the warnings, and the acquisition.
     fn warn_and_acquire(&self) -> TokenStream {
         let seen = self.for_editor.then(|| seen_by_an_editor(&self.lock.options));
-        let warnings = self.lock.warnings.iter().map(warn);
+        let warnings = self.lock.warnings.iter().map(|warning| self.warn(warning));
         seen.into_iter().chain(warnings).chain([self.acquire()]).collect()
     }
 
@@ -174,6 +174,23 @@ impl Writer<'_> {
             }
         })
     }
+
+    /// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.
+    fn warn(&self, Warning { span, message, only_if }: &Warning) -> TokenStream {
+        let private = &self.private;
+        let used = quote_spanned!(at(*span)=> distributed_lock);
+        match only_if {
+            None => quote_spanned! {here()=>
+                const _: () = {
+                    #[deprecated(note = #message)]
+                    const fn distributed_lock() {}
+                    #used()
+                };
+            },
+            // Both types have the method, and only that of equal ones is deprecated.
+            Some(ty) => quote_spanned!(here()=> #private::Same::<Self, #ty>::TYPES.#used();),
+        }
+    }
 }
 
 /// The attributes of what is bound inside: the user's own, and an `allow` for what is not the user's doing.
@@ -184,17 +201,4 @@ fn attributes_of(entry: &Entry) -> TokenStream {
     let is_silent = matches!(inside, Inside::Pattern(Pat::Ident(_))) && outside.unraw().to_string().starts_with('_');
     let silent = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
     quote!(#(#cfg)* #(#lints)* #hides #silent)
-}
-
-/// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.
-fn warn(warning: &Warning) -> TokenStream {
-    let Warning { span, message } = warning;
-    let used = quote_spanned!(at(*span)=> distributed_lock);
-    quote_spanned! {here()=>
-        const _: () = {
-            #[deprecated(note = #message)]
-            const fn distributed_lock() {}
-            #used()
-        };
-    }
 }

@@ -10,6 +10,7 @@ mod acquire;
 mod body;
 mod defaults;
 mod editor;
+mod in_text;
 mod run;
 mod tokens;
 mod unlocked;

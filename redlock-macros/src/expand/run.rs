@@ -7,6 +7,7 @@ use crate::check::Lock;
 use crate::options::{Contended, Failed, Lost, Release};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
+use syn::Type;
 use syn::spanned::Spanned;
 
 impl Writer<'_> {
@@ -19,18 +20,31 @@ impl Writer<'_> {
     /// time.
     fn run_ordinary(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
-        let allowed = self.allowed();
         let declared = &self.lock.output;
         let span = at(declared.span());
         let private_at_output = self.private_at(span);
         let failed = quote_spanned!(span=> #private_at_output::from_lock_error::<#declared>);
-        // The compiler reports at this name when what the body returns does not live as long as the signature says.
-        let output = quote_spanned!(span=> __output);
+        let run = quote_spanned!(here()=> #private::locked(__acquire, #body, #failed).await);
+        // Where a variable stands between the body and the end of the function, the compiler reports there what does not
+        // live as long as the signature says, and not in the body.
+        let Some(allowed) = self.allowed() else { return run };
+        let typed = self.typed(ToTokens::to_token_stream);
         quote_spanned! {here()=>
             #allowed
-            let #output = #private::locked(__acquire, #body, #failed).await;
-            #output
+            let __output #typed = #run;
+            __output
         }
+    }
+
+    /// `: Type` behind the name of a variable: with the type of the signature, what does not live long enough is reported
+    /// in the body.
+    fn typed(&self, ty: impl Fn(&Type) -> TokenStream) -> Option<TokenStream> {
+        let declared = &self.lock.output;
+        let is_known = !matches!(declared, Type::Infer(_));
+        is_known.then(|| {
+            let ty = ty(declared);
+            quote_spanned!(here()=> : #ty)
+        })
     }
 
     /// The same in steps, so that each option can change one of them.
@@ -39,12 +53,14 @@ impl Writer<'_> {
         let (guard, held, failure, release) = (self.guard(), self.hold(body), self.failure(), self.release());
         let (contended, failed) = (self.contended(), self.failed());
         let allowed = self.allowed();
-        // The compiler reports at this name when what the body returns does not live as long as the signature says.
+        // The compiler reports at this name when what the body returns does not live as long as the signature says, and
+        // the signature has no name for how long that is.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
+        let typed = self.typed(|declared| quote_spanned!(here()=> #private::Result<#declared, #private::LockError>));
         quote_spanned! {here()=>
             // If all of this stood inside of one `match`, the temporary of the `match` would stay in the future while
             // the body runs, and make it larger.
-            let __outcome = '__call: {
+            let __outcome #typed = '__call: {
                 let __guard = match __acquire.await {
                     #private::Ok(__guard) => __guard,
                     #private::Err(__error) => {
@@ -147,6 +163,6 @@ impl Writer<'_> {
         let handler = self.user_tokens(handler);
         let span = at(handler.span());
         let private = self.private_at(span);
-        quote_spanned!(span=> #private::handle_lock_error::<#output, _>(#handler, __error))
+        quote_spanned!(span=> #private::handle_lock_error::<#output>(#handler, __error))
     }
 }

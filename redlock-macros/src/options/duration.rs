@@ -44,8 +44,8 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
         }
         Expr::Lit(literal) => {
             let read = match &literal.lit {
-                Lit::Int(int) => int_text(option, &int.token().to_string()),
-                Lit::Float(float) => Err(fraction(option, &float.to_string())),
+                Lit::Int(int) => int_text(option, &int.token().to_string(), int.base10_digits()),
+                Lit::Float(float) => Err(fraction(option, &float.token().to_string())),
                 Lit::Str(text) => quoted_text(option, &text.value()),
                 _ => Err(format!("`{option}` is a duration: write `{option} = 30` or `{option} = \"1m30s\"`")),
             };
@@ -55,9 +55,12 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
     }
 }
 
-/// `30` counts seconds; `30s` names its unit.
-fn int_text(option: &str, text: &str) -> Result<Duration, String> {
+/// `30` counts seconds; `30s` names its unit. `decimal` is the same number in another base.
+fn int_text(option: &str, text: &str, decimal: &str) -> Result<Duration, String> {
     let text = text.replace('_', "");
+    if ["0x", "0o", "0b"].iter().any(|base| text.starts_with(base)) {
+        return Err(format!("`{text}` is a bit pattern and no duration: write `{option} = {decimal}`"));
+    }
     match text.parse::<u64>() {
         Ok(seconds) if seconds > MOST_SECONDS => Err(format!(
             "`{seconds}` counts seconds and makes {}: say the unit, as in `{option} = {seconds}ms` or `{option} = {seconds}s`",
@@ -73,7 +76,25 @@ fn quoted_text(option: &str, text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`\"{text}\"` has no unit: write `{option} = \"{text}s\"` or `{option} = \"{text}ms\"`"));
     }
-    text_with_units(option, text)
+    let joined = without_inner_spaces(text);
+    let time = text_with_units(option, &joined)?;
+    if joined == text {
+        return Ok(time);
+    }
+    Err(format!("`\"{text}\"` has a space before its unit: write `{option} = \"{joined}\"`"))
+}
+
+/// Without the spaces between a number and its unit.
+fn without_inner_spaces(text: &str) -> String {
+    let mut joined = String::new();
+    for word in text.split(' ') {
+        let is_after_number = joined.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(char::is_alphabetic);
+        if !joined.is_empty() && !is_after_number {
+            joined.push(' ');
+        }
+        joined.push_str(word);
+    }
+    joined
 }
 
 /// `1m30s`: whole numbers, each with a unit, the larger unit first.
@@ -122,8 +143,25 @@ fn too_long(text: &str) -> String {
     format!("`{text}` is longer than any lock lives: at most 30 days are allowed")
 }
 
+/// What to say of a number with a fraction or an exponent: the same time in a unit in which it is whole.
 fn fraction(option: &str, text: &str) -> String {
-    format!("`{text}` is not a whole number: use a smaller unit, as in `{option} = \"1500ms\"`")
+    let example = in_whole_units(text).unwrap_or_else(|| "1500ms".to_owned());
+    format!("`{text}` is not a whole number: write it in a smaller unit, as in `{option} = {example}`")
+}
+
+/// `1500ms` for `1.5s`. No unit stands for seconds, as elsewhere.
+fn in_whole_units(text: &str) -> Option<String> {
+    let end = text.find(|c: char| c.is_alphabetic() && c != 'e').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let unit = if unit.is_empty() { "s" } else { unit };
+    let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let time = number.replace('_', "").parse::<f64>().ok()? * f64::from(u32::try_from(*millis).ok()?);
+    let is_exact = time.fract() == 0.0 && (1.0..1e12).contains(&time);
+    let shown = format!("{time:.0}");
+    is_exact.then(|| match shown.strip_suffix("000") {
+        Some(seconds) => format!("{seconds}s"),
+        None => format!("{shown}ms"),
+    })
 }
 
 fn unknown_unit(option: &str, text: &str, digits: &str, unit: &str) -> String {
@@ -204,8 +242,15 @@ mod tests {
                 "`604800` counts seconds and makes 7 days: say the unit, as in `ttl = 604800ms` or `ttl = 604800s`",
             ),
             ("-30", "`ttl` cannot be negative: write `ttl = 30`"),
-            ("1.5", "`1.5` is not a whole number: use a smaller unit, as in `ttl = \"1500ms\"`"),
-            ("1.5s", "`1.5s` is not a whole number: use a smaller unit, as in `ttl = \"1500ms\"`"),
+            ("1.5", "`1.5` is not a whole number: write it in a smaller unit, as in `ttl = 1500ms`"),
+            ("1.5s", "`1.5s` is not a whole number: write it in a smaller unit, as in `ttl = 1500ms`"),
+            ("\"0.5h\"", "`0.5h` is not a whole number: write it in a smaller unit, as in `ttl = 1800s`"),
+            ("1e3", "`1e3` is not a whole number: write it in a smaller unit, as in `ttl = 1000s`"),
+            ("0.3ms", "`0.3ms` is not a whole number: write it in a smaller unit, as in `ttl = 1500ms`"),
+            ("0x1E", "`0x1E` is a bit pattern and no duration: write `ttl = 30`"),
+            ("\"30 s\"", "`\"30 s\"` has a space before its unit: write `ttl = \"30s\"`"),
+            ("\"1 m 30 s\"", "`\"1 m 30 s\"` has a space before its unit: write `ttl = \"1m 30s\"`"),
+            ("\"4 parsecs\"", "unknown unit `parsecs`: the units are `ms`, `s`, `m`, `h` and `d`"),
             ("\"30\"", "`\"30\"` has no unit: write `ttl = \"30s\"` or `ttl = \"30ms\"`"),
             ("\"\"", "`` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
             ("\"soon\"", "`soon` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),

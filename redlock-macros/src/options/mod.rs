@@ -4,7 +4,12 @@
 //! read. What two options mean together, or what an option means for the function below it, belongs in `check`; the
 //! arguments of that function are no business of this folder.
 
+mod aliases;
+mod common;
+mod dependency;
 mod duration;
+mod key;
+mod proposal;
 mod read;
 mod table;
 #[cfg(test)]

@@ -9,10 +9,12 @@
 //!    They are read first, the outer ones before the inner ones, so that what stands nearer replaces them. Their mistakes
 //!    are told at the block, and not again for each function.
 
-use super::table::{ALIASES, ATTRIBUTE, FAIR, Form, OPTIONS, Row};
+use super::aliases::{self, FAIR};
+use super::dependency::{self, Dependency};
+use super::table::{ATTRIBUTE, Form, OPTIONS, Row};
 use super::types::Options;
 use crate::errors::{self, Errors};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Ident, Lit, LitStr, Token, token};
@@ -29,6 +31,9 @@ pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Options {
         options.become_defaults();
     }
     read_all(&mut options, own, errors);
+    if options.krate.is_none() && options.name("crate").is_none() {
+        find_crate(&mut options, errors);
+    }
     options
 }
 
@@ -66,6 +71,19 @@ fn split_defaults(tokens: TokenStream) -> (TokenStream, Vec<TokenStream>) {
     (tokens.into_iter().take(first).collect(), defaults)
 }
 
+/// What `crate = ..` would say, where it is not given.
+fn find_crate(options: &mut Options, errors: &mut Errors) {
+    match dependency::find() {
+        Dependency::Usual => {}
+        Dependency::Renamed(name) => options.krate = Some(dependency::path(name)),
+        Dependency::Missing => errors.at(
+            Span::call_site(),
+            "this crate does not depend on `redlock-runtime` under any name: add the dependency, or write where it is \
+             re-exported, as in `crate = shop_base::redlock_runtime`",
+        ),
+    }
+}
+
 fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
     options.has_key |= input.peek(LitStr);
     let name = read_name(input)?;
@@ -100,11 +118,11 @@ fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
         options.fair = Some(name.clone());
         return format!("unknown option `{text}`: nobody can choose who is served first, so leave it out");
     }
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == text).map(|(_, option)| *option);
-    let meant = alias.or_else(|| errors::nearest(text, OPTIONS.iter().map(|row| row.name)));
-    options.has_key |= meant == Some("key");
-    if let Some(meant) = meant {
-        return format!("unknown option `{text}`: did you mean `{meant}`?");
+    let names: Vec<&str> = OPTIONS.iter().map(|row| row.name).collect();
+    let near = || errors::nearest(text, names.iter().copied()).map(|option| (option, String::new()));
+    if let Some((meant, hint)) = aliases::meant(text, &names).or_else(near) {
+        options.has_key |= meant == "key";
+        return format!("unknown option `{text}`: did you mean `{meant}`{hint}?");
     }
     let usable = OPTIONS.iter().filter(|row| row.is_available);
     format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|row| row.name)))
@@ -151,7 +169,9 @@ fn end_of_option(input: ParseStream<'_>) -> syn::Result<()> {
 
 /// Skips the value of an option that is not read.
 fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
-    if input.parse::<Option<Token![=]>>()?.is_some() {
+    if input.peek(token::Paren) {
+        input.parse::<TokenTree>()?;
+    } else if input.parse::<Option<Token![=]>>()?.is_some() {
         input.parse::<Expr>()?;
     }
     end_of_option(input)

@@ -1,10 +1,11 @@
-//! The options: how each is written, what reads it, and what others call it.
+//! The options: how each is written, and what reads it.
 
+use super::key::{read_key, read_path};
 use super::types::Options;
 use super::values::{
-    flag, read_attribute, read_crate, read_fencing, read_guard, read_key, read_manager, read_max_hold, read_min_hold,
-    read_mode, read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_path, read_permits,
-    read_release, read_renew, read_ttl, read_wait, read_window_start,
+    flag, read_attribute, read_crate, read_fencing, read_guard, read_manager, read_max_hold, read_min_hold, read_mode,
+    read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_permits, read_release,
+    read_renew, read_ttl, read_wait, read_window_start,
 };
 use syn::parse::ParseStream;
 
@@ -72,36 +73,3 @@ pub(super) const OPTIONS: &[Row] = &[
 
 /// The option of defaults that says how the attribute of the functions is called.
 pub(super) const ATTRIBUTE: Row = value("attribute", "attribute = locked", read_attribute);
-
-/// Words that other lock libraries use for one of the options.
-pub(super) const ALIASES: &[(&str, &str)] = &[
-    ("px", "ttl"),
-    ("ex", "ttl"),
-    ("lease", "ttl"),
-    ("lease_time", "ttl"),
-    ("expire", "ttl"),
-    ("expires", "ttl"),
-    ("expiry", "ttl"),
-    ("duration", "ttl"),
-    ("timeout", "wait"),
-    ("wait_time", "wait"),
-    ("acquire_timeout", "wait"),
-    ("retry", "wait"),
-    ("retries", "wait"),
-    ("retry_count", "wait"),
-    ("name", "key"),
-    ("resource", "key"),
-    ("keys", "key"),
-    ("client", "manager"),
-    ("locks", "manager"),
-    ("auto_extend", "renew"),
-    ("watchdog", "renew"),
-    ("every", "once_per"),
-    ("period", "once_per"),
-    ("window", "once_per"),
-    ("shared", "mode"),
-    ("semaphore", "permits"),
-];
-
-/// Words for the order in which waiting calls are served, which is not a choice here.
-pub(super) const FAIR: &[&str] = &["fair", "fairness", "fifo", "queue", "queued"];

@@ -49,7 +49,23 @@ fn named_parts() {
     assert_eq!(mistakes, [""; 0]);
     let key = options.key.unwrap();
     assert_eq!(key.literal.value(), "order:{id}:{x}");
+    assert!(key.constant.is_none());
     assert_eq!(key.named.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["id", "x"]);
+}
+
+#[test]
+fn a_key_can_say_that_it_is_constant() {
+    for (tokens, is_constant) in [
+        ("key(\"nightly\", constant)", true),
+        ("key(\"nightly\", constant,)", true),
+        ("key(\"{x}\", x = 5, constant)", true),
+        ("key(\"{constant}\", constant = 5)", false),
+        ("key(\"nightly\")", false),
+    ] {
+        let (options, mistakes) = read(tokens);
+        assert_eq!(mistakes, [""; 0], "{tokens}");
+        assert_eq!(options.key.unwrap().constant.is_some(), is_constant, "{tokens}");
+    }
 }
 
 #[test]
@@ -71,7 +87,23 @@ fn every_mistake_is_found() {
         ("ttl = 5 wait = none, wait = \"3\"", &["expected `,`", "has no unit"]),
         ("ttl = 5 5 5, tll = 3", &["expected `,`", "did you mean `ttl`"]),
         ("\"a\", 30, key = 5", &["write `key = \"a\"`", "this value has no name", "`key` is text"]),
-        ("crate = \"x\", ttl: 5", &["expected identifier", "expected `=`"]),
+        ("crate = \"x::y\", ttl: 5", &["without quotes: write `crate = x::y`", "expected `=`"]),
+        ("crate = 5, renew = 10s", &["write `crate = ::redlock_runtime`", "when to renew is known from the `ttl`"]),
+        ("key(), manager = +", &["`key` needs a value", "is not an expression: write `manager = self.locks`"]),
+        ("key(\"a\", \"b\")", &["several keys are not available yet"]),
+        ("key(\"a\", order.id)", &["this value has no name: write `id = order.id`"]),
+        ("key(\"a\", f(1, 2)), ttl = *", &["write `part = f(1, 2)`", "write `ttl = 30`"]),
+        ("key(\"a\", once)", &["unknown word `once`: did you mean `key(\"..\", constant)`?"]),
+        (
+            "release = \"confirmed\", on_contended = \"skip\"",
+            &["write `release = confirmed`", "write `on_contended = skip`"],
+        ),
+        (
+            "wait = \"forever\", wait = false",
+            &["write `wait = forever`", "given twice", "second", "write `wait = none`"],
+        ),
+        ("lease_ms = 5, shared(true), ttl = 0", &["did you mean `ttl`, as in", "did you mean `mode`", "of zero"]),
+        ("max_wait = 5, blocking = false", &["did you mean `wait`?", "as in `wait = none`"]),
         ("= 5, ttl = 0", &["expected an option", "a `ttl` of zero"]),
         ("ttl = 1, wait = 2, ttl = 3", &["`ttl` is given twice", "a second time here"]),
         ("reentrant = true, fencing(5)", &["`reentrant` is a flag", "`fencing` is a flag"]),

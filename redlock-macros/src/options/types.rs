@@ -49,6 +49,8 @@ pub(crate) struct Options {
 pub(crate) struct KeyTemplate {
     pub(crate) literal: LitStr,
     pub(crate) named: Vec<(Ident, Expr)>,
+    /// `constant`: the user says that all calls are meant to have this key.
+    pub(crate) constant: Option<Ident>,
 }
 
 /// How long to wait.

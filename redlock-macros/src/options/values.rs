@@ -1,14 +1,12 @@
-//! Reads the value of each option.
+//! Reads the value of each option but the key.
 
+use super::common::{expression, has_quotes, refuse, ungrouped, unquoted, word};
 use super::duration::{self, Time};
-use super::types::{Contended, Failed, KeyTemplate, Lost, Options, Release, Waiting};
-use crate::errors;
-use proc_macro2::TokenStream;
-use quote::ToTokens;
+use super::proposal;
+use super::types::{Contended, Failed, Lost, Options, Release, Waiting};
 use std::time::Duration;
-use syn::ext::IdentExt;
 use syn::parse::ParseStream;
-use syn::{Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Token, parenthesized, token};
+use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
 
 /// 13 ms. With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth of the
 /// `ttl`. A smaller limit would let attributes compile whose every call fails; a larger one would refuse a `ttl` that
@@ -22,87 +20,8 @@ const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// one would refuse windows that work.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
 
-/// A mistake at all tokens of `value`.
-fn refuse<T>(value: impl ToTokens, message: impl std::fmt::Display) -> syn::Result<T> {
-    Err(syn::Error::new_spanned(value, message))
-}
-
-/// An expression that came through a `macro_rules!` variable stands in an invisible group.
-fn ungrouped(value: Expr) -> Expr {
-    match value {
-        Expr::Group(group) => ungrouped(*group.expr),
-        other => other,
-    }
-}
-
-/// Reads the value of an option that is one of a few words, and gives what the word stands for.
-fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> syn::Result<T> {
-    let names = || words.iter().map(|(word, _)| *word);
-    let Ok(found) = input.call(Ident::parse_any) else {
-        return Err(input.error(format!("`{option}` is one of {}", errors::list(names()))));
-    };
-    let text = found.unraw().to_string();
-    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-        return Ok(*value);
-    }
-    match errors::nearest(&text, names()) {
-        Some(meant) => refuse(found, format!("unknown word `{text}`: did you mean `{option} = {meant}`?")),
-        None => refuse(found, format!("unknown word `{text}`: `{option}` is one of {}", errors::list(names()))),
-    }
-}
-
-pub(super) fn read_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    if input.peek(token::Paren) {
-        return read_named_key(options, input);
-    }
-    options.key = Some(KeyTemplate { literal: template("key", input.parse()?)?, named: Vec::new() });
-    Ok(())
-}
-
-/// `key("order:{id}", id = order.id)`
-fn read_named_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    let content;
-    parenthesized!(content in input);
-    let key = key_with_parts(&content);
-    // What is left after a mistake must be read as well, or the parser reports it as a second mistake.
-    content.parse::<TokenStream>()?;
-    options.key = Some(key?);
-    Ok(())
-}
-
-/// What stands between the parentheses of a key: the template, then the named parts.
-fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
-    let literal = template("key", content.parse()?)?;
-    let mut named: Vec<(Ident, Expr)> = Vec::new();
-    while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
-        let name = content.call(Ident::parse_any)?;
-        if content.parse::<Option<Token![=]>>()?.is_none() {
-            return refuse(&name, format!("`{name}` needs a value: write `{name} = order.{name}`"));
-        }
-        if named.iter().any(|(earlier, _)| earlier.unraw() == name.unraw()) {
-            return refuse(&name, format!("`{name}` is given twice: keep one"));
-        }
-        named.push((name, content.parse()?));
-    }
-    if content.is_empty() {
-        return Ok(KeyTemplate { literal, named });
-    }
-    Err(content.error("expected `,` between two parts of the key"))
-}
-
-/// The string literal that is the value of `key` or `path`.
-fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
-    let example = if option == "key" { "key = \"order:{order_id}\"" } else { "path = \"/tenants/{tenant}\"" };
-    match ungrouped(value) {
-        Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => Ok(value),
-        Expr::Lit(value) => refuse(&value, format!("`{option}` is text: write `{example}`")),
-        Expr::Array(value) => refuse(&value, "several keys are not available yet: write one"),
-        value => refuse(&value, format!("`{option}` is a string literal: write `{example}`")),
-    }
-}
-
 pub(super) fn read_ttl(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    let value: Expr = input.parse()?;
+    let value = expression(input, "ttl = 30")?;
     let time = duration::read("ttl", value.clone())?;
     if let Time::Literal(ttl) = time {
         usable_ttl(&value, ttl)?;
@@ -133,11 +52,18 @@ fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
 }
 
 pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    let value = match ungrouped(input.parse()?) {
+    if let Some((text, word)) = unquoted(input, ["none", "forever"]) {
+        return has_quotes("wait", &text, word);
+    }
+    let value = match ungrouped(expression(input, "wait = \"5s\"")?) {
         Expr::Path(path) if path.path.is_ident("none") => Waiting::None,
         Expr::Path(path) if path.path.is_ident("forever") => Waiting::Forever,
         Expr::Path(path) if path.path.is_ident("None") => {
             return refuse(path, "`None` is not a time: write `wait = none`");
+        }
+        Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) => {
+            let word = if value.value { "forever" } else { "none" };
+            return refuse(&value, format!("`{}` is not a time: write `wait = {word}`", value.value));
         }
         other => Waiting::For(duration::read("wait", other)?),
     };
@@ -146,11 +72,18 @@ pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::R
 }
 
 pub(super) fn read_renew(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    let Ok(value) = input.parse::<LitBool>() else {
-        return Err(input.error("`renew` is `true` or `false`"));
-    };
-    options.renew = Some(value.value);
-    Ok(())
+    let start = input.span();
+    match ungrouped(expression(input, "renew = false")?) {
+        Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) => {
+            options.renew = Some(value.value);
+            Ok(())
+        }
+        value if matches!(duration::read("renew", value.clone()), Ok(Time::Literal(_))) => {
+            let message = "`renew` is `true` or `false`, and when to renew is known from the `ttl`: leave it out";
+            refuse(value, message)
+        }
+        _ => Err(syn::Error::new(start, "`renew` is `true` or `false`")),
+    }
 }
 
 pub(super) fn read_max_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
@@ -164,7 +97,7 @@ pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> sy
 }
 
 pub(super) fn read_once_per(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    let value: Expr = input.parse()?;
+    let value = expression(input, "once_per = \"15m\"")?;
     let time = duration::read("once_per", value.clone())?;
     if let Time::Literal(period) = time {
         usable_period(&value, period)?;
@@ -191,13 +124,13 @@ fn usable_period(value: &Expr, period: Duration) -> syn::Result<()> {
 }
 
 pub(super) fn read_window_start(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.window_start = Some(duration::read("window_start", input.parse()?)?);
+    options.window_start = Some(duration::read("window_start", expression(input, "window_start = \"6h\"")?)?);
     Ok(())
 }
 
 /// A duration that would have no effect if it were zero.
 fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
-    let value: Expr = input.parse()?;
+    let value = expression(input, &format!("{option} = \"5s\""))?;
     match duration::read(option, value.clone())? {
         Time::Literal(time) if time.is_zero() => {
             refuse(value, format!("a `{option}` of zero has no effect: leave it out"))
@@ -210,12 +143,8 @@ pub(super) fn read_mode(_: &mut Options, input: ParseStream<'_>) -> syn::Result<
     word(input, "mode", &[("exclusive", ()), ("shared", ())])
 }
 
-pub(super) fn read_path(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    template("path", input.parse()?).map(drop)
-}
-
 pub(super) fn read_permits(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    let value = ungrouped(input.parse()?);
+    let value = ungrouped(expression(input, "permits = 4")?);
     match &value {
         Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) => match count.base10_parse::<u32>() {
             Ok(0) => refuse(value, "with no permits nobody could ever enter: write `permits = 1` or more"),
@@ -236,6 +165,9 @@ pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::
 }
 
 pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    if let Some((text, word)) = unquoted(input, ["skip", "error"]) {
+        return has_quotes("on_contended", &text, word);
+    }
     let ahead = input.fork();
     if let Ok(word) = ahead.parse::<Ident>()
         && (ahead.is_empty() || ahead.peek(Token![,]))
@@ -262,7 +194,7 @@ pub(super) fn read_on_error(options: &mut Options, input: ParseStream<'_>) -> sy
 /// A handler is a function or a closure. Of those the compiler judges; only a literal is refused here, because it never
 /// is one.
 fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
-    match input.parse()? {
+    match expression(input, &format!("{option} = |error| .."))? {
         Expr::Lit(value) => {
             refuse(&value, format!("`{option}` is called with the error: write `{option} = |error| ..`"))
         }
@@ -282,12 +214,20 @@ pub(super) fn read_release(options: &mut Options, input: ParseStream<'_>) -> syn
 }
 
 pub(super) fn read_manager(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.manager = Some(input.parse()?);
+    options.manager = Some(expression(input, "manager = self.locks")?);
     Ok(())
 }
 
 pub(super) fn read_crate(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.krate = Some(input.call(Path::parse_mod_style)?);
+    let start = input.span();
+    let read = |path: &LitStr| path.parse_with(Path::parse_mod_style).ok();
+    if let Some(path) = input.fork().parse().ok().as_ref().and_then(read) {
+        let message = format!("`crate` is a path, without quotes: write `crate = {}`", proposal::squeezed(path));
+        return Err(syn::Error::new(start, message));
+    }
+    let path = input.call(Path::parse_mod_style);
+    options.krate =
+        Some(path.map_err(|_| syn::Error::new(start, "`crate` is a path: write `crate = ::redlock_runtime`"))?);
     Ok(())
 }
 

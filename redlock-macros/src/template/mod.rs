@@ -5,15 +5,21 @@
 //! function, a span or a token.
 
 mod hole;
+mod mistake;
 mod names_only;
 
 pub(crate) use self::hole::{Hole, Input, Step};
+pub(crate) use self::mistake::Mistake;
 pub(crate) use self::names_only::with_names_only;
+
+use std::ops::Range;
 
 /// A template that can be formatted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) pieces: Vec<Piece>,
+    /// Where each piece stands in the text.
+    places: Vec<Range<usize>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -50,6 +56,13 @@ impl Template {
         distinct
     }
 
+    /// Where a hole stands for the first time.
+    pub(crate) fn place(&self, hole: &Hole) -> Range<usize> {
+        let is_it = |piece: &Piece| matches!(piece, Piece::Hole(other) if other == hole);
+        let found = self.pieces.iter().position(is_it).and_then(|at| self.places.get(at));
+        found.cloned().unwrap_or_default()
+    }
+
     /// The format string with each placeholder written as `name` says.
     pub(crate) fn format_string(&self, name: impl Fn(&Hole) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
@@ -61,22 +74,32 @@ impl Template {
 }
 
 /// Reads a template, and what is wrong with it: sentences that say what to write.
-pub(crate) fn parse(text: &str) -> (Template, Vec<String>) {
-    let mut reader = Reader { rest: text, text: String::new(), pieces: Vec::new(), mistakes: Vec::new() };
+pub(crate) fn parse(text: &str) -> (Template, Vec<Mistake>) {
+    let mut reader = Reader {
+        whole: text,
+        rest: text,
+        text: String::new(),
+        pieces: Vec::new(),
+        places: Vec::new(),
+        mistakes: Vec::new(),
+    };
     reader.read();
-    reader.flush();
+    reader.flush(text.len());
     reader.check_separators();
     if text.is_empty() {
-        reader.mistakes.push("the key is empty: name what is locked, as in `key = \"order:{order_id}\"`".into());
+        let message = "the key is empty: name what is locked, as in `key = \"order:{order_id}\"`";
+        reader.mistakes.push(Mistake::new(0..0, message));
     }
-    (Template { pieces: reader.pieces }, reader.mistakes)
+    (Template { pieces: reader.pieces, places: reader.places }, reader.mistakes)
 }
 
 struct Reader<'a> {
+    whole: &'a str,
     rest: &'a str,
     text: String,
     pieces: Vec<Piece>,
-    mistakes: Vec<String>,
+    places: Vec<Range<usize>>,
+    mistakes: Vec<Mistake>,
 }
 
 impl<'a> Reader<'a> {
@@ -93,62 +116,88 @@ impl<'a> Reader<'a> {
             } else if let Some(rest) = brace.strip_prefix('{') {
                 self.placeholder(rest);
             } else {
-                self.mistakes.push("`}` without `{` before it: write `}}` for a brace in the key".into());
+                let at = self.at(brace);
+                let message = "`}` without `{` before it: write `}}` for a brace in the key";
+                self.mistakes.push(Mistake::new(at..at + 1, message));
                 self.rest = brace.get(1..).unwrap_or_default();
             }
         }
         self.text.push_str(self.rest);
     }
 
+    /// Where the rest of the text begins.
+    fn at(&self, rest: &str) -> usize {
+        self.whole.len() - rest.len()
+    }
+
     /// Reads what follows `{`.
     fn placeholder(&mut self, rest: &'a str) {
+        let start = self.at(rest) - 1;
         let at = rest.find(['{', '}']).unwrap_or(rest.len());
         let (inside, after) = rest.split_at(at);
         let Some(after) = after.strip_prefix('}') else {
-            self.mistakes.push(format!(
+            let message = format!(
                 "`{{{inside}` has no closing brace: write `{{{}}}` for an argument, or `{{{{` for a brace in the key",
                 word(inside)
-            ));
+            );
+            self.mistakes.push(Mistake::new(start..self.at(after), message));
             self.rest = after;
             return;
         };
         match Hole::read(inside) {
             Ok(hole) => {
-                self.flush();
+                self.flush(start);
                 self.pieces.push(Piece::Hole(hole));
+                self.places.push(start..self.at(after));
             }
-            Err(mistake) => self.mistakes.push(mistake),
+            Err(message) => self.mistakes.push(Mistake::new(start..self.at(after), message)),
         }
         self.rest = after;
     }
 
-    /// Makes a piece of the text that was read so far.
-    fn flush(&mut self) {
+    /// Makes a piece of the text that was read so far, up to `end`.
+    fn flush(&mut self, end: usize) {
         if !self.text.is_empty() {
+            let start = self.places.last().map_or(0, |place| place.end);
             self.pieces.push(Piece::Text(std::mem::take(&mut self.text)));
+            self.places.push(start..end);
         }
     }
 
     /// A value must end where its neighbour begins, or different arguments make the same key.
     fn check_separators(&mut self) {
-        for pair in self.pieces.windows(2) {
-            match pair {
-                [Piece::Hole(left), Piece::Hole(right)] => self.mistakes.push(format!(
-                    "nothing separates `{{{left}}}` from `{{{right}}}`, so that different values could make the same \
-                     key: write `{{{left}}}:{{{right}}}`",
-                    left = left.text,
-                    right = right.text
-                )),
-                [Piece::Hole(left), Piece::Text(text)] if text.starts_with('%') => self.mistakes.push(format!(
-                    "`%` cannot stand right after `{{{left}}}`, because it marks escaped characters in a value: put \
-                     another character between them, as in `{{{left}}}:%`",
-                    left = left.text
-                )),
-                [Piece::Hole(left), Piece::Text(text)] => self.mistakes.extend(goes_on(left, text)),
-                _ => {}
-            }
+        for (pair, places) in self.pieces.windows(2).zip(self.places.windows(2)) {
+            let [before, after] = places else { continue };
+            let found = match pair {
+                [Piece::Hole(left), Piece::Hole(right)] => Some((before.start..after.end, not_separated(left, right))),
+                [Piece::Hole(left), Piece::Text(text)] if text.starts_with('%') => {
+                    Some((before.start..after.start + 1, not_escaped(left)))
+                }
+                [Piece::Hole(left), Piece::Text(text)] => {
+                    goes_on(left, text).map(|message| (before.start..after.start + 1, message))
+                }
+                _ => None,
+            };
+            self.mistakes.extend(found.map(|(place, message)| Mistake::new(place, message)));
         }
     }
+}
+
+fn not_separated(left: &Hole, right: &Hole) -> String {
+    format!(
+        "nothing separates `{{{left}}}` from `{{{right}}}`, so that different values could make the same key: write \
+         `{{{left}}}:{{{right}}}`",
+        left = left.text,
+        right = right.text
+    )
+}
+
+fn not_escaped(hole: &Hole) -> String {
+    format!(
+        "`%` cannot stand right after `{{{left}}}`, because it marks escaped characters in a value: put another \
+         character between them, as in `{{{left}}}:%`",
+        left = hole.text
+    )
 }
 
 /// A formatted number is not escaped, so its digits must not go on in the text.
@@ -241,9 +290,27 @@ mod tests {
             let (_, mistakes) = parse(template);
             assert_eq!(mistakes.len(), expected.len(), "{template}: {mistakes:?}");
             for (mistake, expected) in mistakes.iter().zip(*expected) {
-                assert!(mistake.contains(expected), "{template}: {mistake}");
+                assert!(mistake.message.contains(expected), "{template}: {mistake:?}");
             }
         }
+    }
+
+    #[test]
+    fn mistakes_are_shown_under_the_template() {
+        let table = [
+            ("order:{id:?}", "      ^^^^^^"),
+            ("order:{{{id", "        ^^^"),
+            ("é:}", "  ^"),
+            ("{a}{b}:x", "^^^^^^"),
+            ("{{}}{a}%", "    ^^^^"),
+            ("x:{id:x}f", "  ^^^^^^^"),
+        ];
+        for (template, carets) in table {
+            let (_, mistakes) = parse(template);
+            let shown = mistakes[0].under(template);
+            assert!(shown.ends_with(&format!("\n    {template}\n    {carets}")), "{shown}");
+        }
+        assert!(!parse("").1[0].under("").contains('\n'));
     }
 
     #[test]
@@ -259,7 +326,7 @@ mod tests {
     fn format_strings_keep_the_text() {
         let (template, _) = parse("{{{a.0}}}:{b:08}");
         assert_eq!(template.format_string(|hole| format!("_{}", hole.root[0])), "{{{_a}}}:{_b:08}");
-        let plain = Template { pieces: vec![text("{}")] };
+        let plain = Template { pieces: vec![text("{}")], places: Vec::new() };
         assert_eq!(plain.format_string(|hole| hole.text.clone()), "{{}}");
     }
 }

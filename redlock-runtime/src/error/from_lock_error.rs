@@ -54,7 +54,8 @@ impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "this error type has no place for a lock error",
-    note = "write `impl From<LockError> for {Self} {{ .. }}`, or say what to return with `on_error = |error| ..`"
+    note = "say what to return with `on_error = |error| ..`, or, if `{Self}` is a type of this crate, write `impl \
+            From<LockError> for {Self} {{ .. }}`"
 )]
 pub trait CarriesLockError {
     /// The error that says that the lock was not obtained, or was lost.

@@ -8,7 +8,19 @@ pub fn from_lock_error<R: FromLockError>(error: LockError) -> R {
     R::from_lock_error(error)
 }
 
-/// `on_error = handler`. A function, so that the argument of a closure has a type.
-pub fn handle_lock_error<R, H: FnOnce(LockError) -> R>(handler: H, error: LockError) -> R {
+/// A handler of a function that returns `R`. The bound gives the argument of a closure its type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler of a function that returns `{R}`",
+    label = "takes no `LockError`, or returns something else",
+    note = "write `|error| ..`, or name a function that takes a `LockError` and returns `{R}`"
+)]
+pub trait Handler<R>: FnOnce(LockError) -> R {}
+
+#[diagnostic::do_not_recommend]
+impl<R, H: FnOnce(LockError) -> R> Handler<R> for H {}
+
+/// `on_error = handler`. The type of the handler is no parameter that generated code would have to name by `_`: the
+/// compiler would report a mistake there and at the handler.
+pub fn handle_lock_error<R>(handler: impl Handler<R>, error: LockError) -> R {
     handler(error)
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// A value that may stand in a key template.
 ///
@@ -168,11 +170,21 @@ macro_rules! refuse {
 refuse! {
     f32: NotAnOption;
     f64: NotAnOption;
-    &f32: NotAnOption;
-    &f64: NotAnOption;
     Option<T>, T: NotAFloat;
-    &Option<T>, T: NotAFloat;
 }
+
+/// What is refused is refused behind a pointer as well, whose text is that of the value.
+macro_rules! refuse_behind {
+    ($($pointer:ty)*) => {$(
+        impl<T: Refused + ?Sized> Refused for $pointer {}
+        #[diagnostic::do_not_recommend]
+        impl<T: NotAFloat + ?Sized> NotAFloat for $pointer {}
+        #[diagnostic::do_not_recommend]
+        impl<T: NotAnOption + ?Sized> NotAnOption for $pointer {}
+    )*};
+}
+
+refuse_behind!(&T &mut T Box<T> Rc<T> Arc<T>);
 
 impl<T: LockKeyPart + ?Sized> fmt::Display for Part<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

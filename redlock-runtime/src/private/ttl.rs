@@ -5,7 +5,7 @@ use std::time::Duration;
 /// `ttl` itself.
 ///
 /// # Panics
-/// It is zero, or too short for any answer with the default settings. Only constants come here, so this is a compile
+/// It is zero, too short for any answer with the default settings, or longer than the runtime allows. Only constants come here, so this is a compile
 /// error at the user's token.
 #[must_use]
 #[track_caller]
@@ -14,6 +14,10 @@ pub const fn checked_ttl(ttl: Duration) -> Duration {
     assert!(
         ttl.as_millis() >= 13,
         "this `ttl` is over before the answer of a node can prove anything: make it 13 ms at least"
+    );
+    assert!(
+        ttl.as_millis() <= 30 * 24 * 3_600_000,
+        "this `ttl` is longer than any lock lives: at most 30 days are allowed"
     );
     ttl
 }

@@ -15,3 +15,10 @@ pub const BRIEF: Duration = Duration::from_millis(12);
 pub async fn too_brief() -> Result<(), LockError> {
     Ok(())
 }
+
+pub const FOR_EVER: Duration = Duration::MAX;
+
+#[distributed_lock(key = "nightly", ttl = FOR_EVER)]
+pub async fn too_long() -> Result<(), LockError> {
+    Ok(())
+}

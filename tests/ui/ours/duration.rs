@@ -34,3 +34,18 @@ pub async fn brief() -> Result<(), LockError> {
 pub async fn long() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "a", ttl = "30 s", wait = 0x1E)]
+pub async fn spelling() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = "0.5h", wait = 1e3)]
+pub async fn fractions() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "a", ttl = "1m30", wait = "5s5s")]
+pub async fn parts() -> Result<(), LockError> {
+    Ok(())
+}

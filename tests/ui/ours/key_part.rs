@@ -46,3 +46,26 @@ pub async fn format(id: String) -> Result<String, LockError> {
 pub async fn spec(id: u64) -> Result<u64, LockError> {
     Ok(id)
 }
+
+#[distributed_lock(key = "order:{price}")]
+pub async fn reference(price: &&f64) -> Result<(), LockError> {
+    drop(price);
+    Ok(())
+}
+
+#[distributed_lock(key = "order:{price}")]
+pub async fn boxed(price: Box<f64>) -> Result<(), LockError> {
+    drop(price);
+    Ok(())
+}
+
+#[distributed_lock(key = "order:{price}")]
+pub async fn shared(price: std::sync::Arc<f32>) -> Result<(), LockError> {
+    drop(price);
+    Ok(())
+}
+
+#[distributed_lock(key = "order:{id}")]
+pub async fn option_behind(id: &Box<Option<u64>>) -> Result<u64, LockError> {
+    Ok(id.unwrap_or_default())
+}

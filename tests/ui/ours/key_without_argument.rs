@@ -1,48 +1,58 @@
+use axum::extract::{Path, State};
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 
 #[distributed_lock(key = "order")]
-pub async fn capture(order_id: u64) -> Result<u64, LockError> {
-    Ok(order_id)
+pub async fn capture(order_id: u64, amount: u64) -> Result<u64, LockError> {
+    Ok(order_id + amount)
 }
 
-#[distributed_lock(key = "import")]
-pub async fn import(values: Vec<u8>) -> Result<usize, LockError> {
-    Ok(values.len())
+pub struct TenantId(pub u64);
+
+#[distributed_lock(key = "invoices")]
+pub async fn invoices(tenant: TenantId, page: usize) -> Result<u64, LockError> {
+    Ok(tenant.0 + page as u64)
 }
 
-#[distributed_lock(key = "note")]
-pub async fn remember(note: &str, _times: u8) -> Result<usize, LockError> {
-    Ok(note.len())
+/// The names are those inside the extractors.
+#[distributed_lock(key = "orders")]
+pub async fn handler(State(store): State<Service>, Path((tenant, id)): Path<(String, u64)>) -> Result<String, LockError> {
+    drop(store);
+    Ok(format!("{tenant}{id}"))
+}
+
+/// What has no name yet gets one.
+#[distributed_lock(key = "orders")]
+pub async fn whole(path: Path<u64>) -> Result<u64, LockError> {
+    Ok(*path)
 }
 
 /// The manager and the limit say nothing about what is locked.
-#[distributed_lock(key = "nightly", manager = locks, ttl = std::time::Duration::from_secs(seconds))]
-pub async fn nightly(locks: &LockManager, seconds: u64, _unused: u8) -> Result<u64, LockError> {
-    Ok(seconds)
+#[distributed_lock(key = "nightly", manager = locks, ttl = std::time::Duration::from_secs(seconds_id))]
+pub async fn nightly(locks: &LockManager, seconds_id: u64, _unused_id: u8) -> Result<u64, LockError> {
+    Ok(seconds_id)
 }
 
-/// What leads to something else is not what is locked.
+/// Neither do these.
 #[distributed_lock(key = "handles")]
-pub async fn handles(pool: &Service, shared: std::sync::Arc<Service>) -> Result<bool, LockError> {
-    Ok(std::ptr::eq(pool, &*shared))
+pub async fn handles(
+    pool: &Service,
+    shared: std::sync::Arc<Service>,
+    values: Vec<u8>,
+    note: &str,
+    limit: usize,
+) -> Result<bool, LockError> {
+    Ok(std::ptr::eq(pool, &*shared) && values.len() + note.len() > limit)
 }
 
-#[distributed_lock(key = "nothing")]
-pub async fn nothing() -> Result<(), LockError> {
-    Ok(())
-}
-
+#[derive(Clone)]
 pub struct Service;
 
-impl Service {
-    #[distributed_lock(key = "service")]
-    pub async fn sweep(&self) -> Result<(), LockError> {
-        Ok(())
-    }
+#[distributed_lock(key("order", constant))]
+pub async fn meant(order_id: u64) -> Result<u64, LockError> {
+    Ok(order_id)
 }
 
-#[distributed_lock(key = "order")]
-#[expect(deprecated)]
-pub async fn meant(order_id: u64) -> Result<u64, LockError> {
+#[distributed_lock(key("order:{order_id}", constant))]
+pub async fn not_constant(order_id: u64) -> Result<u64, LockError> {
     Ok(order_id)
 }

@@ -21,3 +21,9 @@ pub async fn error(order_id: u64) -> Result<u64, MyError> {
 pub fn boxed(order_id: u64) -> std::pin::Pin<Box<dyn Future<Output = Result<u64, MyError>> + Send>> {
     Box::pin(async move { Ok(order_id) })
 }
+
+/// A type of another crate cannot be given a `From`.
+#[distributed_lock(key = "order:{order_id}")]
+pub async fn foreign(order_id: u64) -> Result<u64, tonic::Status> {
+    Ok(order_id)
+}

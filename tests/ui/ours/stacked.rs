@@ -7,8 +7,7 @@ pub async fn twice(order_id: u64) -> Result<u64, LockError> {
 }
 
 #[distributed_lock(key = "order:{order_id}")]
-#[distributed_lock(key = "all orders")]
-#[expect(deprecated)]
+#[distributed_lock(key("all orders", constant))]
 pub async fn two(order_id: u64) -> Result<u64, LockError> {
     Ok(order_id)
 }

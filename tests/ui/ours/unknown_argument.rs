@@ -14,3 +14,9 @@ pub async fn far(order_id: u64) -> Result<u64, LockError> {
 pub async fn none() -> Result<(), LockError> {
     Ok(())
 }
+
+/// Each stands at its place, beside other mistakes.
+#[distributed_lock(key = "order:{ordr_id}:{amount}:{x}", ttl = 0)]
+pub async fn several(order_id: u64, amount: u64) -> Result<u64, LockError> {
+    Ok(order_id + amount)
+}

@@ -1,7 +1,7 @@
-use redlock_runtime::{LockError, distributed_lock};
+use redlock_runtime::distributed_lock;
 
-pub fn to_text(_: LockError) -> String {
-    String::new()
+pub fn of_text(_: String) -> bool {
+    false
 }
 
 #[distributed_lock(key = "nightly", on_error = |_| 5)]
@@ -9,7 +9,7 @@ pub async fn closure() -> bool {
     true
 }
 
-#[distributed_lock(key = "nightly", on_error = to_text)]
+#[distributed_lock(key = "nightly", on_error = of_text)]
 pub async fn path() -> bool {
     true
 }

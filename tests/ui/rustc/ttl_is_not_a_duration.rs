@@ -17,6 +17,11 @@ pub async fn wait() -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(key = "nightly", wait = id)]
+pub async fn wait_for_an_id(id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
 #[distributed_lock(key = "nightly", ttl = missing)]
 pub async fn missing() -> Result<(), LockError> {
     Ok(())

@@ -1,0 +1,199 @@
+//! What other lock libraries call the options, and what to say of it.
+
+/// Words of one meaning, without underscores and in small letters; the option that has it; and what the message adds to
+/// its name.
+struct Alias {
+    words: &'static [&'static str],
+    option: &'static str,
+    hint: &'static str,
+}
+
+const ALIASES: &[Alias] = &[
+    Alias {
+        words: &[
+            "px",
+            "ex",
+            "lease",
+            "leasetime",
+            "leaseduration",
+            "expire",
+            "expires",
+            "expiry",
+            "expiration",
+            "expirein",
+            "expiresin",
+            "expireafter",
+            "duration",
+            "lifetime",
+            "locktimeout",
+            "locktime",
+            "lockduration",
+            "autorelease",
+            "autoreleasetime",
+            "lockatmostfor",
+            "atmostfor",
+            "timetolive",
+        ],
+        option: "ttl",
+        hint: "",
+    },
+    Alias {
+        words: &["timeout"],
+        option: "wait",
+        hint: " for how long a call waits, or `ttl` for how long the lock lives without being renewed",
+    },
+    Alias {
+        words: &[
+            "waittime",
+            "waittimeout",
+            "waitfor",
+            "maxwait",
+            "maxwaittime",
+            "acquiretimeout",
+            "acquisitiontimeout",
+            "blockingtimeout",
+            "patience",
+        ],
+        option: "wait",
+        hint: "",
+    },
+    Alias { words: &["blocking", "block"], option: "wait", hint: ", as in `wait = none` or `wait = 5s`" },
+    Alias {
+        words: &["nowait", "nonblocking", "try", "trylock", "tryonce", "nx"],
+        option: "wait",
+        hint: ", as in `wait = none`",
+    },
+    Alias {
+        words: &[
+            "retry",
+            "retries",
+            "retrycount",
+            "retrytimes",
+            "retrydelay",
+            "retryinterval",
+            "retryjitter",
+            "retrypolicy",
+            "maxretries",
+            "maxattempts",
+            "attempts",
+            "tries",
+            "delay",
+            "sleep",
+            "poll",
+            "pollinterval",
+            "backoff",
+        ],
+        option: "wait",
+        hint: ", which says for how long: a call that waits is woken and does not try again and again",
+    },
+    Alias {
+        words: &["lockatleastfor", "atleastfor", "cooldown", "throttle", "debounce"],
+        option: "min_hold",
+        hint: "",
+    },
+    Alias {
+        words: &["deadline", "maxduration", "maxtime", "maxholdtime", "holdtimeout"],
+        option: "max_hold",
+        hint: "",
+    },
+    Alias {
+        words: &["name", "lockname", "lockkey", "resource", "resources", "keys", "id", "identifier"],
+        option: "key",
+        hint: "",
+    },
+    Alias {
+        words: &[
+            "client",
+            "clients",
+            "locks",
+            "lockmanager",
+            "redis",
+            "redlock",
+            "pool",
+            "connection",
+            "conn",
+            "nodes",
+        ],
+        option: "manager",
+        hint: "",
+    },
+    Alias {
+        words: &["autoextend", "autorenew", "autorenewal", "renewal", "watchdog", "extend", "heartbeat", "keepalive"],
+        option: "renew",
+        hint: "",
+    },
+    Alias { words: &["every", "period", "window", "interval", "schedule", "cron"], option: "once_per", hint: "" },
+    Alias {
+        words: &["skip", "skipiflocked", "iflocked", "onlocked", "onbusy", "onconflict", "oncontention", "fallback"],
+        option: "on_contended",
+        hint: ", as in `on_contended = skip`",
+    },
+    Alias { words: &["onerr", "onfail", "onfailed", "handler", "errorhandler"], option: "on_error", hint: "" },
+    Alias { words: &["onloss", "lost", "onexpired", "onexpire"], option: "on_lost", hint: "" },
+    Alias { words: &["fence", "fenced", "fencingtoken", "token"], option: "fencing", hint: "" },
+    Alias { words: &["lock", "lockguard", "handle", "as"], option: "guard", hint: "" },
+    Alias { words: &["shared", "exclusive", "rwlock", "read", "write"], option: "mode", hint: "" },
+    Alias { words: &["semaphore", "slots", "concurrency"], option: "permits", hint: "" },
+];
+
+/// Words for the order in which waiting calls are served, which is not a choice here.
+pub(super) const FAIR: &[&str] = &["fair", "fairness", "fifo", "queue", "queued"];
+
+/// Ends of names that say in which unit a number is, and a value that says it here.
+const UNITS: &[(&str, &str)] = &[
+    ("milliseconds", "500ms"),
+    ("millis", "500ms"),
+    ("msecs", "500ms"),
+    ("msec", "500ms"),
+    ("ms", "500ms"),
+    ("seconds", "30s"),
+    ("secs", "30s"),
+    ("sec", "30s"),
+    ("minutes", "5m"),
+    ("mins", "5m"),
+];
+
+/// The option of the list that is meant by `word`, and what to say behind its name.
+pub(super) fn meant(word: &str, options: &[&'static str]) -> Option<(&'static str, String)> {
+    let word = word.to_lowercase().replace('_', "");
+    if let Some(alias) = ALIASES.iter().find(|alias| alias.words.contains(&word.as_str())) {
+        return Some((alias.option, alias.hint.to_owned()));
+    }
+    UNITS.iter().find_map(|(unit, example)| {
+        let word = word.strip_suffix(unit)?;
+        let alias = ALIASES.iter().find(|alias| alias.words.contains(&word)).map(|alias| alias.option);
+        let option = alias.or_else(|| options.iter().copied().find(|option| option.replace('_', "") == word))?;
+        Some((option, format!(", as in `{option} = {example}`")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALIASES, meant};
+    use std::collections::HashSet;
+
+    #[test]
+    fn words_of_other_libraries() {
+        let table = [
+            ("lockAtMostFor", Some(("ttl", ""))),
+            ("lock_at_least_for", Some(("min_hold", ""))),
+            ("lease_ms", Some(("ttl", ", as in `ttl = 500ms`"))),
+            ("maxHoldSeconds", Some(("max_hold", ", as in `max_hold = 30s`"))),
+            ("max_wait", Some(("wait", ""))),
+            ("blocking", Some(("wait", ", as in `wait = none` or `wait = 5s`"))),
+            ("items", None),
+            ("colour", None),
+        ];
+        for (word, expected) in table {
+            let found = meant(word, &["ttl", "max_hold"]);
+            assert_eq!(found.as_ref().map(|(option, hint)| (*option, hint.as_str())), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn every_word_means_one_thing() {
+        let words: Vec<_> = ALIASES.iter().flat_map(|alias| alias.words).collect();
+        assert_eq!(words.len(), words.iter().collect::<HashSet<_>>().len());
+        assert!(words.iter().all(|word| !word.contains('_') && word.to_lowercase() == **word));
+    }
+}

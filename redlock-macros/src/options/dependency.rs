@@ -1,0 +1,102 @@
+//! Under which name the crate that is compiled depends on `redlock-runtime`.
+//!
+//! The compiler was told so: `--extern locks=/target/libredlock_runtime-1a2b.rmeta`. That is true for every build
+//! system, workspace, target and kind of dependency, while a manifest says it in a dozen ways, of which some stand in
+//! another file, and reading one takes a parser of TOML in every build. An editor's server has no such arguments; there,
+//! and where the arguments stand in a file, the usual name is taken.
+
+use proc_macro2::{Ident, Span};
+use std::sync::OnceLock;
+use syn::{Path, PathSegment, Token};
+
+/// The name that a dependency has where nobody has renamed it.
+const USUAL: &str = "redlock_runtime";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Dependency {
+    Usual,
+    Renamed(String),
+    /// There are dependencies, and none is this one.
+    Missing,
+}
+
+/// Finds it out once for the compiler's process.
+pub(super) fn find() -> &'static Dependency {
+    static FOUND: OnceLock<Dependency> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        if std::env::var("CARGO_CRATE_NAME").is_ok_and(|name| name == USUAL) {
+            return Dependency::Usual;
+        }
+        among(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
+    })
+}
+
+/// `::name`
+pub(super) fn path(name: &str) -> Path {
+    let name = PathSegment::from(Ident::new(name, Span::call_site()));
+    Path { leading_colon: Some(<Token![::]>::default()), segments: [name].into_iter().collect() }
+}
+
+/// Reads the arguments of the compiler.
+fn among(arguments: impl Iterator<Item = String>) -> Dependency {
+    let mut renamed = None;
+    let mut is_complete = false;
+    let mut is_extern = false;
+    for argument in arguments {
+        // Arguments in a file are not read.
+        if argument.starts_with('@') {
+            return Dependency::Usual;
+        }
+        let value = if is_extern { Some(argument.as_str()) } else { argument.strip_prefix("--extern=") };
+        is_extern = argument == "--extern";
+        let Some(value) = value else { continue };
+        let (name, file) = value.split_once('=').unwrap_or((value, ""));
+        let name = name.rsplit(':').next().unwrap_or(name);
+        if name == USUAL {
+            return Dependency::Usual;
+        }
+        is_complete |= !file.is_empty();
+        if crate_of(file) == Some(USUAL) {
+            renamed = Some(name.to_owned());
+        }
+    }
+    match renamed {
+        Some(name) => Dependency::Renamed(name),
+        None if is_complete => Dependency::Missing,
+        None => Dependency::Usual,
+    }
+}
+
+/// `redlock_runtime` for `/target/libredlock_runtime-1a2b.rmeta`
+fn crate_of(file: &str) -> Option<&str> {
+    let file = file.rsplit(['/', '\\']).next()?;
+    file.strip_prefix("lib")?.split(['-', '.']).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dependency, among};
+
+    #[test]
+    fn what_the_compiler_was_told() {
+        let renamed = |name: &str| Dependency::Renamed(name.into());
+        let table = [
+            ("rustc --extern redlock_runtime=/t/libredlock_runtime-1a.rmeta", Dependency::Usual),
+            ("rustc --extern locks=/t/libredlock_runtime-1a.rmeta --extern a=/t/liba-2.rlib", renamed("locks")),
+            ("rustc --extern=locks=C:\\t\\libredlock_runtime.rlib", renamed("locks")),
+            ("rustc --extern priv:locks=/t/libredlock_runtime-1a.rlib", renamed("locks")),
+            (
+                "rustc --extern locks=/t/libredlock_runtime-1.rlib --extern redlock_runtime=/t/libx.rlib",
+                Dependency::Usual,
+            ),
+            ("rustc --extern base=/t/libbase-1a.rmeta", Dependency::Missing),
+            ("rustc --extern redlock_runtime", Dependency::Usual),
+            ("rustc --extern proc_macro", Dependency::Usual),
+            ("rustc --extern base=/t/libbase-1a.rmeta @rest", Dependency::Usual),
+            ("rust-analyzer-proc-macro-srv", Dependency::Usual),
+        ];
+        for (arguments, expected) in table {
+            assert_eq!(among(arguments.split(' ').map(str::to_owned)), expected, "{arguments}");
+        }
+    }
+}
