@@ -79,8 +79,12 @@ const fn crc16(crc: u16, byte: u8) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::reserved::is_reserved;
-    use std::collections::HashMap;
+    use crate::LockKey;
+    use crate::lock::namespace;
+    use crate::lock::reserved::{LARGEST_NUMBER, is_reserved};
+    use crate::private::part;
+    use fastrand::Rng;
+    use std::collections::{HashMap, HashSet};
 
     const KEYS: [&str; 23] = [
         "order:7",
@@ -144,6 +148,80 @@ mod tests {
                 panic!("{lock} and {other} share {name}");
             }
         }
+    }
+
+    /// What side keys are made of, and what escapes it.
+    const PIECES: [&str; 16] =
+        ["{", "}", ":", "q", "f", ":q", "}:f", "}:q:", "a", "7", "%", "%7B", "%72", "redlock", "fence", "\0é"];
+
+    const NAMESPACES: [&str; 8] = ["", "", "", "{", "{a}", "redlock", "a:{b", "%7Ba}"];
+
+    fn nasty(random: &mut Rng) -> String {
+        (0..random.usize(..5)).map(|_| PIECES[random.usize(..PIECES.len())]).collect()
+    }
+
+    /// The text of a template with two values, as the attribute makes it, and as it would be without escaping.
+    fn text(random: &mut Rng) -> (String, String) {
+        let (a, b) = (&nasty(random), &nasty(random));
+        match random.u8(..6) {
+            0 => (format!("{}:{}", part(a).escaped(':'), part(b).escaped('%')), format!("{a}:{b}")),
+            1 => (part(a).escaped('%').to_string(), a.clone()),
+            2 => (format!("{}}}{}", part(a).escaped('}'), part(b).escaped('%')), format!("{a}}}{b}")),
+            3 => (format!("{{{}}}:{}", part(a).escaped('}'), part(b).escaped('%')), format!("{{{a}}}:{b}")),
+            4 => (format!("{{{}}}:q", part(a).escaped('}')), format!("{{{a}}}:q")),
+            _ => (format!("redlock:{}", part(a).escaped('%')), format!("redlock:{a}")),
+        }
+    }
+
+    /// Locks, and everything that stands beside them.
+    #[derive(Default)]
+    struct Database {
+        locks: HashSet<String>,
+        beside: HashMap<String, String>,
+    }
+
+    impl Database {
+        fn add(&mut self, lock: &str) {
+            for name in [queue_name(lock), counter_name(lock)] {
+                let other = self.beside.insert(name.clone(), lock.to_owned());
+                assert!(other.as_deref().is_none_or(|other| other == lock), "{lock} and {other:?} share {name}");
+            }
+            self.locks.insert(lock.to_owned());
+        }
+
+        /// The locks that have the name of something beside another lock.
+        fn confused(&self) -> Vec<&String> {
+            let is_beside = |lock: &&String| *lock == LARGEST_NUMBER || self.beside.contains_key(*lock);
+            self.locks.iter().filter(is_beside).collect()
+        }
+    }
+
+    #[test]
+    fn no_value_names_what_stands_beside_another_lock() {
+        let mut random = Rng::with_seed(7);
+        let (mut kept, mut careless) = (Database::default(), Database::default());
+        for _ in 0..50_000 {
+            let (text, raw) = text(&mut random);
+            let prefix = namespace::prefix(NAMESPACES[random.usize(..NAMESPACES.len())]);
+            careless.add(&(prefix.clone() + &raw));
+            let key = LockKey::from_template(text).below(&prefix);
+            for key in [key.in_window(random.i64(-2..20)), key] {
+                // Where the namespace makes the name of a side key, the call is refused.
+                if key.fault().is_none() {
+                    kept.add(key.name());
+                }
+            }
+        }
+        assert_eq!(kept.confused(), [""; 0]);
+        assert!(careless.confused().len() > 100, "the values must be nasty enough: {:?}", careless.confused());
+    }
+
+    #[test]
+    fn two_segments_of_a_path_do_not_make_a_counter() {
+        let text = format!("{}:{}", part("{a").escaped(':'), part("b}:f").escaped('%'));
+        assert_eq!(text, counter_name("a:b"));
+        let key = LockKey::from_template(text);
+        assert_eq!((key.name(), key.fault()), ("%7Ba:b}:f", None));
     }
 
     #[test]
