@@ -160,7 +160,9 @@ mod tests {
             let (server, environment) = (Arc::clone(&connections.server), connections.environment.clone());
             Arc::new(LiveConnection::new(scripts, true, Abstention::default(), server, environment))
         });
-        live.iter().for_each(|live| connections.up(Arc::clone(live)));
+        for live in &live {
+            connections.up(Arc::clone(live));
+        }
         (connections, live)
     }
 
