@@ -80,7 +80,7 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         // What an editor sees comes first in the function, whether something is wrong or not: only then it finds the same
         // place while a name is being typed.
         (errors, _) => {
-            let function = expand::unlocked(item, seen, &in_texts);
+            let function = expand::unlocked(item, seen.as_ref(), &in_texts);
             let (first, second) = (errors.unwrap_or_default(), function);
             if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
         }

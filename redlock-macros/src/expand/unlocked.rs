@@ -10,7 +10,7 @@ use quote::{quote, quote_spanned};
 
 /// The function as it was written, so that the compiler does not report that it is missing. An editor gets what
 /// it has `seen` of the attribute as well. All arguments are used: the compiler would warn of those that only the refused key names.
-pub(crate) fn unlocked(item: TokenStream, seen: Option<TokenStream>, in_texts: &[InText]) -> TokenStream {
+pub(crate) fn unlocked(item: TokenStream, seen: Option<&TokenStream>, in_texts: &[InText]) -> TokenStream {
     let Ok(function) = Function::read(item.clone()) else { return item };
     let (form, bindings) = form::read(&function, false);
     let used = bindings.iter().filter(|binding| binding.name != "self").map(|binding| {
