@@ -250,8 +250,11 @@ impl Voter {
 
     /// Whether the node has answered an extension that was sent at `due` or later, or does not answer.
     pub(super) fn has_answered_since(&self, due: Instant, now: Instant, patience: Duration) -> bool {
-        let has_answered = self.extended_at.is_some_and(|at| due <= at) && !self.is_awaited();
-        has_answered || self.failure.is_some() || self.is_late(now, patience)
+        if self.is_awaited() {
+            return self.is_late(now, patience);
+        }
+        // Without a connection there is nothing to wait for.
+        self.extended_at.is_some_and(|at| due <= at) || self.failure.is_some()
     }
 
     /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.
