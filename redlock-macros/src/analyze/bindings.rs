@@ -18,6 +18,8 @@ pub(crate) struct Binding {
     pub(crate) lints: Vec<Attribute>,
     /// The name of its type where that is one of the language's integers.
     pub(crate) integer: Option<&'static str>,
+    /// How many references its type begins with, as far as its looks can tell.
+    pub(crate) references: usize,
     /// It takes a few words at most, as far as the name of its type can tell.
     pub(crate) is_small: bool,
 }
@@ -27,7 +29,7 @@ impl Binding {
     pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
         let (name, lints) = (ident.unraw().to_string(), lints::repeated(attributes));
-        Self { name, ident: ident.clone(), cfg, mutability: None, lints, integer: None, is_small: false }
+        Self { name, ident: ident.clone(), cfg, mutability: None, lints, integer: None, references: 0, is_small: false }
     }
 }
 
@@ -54,10 +56,23 @@ pub(crate) fn of_argument(PatType { attrs, pat, ty, .. }: &PatType) -> Vec<Bindi
         let mutability = pattern.mutability.filter(|_| pattern.by_ref.is_none());
         bindings.push(Binding { mutability, is_small, ..Binding::new(&pattern.ident, attrs) });
     });
-    if let ([binding], Pat::Ident(PatIdent { by_ref: None, subpat: None, .. })) = (bindings.as_mut_slice(), &**pat) {
-        binding.integer = integer(ty);
+    // Under other conditions an argument of the same name may have another type.
+    if let ([binding], Pat::Ident(PatIdent { by_ref: None, subpat: None, .. })) = (bindings.as_mut_slice(), &**pat)
+        && binding.cfg.is_empty()
+    {
+        (binding.integer, binding.references) = (integer(ty), references(ty));
     }
     bindings
+}
+
+/// How many references the type begins with.
+fn references(ty: &Type) -> usize {
+    match ty {
+        Type::Group(ty) => references(&ty.elem),
+        Type::Paren(ty) => references(&ty.elem),
+        Type::Reference(ty) => 1 + references(&ty.elem),
+        _ => 0,
+    }
 }
 
 /// Whether the type looks like one of a few words: numbers, references, and tuples of them.

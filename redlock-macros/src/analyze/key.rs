@@ -52,6 +52,9 @@ pub(crate) struct Part {
     pub(crate) name: Ident,
     pub(crate) root: Root,
     pub(crate) way: Vec<Way>,
+    /// How many references an argument begins with. The part is what they refer to: a `LockKeyPart` of the user's own may
+    /// have none for references.
+    pub(crate) references: usize,
     /// The characters that may follow the value in the key: inside the value they are escaped, so that they end it.
     pub(crate) escaped: Vec<char>,
     /// The placeholder has a format, so its value must be an integer.
@@ -194,8 +197,12 @@ impl Scope<'_> {
     fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>) -> Result<Part, String> {
         let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
         let root = self.root(&hole.root)?;
-        let plain = matches!(root, Root::Argument(_)).then(|| self.plain(hole, &escaped)).flatten();
-        Ok(Part { name, root, way, escaped, is_integer: hole.format.is_some(), plain, span: generated(self.literal) })
+        let is_argument = matches!(root, Root::Argument(_));
+        let plain = is_argument.then(|| self.plain(hole, &escaped)).flatten();
+        let argument = hole.name().filter(|_| is_argument).and_then(|name| self.binding(name));
+        let references = argument.map_or(0, |argument| argument.references);
+        let (is_integer, span) = (hole.format.is_some(), generated(self.literal));
+        Ok(Part { name, root, way, references, escaped, is_integer, plain, span })
     }
 
     /// The name of a hole in a literal that `format_args!` can read, so that the compiler points inside of it; and all

@@ -196,9 +196,10 @@ impl Writer<'_> {
 
     /// One value, escaped for its place in the key.
     fn part(&self, part: &Part) -> TokenStream {
-        let Part { escaped, is_integer, span, .. } = part;
+        let Part { references, escaped, is_integer, span, .. } = part;
         let (private, root, way) = (self.private_at(*span), root(part), way(part));
-        let value = quote_spanned!(*span=> #root #way);
+        let referred = std::iter::repeat_n(quote_spanned!(*span=> *), *references);
+        let value = quote_spanned!(*span=> #(#referred)* #root #way);
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }

@@ -18,7 +18,7 @@ pub use self::failed::{Failed, give_back_if_failed};
 pub use self::integer::{Integer, KeyInteger, integer};
 pub use self::locked::{Locked, locked};
 pub use self::on_error::{Handler, from_lock_error, handle_lock_error};
-pub use self::part::{AnyValue, Behind, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
+pub use self::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
 pub use self::release_confirmed::release_confirmed;
 pub use self::same::Same;
 pub use self::settings::Settings;

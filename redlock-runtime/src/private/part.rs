@@ -56,51 +56,23 @@ impl Escaped {
 /// What `T` must be is asked where the part is formatted, which is inside the user's string; only the types that are
 /// refused for a reason of their own are refused by the next call.
 pub const fn part<T: ?Sized>(value: &T) -> Value<'_, T> {
-    Value(Behind(AnyValue(value)))
+    Value(AnyValue(value))
 }
 
 /// A value that is not known yet to be fit for a key.
 #[derive(Debug)]
-pub struct Value<'a, T: ?Sized>(Behind<'a, T>);
+pub struct Value<'a, T: ?Sized>(AnyValue<'a, T>);
 
-/// A value that may be a reference to a [`LockKeyPart`].
-#[derive(Debug)]
-pub struct Behind<'a, T: ?Sized>(AnyValue<'a, T>);
-
-/// A value for which neither [`Value`] nor [`Behind`] has a method of its own.
+/// A value for which [`Value`] has no method of its own.
 #[derive(Debug)]
 pub struct AnyValue<'a, T: ?Sized>(&'a T);
 
 // A method of `Value` itself is found before those of what it derefs to: so some types are refused, and all others go on.
 impl<'a, T: ?Sized> Deref for Value<'a, T> {
-    type Target = Behind<'a, T>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl<'a, T: ?Sized> Deref for Behind<'a, T> {
     type Target = AnyValue<'a, T>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
-    }
-}
-
-/// A reference has the text of what it refers to. `LockKeyPart` cannot be implemented for it, because it is for all that
-/// is `Display`, and references to those are, too.
-impl<'a, T: LockKeyPart + ?Sized> Behind<'a, &T> {
-    /// As [`AnyValue::escaped`].
-    #[must_use]
-    pub const fn escaped(&self, escaped: char) -> Part<'a, T> {
-        AnyValue(*self.0.0).escaped(escaped)
-    }
-
-    /// As [`AnyValue::escaped_all`].
-    #[must_use]
-    pub const fn escaped_all(&self, escaped: &'static [char]) -> Part<'a, T> {
-        AnyValue(*self.0.0).escaped_all(escaped)
     }
 }
 
@@ -223,9 +195,8 @@ fn split_at_char(text: &str, special: impl Fn(char) -> bool) -> Option<(&str, ch
 
 #[cfg(test)]
 mod tests {
-    use super::{LockKeyPart, part};
+    use super::part;
     use std::collections::HashMap;
-    use std::fmt;
 
     #[test]
     fn only_the_separator_and_the_percent_sign_are_escaped() {
@@ -245,20 +216,6 @@ mod tests {
         assert_eq!(part("a→b").escaped('→').to_string(), "a%E2%86%92b");
         assert_eq!(part("a/b:c%").escaped_all(&['/', ':']).to_string(), "a%2Fb%3Ac%25");
         assert_eq!(part("a/b:c").escaped('%').to_string(), "a/b:c");
-    }
-
-    #[test]
-    fn a_part_without_display_may_stand_behind_a_reference() {
-        struct Id(u64);
-
-        impl LockKeyPart for Id {
-            fn write_part(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-                write!(out, "id:{}", self.0)
-            }
-        }
-
-        assert_eq!(part(&Id(7)).escaped(':').to_string(), "id%3A7");
-        assert_eq!(part(&&Id(7)).escaped_all(&[':', '7']).to_string(), "id%3A%37");
     }
 
     #[test]

@@ -63,7 +63,7 @@ async fn impl_trait_may_stand_inside_of_dyn_trait() {
 async fn parts_of_ones_own_stand_in_the_key() {
     let manager = LockManager::in_memory();
     let _guard = manager.acquire("o-1:o-2:o-1").await.unwrap();
-    let call = |other| ui_hard_shapes::own_parts(&OrderId(1), OrderId(other));
+    let call = |other| ui_hard_shapes::own_parts(&&OrderId(1), OrderId(other));
     assert_eq!(manager.scope(call(3)).await.unwrap(), 4);
     assert!(manager.scope(call(2)).await.unwrap_err().is_contended());
 }

@@ -137,8 +137,8 @@ impl LockKeyPart for OrderId {
 ///
 /// # Errors
 /// The lock.
-#[distributed_lock(key("{id}:{other}:{named}", named = id), wait = none)]
-pub async fn own_parts(id: &OrderId, other: OrderId) -> Result<u64, LockError> {
+#[distributed_lock(key("{id}:{other}:{named}", named = **id), wait = none)]
+pub async fn own_parts(id: &&OrderId, other: OrderId) -> Result<u64, LockError> {
     Ok(id.0 + other.0)
 }
 
