@@ -196,6 +196,7 @@ pub(super) fn thefts_of_a_moment() -> Profile {
     let faults = Faults { thefts: 12, until: 6000, ..Faults::NONE };
     Profile {
         faults,
+        is_prompt: true,
         nodes: vec![3],
         keys: 1..=1,
         calls: 20..=40,

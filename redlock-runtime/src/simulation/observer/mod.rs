@@ -134,9 +134,10 @@ impl Observer {
             let id = records.number();
             records.idle_since[holder.key] = None;
             for other in records.holders.iter_mut().filter(|other| other.key == holder.key) {
-                // Who was robbed may not know it yet, and without a renewal not before its lease ends.
+                // Who was robbed does not know it yet. Its next renewal tells, if there is one and no node stands still.
+                let is_told = other.renews && self.profile.is_prompt;
                 let is_robbed = || self.network.robbed_at(&key(other.key), other.token).is_some();
-                other.is_succeeded |= !other.is_valid(now) || other.renews && is_robbed();
+                other.is_succeeded |= !other.is_valid(now) || is_told && is_robbed();
             }
             records.holders.push(Holder { id, ..holder });
             id
