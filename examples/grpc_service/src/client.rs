@@ -24,7 +24,7 @@ pub(crate) async fn take_back(address: String, sale: Sale) -> Result<(), Box<dyn
 fn in_words(status: &Status) -> String {
     let answer = format!("{:?}: {}", status.code(), status.message());
     match status.get_details_retry_info().and_then(|info| info.retry_delay) {
-        Some(delay) => format!("{answer} (in {delay:?} at the latest)"),
+        Some(delay) => format!("{answer} (in about {delay:?})"),
         None => answer,
     }
 }

@@ -25,6 +25,11 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
+    /// Whether it looks like a constant or a struct without fields, as `RequireAdmin` in a pattern is: then nothing is bound.
+    pub(crate) fn may_be_a_constant(&self) -> bool {
+        self.mutability.is_none() && self.name.starts_with(char::is_uppercase)
+    }
+
     /// A variable under its own name, of which nothing else is known.
     pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();

@@ -95,7 +95,8 @@ pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments
 
 /// Plans the way of variables whose declarations cannot be changed.
 pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry> {
-    let entries = bindings.iter().enumerate().map(|(number, binding)| {
+    let variables = bindings.iter().filter(|binding| names.use_it(binding) || !binding.may_be_a_constant());
+    let entries = variables.enumerate().map(|(number, binding)| {
         if names.use_it(binding) {
             return Entry::captured(binding);
         }
@@ -159,7 +160,7 @@ impl Plan<'_> {
         let binding = Binding { is_small, ..Binding::new(&name, &argument.attrs) };
         let entry = if matches!(*argument.pat, Pat::Wild(_)) {
             // `let _ = __arg0;` would not move the argument, so it is captured under its new name.
-            Entry { is_local: self.is_after_a_local(), ..Entry::unused(&binding, index) }
+            Entry { is_local: self.is_after_a_local(), ..Entry::unused(&binding, self.entries.len()) }
         } else {
             Entry { inside: Inside::Pattern((*argument.pat).clone()), is_local: true, ..Entry::captured(&binding) }
         };
@@ -171,6 +172,9 @@ impl Plan<'_> {
     fn add_binding(&mut self, index: usize, binding: &Binding, is_wrong: bool) {
         let is_local = is_wrong || self.is_after_a_local();
         let is_used = self.names.use_it(binding);
+        if !is_used && binding.may_be_a_constant() {
+            return;
+        }
         if is_used && !is_local {
             return self.entries.push(Entry::captured(binding));
         }

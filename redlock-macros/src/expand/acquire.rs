@@ -229,7 +229,9 @@ impl Writer<'_> {
             GenericParam::Lifetime(_) => false,
         };
         let is_type = first.ident.unraw().to_string().starts_with(char::is_uppercase);
+        let has_arguments = path.path.segments.iter().any(|segment| !segment.arguments.is_none());
         path.qself.is_some()
+            || has_arguments
             || (is_type && path.path.segments.len() > 1)
             || self.lock.function.signature.generics.params.iter().any(is_parameter)
     }

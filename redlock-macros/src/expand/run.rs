@@ -4,7 +4,7 @@ use super::tokens::{at, here};
 use super::writer::Writer;
 use crate::analyze::form::Form;
 use crate::check::Lock;
-use crate::options::{Contended, Failed, Lost, Release};
+use crate::options::{Contended, Lost, Release};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::Type;
@@ -114,7 +114,9 @@ impl Writer<'_> {
     fn failure(&self) -> Option<TokenStream> {
         let span = at(self.lock.output.span());
         let private = self.private_at(span);
-        (self.lock.options.on_failure == Failed::GiveBack)
+        self.lock
+            .options
+            .gives_windows_back()
             .then(|| quote_spanned!(span=> #private::give_back_if_failed(&__guard, &__outcome);))
     }
 

@@ -3,7 +3,7 @@
 //! The compiler was told so: `--extern locks=/target/libredlock_runtime-1a2b.rmeta`. That is true for every build
 //! system, workspace, target and kind of dependency, while a manifest says it in a dozen ways, of which some stand in
 //! another file, and reading one takes a parser of TOML in every build. An editor's server has no such arguments; there,
-//! and where the arguments stand in a file, the usual name is taken.
+//! the usual name is taken.
 
 use proc_macro2::{Ident, Span};
 use std::sync::OnceLock;
@@ -16,6 +16,8 @@ const USUAL: &str = "redlock_runtime";
 pub(super) enum Dependency {
     Usual,
     Renamed(String),
+    /// There are two of them, in different versions, and none has the usual name.
+    Several,
     /// There are dependencies, and none is this one.
     Missing,
 }
@@ -27,7 +29,7 @@ pub(super) fn find() -> &'static Dependency {
         if std::env::var("CARGO_CRATE_NAME").is_ok_and(|name| name == USUAL) {
             return Dependency::Usual;
         }
-        among(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
+        among(std::env::args_os().flat_map(|argument| expanded(&argument.to_string_lossy())))
     })
 }
 
@@ -37,13 +39,19 @@ pub(super) fn path(name: &str) -> Path {
     Path { leading_colon: Some(<Token![::]>::default()), segments: [name].into_iter().collect() }
 }
 
+/// The arguments that stand, one in a line, in the file that `@file` names; any other argument is itself.
+fn expanded(argument: &str) -> Vec<String> {
+    let file = argument.strip_prefix('@').and_then(|path| std::fs::read_to_string(path).ok());
+    file.map_or_else(|| vec![argument.to_owned()], |text| text.lines().map(ToOwned::to_owned).collect())
+}
+
 /// Reads the arguments of the compiler.
 fn among(arguments: impl Iterator<Item = String>) -> Dependency {
     let mut renamed = None;
     let mut is_complete = false;
     let mut is_extern = false;
     for argument in arguments {
-        // Arguments in a file are not read.
+        // A file that cannot be read.
         if argument.starts_with('@') {
             return Dependency::Usual;
         }
@@ -57,6 +65,9 @@ fn among(arguments: impl Iterator<Item = String>) -> Dependency {
         }
         is_complete |= !file.is_empty();
         if crate_of(file) == Some(USUAL) {
+            if renamed.as_ref().is_some_and(|other| other != name) {
+                return Dependency::Several;
+            }
             renamed = Some(name.to_owned());
         }
     }
@@ -83,6 +94,10 @@ mod tests {
         let table = [
             ("rustc --extern redlock_runtime=/t/libredlock_runtime-1a.rmeta", Dependency::Usual),
             ("rustc --extern locks=/t/libredlock_runtime-1a.rmeta --extern a=/t/liba-2.rlib", renamed("locks")),
+            (
+                "rustc --extern old=/t/libredlock_runtime-1.rlib --extern new=/t/libredlock_runtime-2.rlib",
+                Dependency::Several,
+            ),
             ("rustc --extern=locks=C:\\t\\libredlock_runtime.rlib", renamed("locks")),
             ("rustc --extern priv:locks=/t/libredlock_runtime-1a.rlib", renamed("locks")),
             (

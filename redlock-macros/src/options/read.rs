@@ -76,6 +76,10 @@ fn find_crate(options: &mut Options, errors: &mut Errors) {
     match dependency::find() {
         Dependency::Usual => {}
         Dependency::Renamed(name) => options.krate = Some(dependency::path(name)),
+        Dependency::Several => errors.at(
+            Span::call_site(),
+            "this crate depends on `redlock-runtime` twice, under other names: say which one is meant, as in `crate = locks`",
+        ),
         Dependency::Missing => errors.at(
             Span::call_site(),
             "this crate does not depend on `redlock-runtime` under any name: add the dependency, or write where it is \

@@ -105,8 +105,13 @@ impl Options {
     pub(crate) fn is_ordinary(&self) -> bool {
         let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
         let has_own_end =
-            self.on_lost != Lost::Cancel || self.release != Release::Background || self.on_failure != Failed::Keep;
+            self.on_lost != Lost::Cancel || self.release != Release::Background || self.gives_windows_back();
         self.guard.is_none() && !has_own_outcome && !has_own_end
+    }
+
+    /// Whether a body that fails gives its window back. A default of a block may say so for functions without windows.
+    pub(crate) fn gives_windows_back(&self) -> bool {
+        self.once_per.is_some() && self.on_failure == Failed::GiveBack
     }
 
     /// The name of an option that was given, rightly or wrongly, by the function or by a block around it.

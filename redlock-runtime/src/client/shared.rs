@@ -30,9 +30,9 @@ use tokio::sync::Notify;
 /// start; larger, a call hangs for longer when a server swallows everything.
 const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
-/// For how long a key that others had as a lock is taken for one, at most. Smaller, calls that do not wait ask more often what
+/// For how long a key that others had as a lock is taken for one. Smaller, calls that do not wait ask more often what
 /// has the key that they want; larger, data that is written under the name of a lock looks like a lock for longer.
-pub(crate) const KNOWN_LEASE: Duration = Duration::from_secs(60);
+const KNOWN_LOCK: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -48,7 +48,9 @@ pub(crate) struct Shared {
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
     pub(crate) hot_keys: HotKeys,
-    /// Keys that others had as a lock, and not as data, when the nodes were asked, until the lease ends that they told of.
+    /// Keys that others had as a lock, and not as data, when the nodes were asked.
+    pub(crate) known_locks: RecentKeys,
+    /// The same keys until the leases end that the nodes told of.
     pub(crate) known_leases: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
@@ -74,7 +76,7 @@ impl Shared {
     ) -> Self {
         let Environment { manager: id, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
-        let known_leases = RecentKeys::remembered_for(KNOWN_LEASE);
+        let [known_locks, known_leases] = [(); 2].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
@@ -88,6 +90,7 @@ impl Shared {
             servers,
             changed,
             hot_keys,
+            known_locks,
             known_leases,
             kept_tokens,
             rules,

@@ -37,7 +37,7 @@ impl From<LockError> for Status {
     fn from(error: LockError) -> Self {
         let outward = Outward::of(&error);
         let (code, message) = (code(outward), outward.message());
-        let mut status = match seconds_to_retry(&error) {
+        let mut status = match seconds_to_retry(&error, outward) {
             Some(seconds) => Self::with_details(code, message, retry_details(code, message, seconds).into()),
             None => Self::new(code, message),
         };

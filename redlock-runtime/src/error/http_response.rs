@@ -62,7 +62,7 @@ impl IntoResponse for LockError {
     fn into_response(self) -> Response {
         let outward = Outward::of(&self);
         let mut response = (status(outward), outward.message()).into_response();
-        if let Some(seconds) = seconds_to_retry(&self) {
+        if let Some(seconds) = seconds_to_retry(&self, outward) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response.extensions_mut().insert(self);

@@ -28,8 +28,11 @@ impl Outward {
             LockError::Lost { .. } => Self::Interrupted,
             LockError::Refused { .. } | LockError::Configuration { .. } | LockError::NotInstalled => Self::Broken,
         };
-        if !matches!(outward, Self::Busy | Self::Done) {
-            tracing::error!(%error, "a request fails by its lock");
+        match outward {
+            Self::Busy | Self::Done => {}
+            // An orderly end of the process, or servers that come back.
+            Self::Unavailable => tracing::warn!(%error, "a request fails by its lock"),
+            Self::Interrupted | Self::Broken => tracing::error!(%error, "a request fails by its lock"),
         }
         outward
     }
@@ -46,10 +49,19 @@ impl Outward {
     }
 }
 
-/// In how many whole seconds to try again, if that is known: never earlier than the error says, and 1 at least.
-pub(super) fn seconds_to_retry(error: &LockError) -> Option<u64> {
+/// The longest that a sender is told to wait for an owner. Smaller, more requests that come too early; larger, a sender waits
+/// for the end of a lease that its owner has given back long before.
+const LONGEST_FOR_AN_OWNER: u64 = 5;
+
+/// In how many whole seconds to try again, if that is known: 1 at least, and never where there is nothing to do.
+pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u64> {
     let rest = error.retry_after()?;
-    Some(rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)).max(1))
+    let seconds = rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)).max(1);
+    match outward {
+        Outward::Busy => Some(seconds.min(LONGEST_FOR_AN_OWNER)),
+        Outward::Done => None,
+        Outward::Unavailable | Outward::Interrupted | Outward::Broken => Some(seconds),
+    }
 }
 
 #[cfg(test)]
@@ -77,14 +89,14 @@ pub(super) mod tests {
         let waited = Duration::from_secs(2);
         vec![
             (LockError::Contended { key: key(), lease_left: None }, Outward::Busy, None),
-            (LockError::Contended { key: key(), lease_left: millis(29_001) }, Outward::Busy, Some(30)),
+            (LockError::Contended { key: key(), lease_left: millis(29_001) }, Outward::Busy, Some(5)),
             (LockError::Contended { key: key(), lease_left: millis(0) }, Outward::Busy, Some(1)),
             (LockError::TimedOut { key: key(), waited, lease_left: None }, Outward::Busy, None),
             (LockError::TimedOut { key: key(), waited, lease_left: millis(2000) }, Outward::Busy, Some(2)),
             (
                 LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
                 Outward::Done,
-                Some(412),
+                None,
             ),
             (no_quorum(down.clone()), Outward::Unavailable, None),
             (no_quorum(rest), Outward::Unavailable, Some(9)),
@@ -113,7 +125,7 @@ pub(super) mod tests {
     #[test]
     fn each_error_has_its_kind_and_its_time() {
         for (error, outward, seconds) in every_kind() {
-            assert_eq!((Outward::of(&error), seconds_to_retry(&error)), (outward, seconds), "{error}");
+            assert_eq!((Outward::of(&error), seconds_to_retry(&error, outward)), (outward, seconds), "{error}");
             assert_fit_for_strangers(outward.message());
         }
     }

@@ -126,6 +126,11 @@ plain_and_locked!(plain_unbound, locked_unbound, (
     Ok(())
 });
 
+plain_and_locked!(plain_unused_pair, locked_unused_pair, ((_a, _b): (Noisy, Noisy), _: Noisy, ((), _): ((), Noisy), e: Noisy) {
+    task::yield_now().await;
+    Ok(())
+});
+
 struct Page {
     part: Noisy,
     #[expect(dead_code, reason = "it is there to be dropped")]
@@ -263,6 +268,15 @@ async fn of_a_function() {
         let found = log.run(cancel, locked(n("a"), n("b"), n("c"), (n("d"), n("e")), cancel)).await;
         assert_same(&expected, &found);
     }
+}
+
+#[tokio::test]
+async fn of_names_that_nobody_uses() {
+    let log = Log::new();
+    let n = |name| log.noisy(name);
+    let expected = log.run(false, plain_unused_pair((n("a"), n("b")), n("c"), ((), n("d")), n("e"))).await;
+    let found = log.run(false, locked_unused_pair((n("a"), n("b")), n("c"), ((), n("d")), n("e"))).await;
+    assert_same(&expected, &found);
 }
 
 #[tokio::test]

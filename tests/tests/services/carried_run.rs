@@ -29,7 +29,8 @@ async fn a_handler_that_fails_by_its_lock_alone_answers() {
             (status, body.as_str()),
             (StatusCode::CONFLICT, "somebody else is at work on this: try again later")
         );
-        assert!(retry_after.is_some_and(|seconds| (20..=30).contains(&seconds)), "{path}: {retry_after:?}");
+        // Of thirty: an owner that lives gives the lock back long before.
+        assert_eq!(retry_after, Some(5), "{path}");
         guard.release().await.unwrap();
     }
     locks.shutdown().await;

@@ -113,3 +113,23 @@ pub mod jobs {
         }
     }
 }
+
+/// Jobs with windows, and one without, which says nothing of failures.
+#[derive(Debug)]
+pub struct Jobs;
+
+#[distributed_lock_defaults(on_failure = give_back, attribute = locked)]
+impl Jobs {
+    /// Whether it has run.
+    #[locked(key = "ping", on_error = |_| false)]
+    pub async fn ping() -> bool {
+        true
+    }
+
+    /// # Errors
+    /// The lock.
+    #[locked(key = "job", once_per = 15m)]
+    pub async fn job() -> Result<(), LockError> {
+        Ok(())
+    }
+}

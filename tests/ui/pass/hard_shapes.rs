@@ -251,3 +251,40 @@ pub async fn in_any_order(
     tokio::task::yield_now().await;
     Ok(first + last + left + tenant.len() as u64)
 }
+
+/// An extractor without fields: its pattern binds nothing.
+#[derive(Debug)]
+pub struct RequireAdmin;
+
+/// # Errors
+/// The lock.
+#[distributed_lock(key = "purge:{id}")]
+pub async fn purge(RequireAdmin: RequireAdmin, id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
+/// Something that delegates to one of its arguments, whose type has no name.
+#[derive(Debug)]
+pub struct Cached<T>(pub T);
+
+impl<T: Clone + Sync> Cached<T> {
+    /// # Errors
+    /// Never.
+    #[expect(clippy::unused_async, reason = "called as the one below")]
+    pub async fn get(&self, _other: &Self, id: u64) -> Result<u64, LockError> {
+        Ok(id)
+    }
+}
+
+/// Delegates.
+#[derive(Debug)]
+pub struct Front;
+
+impl Front {
+    /// # Errors
+    /// The lock.
+    #[distributed_lock(key = "front:{id}")]
+    pub async fn get(&self, cache: &Cached<impl Clone + Sync>, id: u64) -> Result<u64, LockError> {
+        cache.get(cache, id).await
+    }
+}

@@ -61,12 +61,20 @@ fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
         let Pat::Ident(pattern) = &*argument.pat else { return None };
         let object = match pointee(&argument.ty) {
             Type::Path(ty) if ty.path.is_ident("Self") => Object::Other,
-            ty @ Type::Path(_) => Object::Of(without_lifetimes(ty.to_token_stream())),
+            ty @ Type::Path(_) if can_stand_in_a_body(&ty.to_token_stream()) => {
+                Object::Of(without_lifetimes(ty.to_token_stream()))
+            }
             _ => Object::Unknown,
         };
         Some((pattern.ident.to_string(), object))
     });
     receiver.into_iter().chain(others).collect()
+}
+
+/// Whether a type of the signature can be written where no type may be left open.
+fn can_stand_in_a_body(ty: &TokenStream) -> bool {
+    let is_open = |word: &Ident| word == "impl" || word == "for" || word == "_";
+    !has(ty, &|rest| matches!(rest.first(), Some(TokenTree::Ident(word)) if is_open(word)))
 }
 
 /// What to look for.

@@ -102,14 +102,20 @@ impl Acquisition {
     }
 
     /// Takes in the answers to a renewal. Whether some are still to come.
-    pub(crate) fn awaits_renewal(&self, now: Instant) -> bool {
+    pub(crate) fn awaits_renewal(&self) -> bool {
         self.listen_to_waiters();
         let mut state = self.state();
         state.take_in(self.shared.clock);
+        // Not before the answers were taken in: what they make due is due by now.
+        let now = self.now();
         if state.candidate.is_over(now) {
             state.watchers.call();
         }
-        // A node that has just said that it does not have the lock is asked for it at once.
+        // A node that has just said that it does not have the lock is asked for it soon, and the others at once.
+        if state.candidate.look(now, now, false) == Look::Due {
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+            candidate.renew(now, now, |out| sender.send(out));
+        }
         self.send_next(&mut state, now);
         state.candidate.phase() == Phase::Holding && state.candidate.is_awaited()
     }

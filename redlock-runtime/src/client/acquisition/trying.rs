@@ -2,7 +2,6 @@
 
 use super::Acquisition;
 use crate::client::gather::gather;
-use crate::client::shared::KNOWN_LEASE;
 use crate::error::NodeError;
 use crate::protocol::candidate::Phase;
 use crate::protocol::command::Occupant;
@@ -73,16 +72,18 @@ impl Acquisition {
     /// Finds out what has the key, when a try has found it taken: a plain `SET` tells neither whether that is data nor how long
     /// a lease lasts.
     ///
-    /// While a lease lasts that the nodes have told of lately, the question is spared.
+    /// For a key that was a lock lately the question is spared, and what the nodes have told then is good enough.
     pub(crate) async fn find_occupant(&self) -> Occupied {
-        let known = self.shared.known_leases.left(self.key(), self.now());
-        if let Some(left) = known.filter(|left| *left <= KNOWN_LEASE) {
-            return Occupied::Lock { left: Some(left) };
+        let (known_locks, known_leases) = (&self.shared.known_locks, &self.shared.known_leases);
+        if known_locks.contains(self.key(), self.now()) {
+            return Occupied::Lock { left: known_leases.left(self.key(), self.now()) };
         }
         let asked = self.shared.nodes.iter().map(|node| node.node().occupant_of(self.key())).collect();
         let needed = self.shared.quorum.needed;
         // As many as are needed for a lock are too many for a refusal.
         let answers = gather(asked, self.node_timeout, |answers| without_data(answers) >= needed).await;
+        // A vote that is here and was not taken in would make what its node has said of no use.
+        self.state().take_in(self.shared.clock);
         for (index, occupant) in answers.iter().enumerate() {
             if let Some(occupant) = occupant {
                 self.state().candidate.found(index, *occupant, self.now());
@@ -91,10 +92,9 @@ impl Acquisition {
         if self.is_refused() {
             return Occupied::Data;
         }
-        let left = self.taken_for();
-        if let Some(left) = left {
-            self.shared.known_leases.note_until(self.key(), self.now().after(left));
-        }
+        let (left, now) = (self.taken_for(), self.now());
+        known_locks.note(self.key(), now);
+        known_leases.note_until(self.key(), now.after(left.unwrap_or_default()));
         Occupied::Lock { left }
     }
 
@@ -103,7 +103,9 @@ impl Acquisition {
     pub(crate) fn taken_for(&self) -> Option<Duration> {
         let now = self.now();
         let free_from = || self.state().candidate.free_from(now);
-        self.lease_left().or_else(|| free_from().map(|at| at.since(now)))
+        let left = self.lease_left().or_else(|| free_from().map(|at| at.since(now)));
+        // What is over says nothing of whoever has the lock now.
+        left.filter(|left| !left.is_zero())
     }
 
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that

@@ -176,7 +176,7 @@ impl Memory {
     fn take_answers(&mut self, now: Instant) {
         if self.answers_at.is_some_and(|at| at <= now) {
             // A node that is silent for longer is asked again in its turn.
-            self.renewed.retain(|renewed| renewed.acquisition.awaits_renewal(now) && now < renewed.until);
+            self.renewed.retain(|renewed| renewed.acquisition.awaits_renewal() && now < renewed.until);
             self.answers_pause *= 2;
             self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
         }

@@ -248,13 +248,13 @@ impl Voter {
         self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
     }
 
-    /// Whether the node has answered an extension that was sent at `due` or later, or does not answer.
+    /// Whether an extension that was sent to the node at `due` or later has come to its end: with an answer, without a
+    /// connection, or in silence.
     pub(super) fn has_answered_since(&self, due: Instant, now: Instant, patience: Duration) -> bool {
         if self.is_awaited() {
             return self.is_late(now, patience);
         }
-        // Without a connection there is nothing to wait for.
-        self.extended_at.is_some_and(|at| due <= at) || self.failure.is_some()
+        self.extended_at.is_some_and(|at| due <= at)
     }
 
     /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.

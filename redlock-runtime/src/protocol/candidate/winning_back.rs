@@ -29,6 +29,10 @@ use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
+/// A node that has voted and is silent for this part of a ttl is not waited for before others are won back. Smaller, and a
+/// node that is just slow may hide that it has lost the lock; larger, and a lock on a bare majority may end before.
+const SILENT_PER_TTL: u32 = 8;
+
 /// Which nodes a holder asks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Round {
@@ -89,7 +93,8 @@ impl Candidate {
     pub(super) fn waits_for_others(&self, lacking: &Voter, now: Instant) -> bool {
         let due = lacking.recheck_at.filter(|_| self.terms.applies(Rule::VotersAreAskedFirst));
         let Some(due) = due.filter(|at| *at <= now && self.hold_period.renews()) else { return false };
-        let patience = self.terms.node_timeout;
+        // Long before the leases end, however long nodes may take otherwise.
+        let patience = self.terms.node_timeout.min(self.terms.ttl / SILENT_PER_TTL);
         self.voters.iter().any(|voter| voter.lease_end().is_some() && !voter.has_answered_since(due, now, patience))
     }
 
