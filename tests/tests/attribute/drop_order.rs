@@ -126,7 +126,7 @@ plain_and_locked!(plain_unbound, locked_unbound, (
     Ok(())
 });
 
-plain_and_locked!(plain_unused_pair, locked_unused_pair, ((_a, _b): (Noisy, Noisy), _: Noisy, ((), _): ((), Noisy), e: Noisy) {
+plain_and_locked!(plain_unused_pair, locked_unused_pair, ((_a, _b): (Noisy, Noisy), _: Noisy, ((), _): ((), Noisy), _e: Noisy) {
     task::yield_now().await;
     Ok(())
 });

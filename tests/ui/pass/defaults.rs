@@ -118,17 +118,17 @@ pub mod jobs {
 #[derive(Debug)]
 pub struct Jobs;
 
-#[distributed_lock_defaults(on_failure = give_back, attribute = locked)]
+#[distributed_lock_defaults(on_failure = give_back)]
 impl Jobs {
     /// Whether it has run.
-    #[locked(key = "ping", on_error = |_| false)]
+    #[distributed_lock(key = "ping", on_error = |_| false)]
     pub async fn ping() -> bool {
         true
     }
 
     /// # Errors
     /// The lock.
-    #[locked(key = "job", once_per = 15m)]
+    #[distributed_lock(key = "job", once_per = 15m)]
     pub async fn job() -> Result<(), LockError> {
         Ok(())
     }
