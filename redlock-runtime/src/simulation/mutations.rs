@@ -23,7 +23,7 @@ const RULE: &str = "REDLOCK_SIMULATION_RULE";
 const MOST: u64 = 20_000;
 /// Each set of circumstances is run with every rule, in so many schedules divided by the calls that a task makes there, and
 /// by the length of their bodies: then nothing may break. Fewer, and circumstances that are harmful by themselves may pass for the loss of a rule.
-const CONTROLS: u64 = 4000;
+const CONTROLS: u64 = 2500;
 
 /// A body of this length, in milliseconds, makes a schedule as long as one call more.
 const LONG_BODY: u64 = 1500;
