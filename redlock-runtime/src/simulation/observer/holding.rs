@@ -161,12 +161,12 @@ impl Observer {
     /// A body has ended, and its guard goes.
     pub(super) fn left(&self, holder: &Holder) {
         let now = self.network.now();
-        let (Some(until), Proof::Guard(guard)) = (holder.keeps_until.filter(|until| now < *until), &holder.proof)
-        else {
-            return;
-        };
+        // The key may stand until its time is really over, and has to until then less some slack.
+        let may_stand = |until: &Instant| now < until.after(slack(holder.ttl) * 2);
+        let (Some(until), Proof::Guard(guard)) = (holder.keeps_until.filter(may_stand), &holder.proof) else { return };
         // Whoever leaves when the lease is as good as over comes too late.
-        let is_in_time = guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
+        let is_in_time =
+            now < until && guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
         let is_promised = self.profile.faults.are_none() && is_in_time;
         let Holder { key, token, .. } = *holder;
         self.records().windows.push(Window { key, token, until, is_promised });
