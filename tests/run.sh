@@ -153,15 +153,26 @@ quickstart_on_redis() {
 
 # --- Packaging ----------------------------------------------------------------------------------------------------
 
-# Both at once: the runtime needs the macros at its own version, which no registry may have yet.
+# Packs both crates and checks what was packed. Cargo's own verification unpacks a crate into its home once for each path
+# and version and never looks again, so that a later run would check the runtime against the macros of an earlier one.
 package() {
-    local minor
+    local minor packed=$scratch/packed crate
     minor=$(cargo --version | sed -E 's/^cargo 1\.([0-9]+).*/\1/')
     if [[ $minor -lt 90 ]]; then
         echo 'left out: packaging several crates at once needs cargo 1.90'
         return 0
     fi
-    cargo package --quiet --allow-dirty -p redlock-macros -p redlock-runtime
+    # Both at once: the runtime needs the macros at its own version, which no registry may have yet.
+    cargo package --quiet --allow-dirty --no-verify --target-dir "$packed" -p redlock-macros -p redlock-runtime
+    for crate in redlock-macros redlock-runtime; do
+        mkdir "$packed/$crate"
+        # -m: cargo packs files with the date of 2006, which a build takes for unchanged.
+        tar -xzmf "$packed"/package/$crate-[0-9]*.crate -C "$packed/$crate" --strip-components 1
+    done
+    cp Cargo.lock "$packed"
+    printf '[workspace]\nresolver = "3"\nmembers = ["redlock-macros", "redlock-runtime"]\n' >"$packed/Cargo.toml"
+    cargo add --quiet --offline --manifest-path "$packed/redlock-runtime/Cargo.toml" --path "$packed/redlock-macros"
+    cargo check --quiet --offline --manifest-path "$packed/Cargo.toml" --target-dir target
 }
 
 # ------------------------------------------------------------------------------------------------------------------
