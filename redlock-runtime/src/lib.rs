@@ -39,7 +39,7 @@ mod time;
 pub use self::error::{FromLockError, LockError, LossCause, NodeError, NodeFailure};
 pub use self::guard::{FencedGuard, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
-pub use self::manager::{LockManager, LockManagerBuilder, ReleaseStats};
+pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;

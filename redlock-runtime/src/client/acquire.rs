@@ -59,7 +59,8 @@ pub(crate) async fn attach(
     detached: &DetachedLock,
     is_fenced: bool,
 ) -> Result<Obtained, LockError> {
-    let mut request = LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None);
+    let mut request =
+        LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
     let call = Call::begin(local, request)?;
     let turn = call.adopt(detached).await?;
@@ -101,6 +102,7 @@ impl<'c> Call<'c> {
     /// [`LockError::Configuration`] for what is out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: LockRequest) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
+        let linger = policy.linger_of(&request)?;
         let key = request.key.below(&shared.namespace);
         if let Some(fault) = key.fault() {
             return Err(LockError::configuration(fault));
@@ -115,7 +117,10 @@ impl<'c> Call<'c> {
         if let Some(least) = request.hold.min_hold {
             shared.servers.lease_of(least);
         }
-        let wanted = Wanted { ttl, is_fenced: request.is_fenced };
+        if !linger.is_zero() {
+            local.linger();
+        }
+        let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
         Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
     }
 
@@ -198,7 +203,7 @@ impl<'c> Call<'c> {
         let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), other };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
-        turn.acquisition().take_up(self.wanted.is_fenced);
+        turn.acquisition().take_up(self.wanted);
         turn.acquisition().adopt().await?;
         Ok(turn)
     }
@@ -217,13 +222,13 @@ impl<'c> Call<'c> {
 
     /// Makes a lock of a turn, whatever was done for it before.
     async fn secure(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
-        let mut found = turn.acquisition().take_up(self.wanted.is_fenced);
+        let mut found = turn.acquisition().take_up(self.wanted);
         if let TakenUp::Held { is_passable } = found {
             if is_passable || self.is_useful_after_extension(turn.acquisition()).await {
                 return Ok(turn);
             }
             turn.change_to_successor(self.wanted.ttl)?;
-            found = turn.acquisition().take_up(self.wanted.is_fenced);
+            found = turn.acquisition().take_up(self.wanted);
         }
         let now = self.now();
         match found {
@@ -287,7 +292,7 @@ impl<'c> Call<'c> {
                 Waited::Superseded => return Err(Setback::Superseded),
                 Waited::LostMajority => {
                     turn.change(acquisition.again())?;
-                    turn.acquisition().take_up(self.wanted.is_fenced);
+                    turn.acquisition().take_up(self.wanted);
                 }
                 Waited::Closed => return Err(Setback::Failed(LockError::Closed)),
                 Waited::TimedOut if acquisition.is_heard() => {

@@ -1,6 +1,7 @@
 //! Brings what the nodes announce to the token that it is about, and news of their connections to all tokens.
 //!
-//! 1. The token of this process for the key, if it is that one, is told.
+//! 1. The token of this process for the key, if it is that one, is told. If no call has it, it is given back to those who
+//!    want it.
 //! 2. A token that only keeps its key taken is left alone.
 //! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
 //!    give back what it has.
@@ -60,10 +61,19 @@ fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
         if shared.rules.apply(Rule::TokensFollowTheLatest) {
             shared.token_clock.observe(by.time());
         }
+    }
+    let is_wanted = notice != Notice::Granted;
+    let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
+    let recalls = || is_wanted && ours.as_ref().is_some_and(|ours| local.recall(ours));
+    let knows_first = shared.rules.apply(Rule::RecallAfterKnown);
+    let mut is_recalled = !knows_first && recalls();
+    let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
+    is_recalled |= knows_first && is_known && recalls();
+    // Who has no use for a lock and is asked for it learns nothing about how many want it.
+    if is_wanted && !is_recalled {
         shared.hot_keys.heat(&subject.key, shared.clock.now());
     }
-    let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
-    if ours.is_some_and(|ours| ours.notice(index, notice)) {
+    if is_known {
         return;
     }
     let now = shared.clock.now();

@@ -112,7 +112,7 @@ impl LockManagerBuilder {
         let shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
         let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
         watch_clocks(&local);
-        LockManager { local }
+        LockManager::new(local)
     }
 
     fn check(&self) -> Result<(), LockError> {

@@ -175,6 +175,55 @@ impl LockManagerBuilder {
         self
     }
 
+    /// For how long this manager keeps a lock after the call that had it, in case that it wants it again soon.
+    /// Default: zero, not at all.
+    ///
+    /// Such a lock is *idle*: held at the nodes, and by no call. The next call of this manager has it at once, without a
+    /// command and with the fencing token after the one before, where others would take a round trip. Managers that want it
+    /// ask for it, and it is given back the moment one does.
+    ///
+    /// # When to use it
+    /// Where the same process mostly comes back to a key within a second or two: work that is spread over processes by the
+    /// key, as by a partition, a session or a shard. Not where processes take turns on the same keys: each such turn costs
+    /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
+    /// seconds is kept, one that others asked for before it was used again four times is not for 2 s, then 4 s, up to 64 s,
+    /// and a manager for which most of that is in vain stops for ten seconds. See
+    /// [`linger_stats`](LockManager::linger_stats).
+    ///
+    /// # What others see
+    /// - A manager of this library that waits for the lock has it one round trip later than if it had been free; its calls
+    ///   that do not wait are answered as if it were free, if that manager lingers as well, and otherwise find it taken.
+    /// - Any other program with `SET NX` finds it taken for up to this time after the last use, and for one `ttl` in all.
+    /// - Should this process die, the lock is free when its `ttl` is over, as with any lock.
+    ///
+    /// A lock is idle for this time at most, and no longer than until a quarter of its `ttl` is left: nothing is renewed
+    /// meanwhile. [`shutdown`](LockManager::shutdown), and dropping the last handle of the manager, give back everything. So
+    /// does not a lock with `min_hold` or `once_per`, which is never kept.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().linger(Duration::from_secs(2)).in_memory()?;
+    /// for _ in 0..10 {
+    ///     drop(manager.acquire("session:7").await?);
+    /// }
+    /// assert_eq!(manager.linger_stats().retaken, 8);
+    /// # Ok(()) }
+    /// ```
+    pub fn linger(mut self, linger: Duration) -> Self {
+        self.policy.linger = linger;
+        self
+    }
+
+    /// How many locks may be idle at once, see [`linger`](Self::linger): when there are more, the ones that have been idle
+    /// for longest are given back, or nearly so. Default: 1024.
+    pub fn most_idle(mut self, locks: usize) -> Self {
+        self.policy.most_idle = locks;
+        self
+    }
+
     /// How many nodes may forget their data, by a restart or by hand, without two owners as the consequence.
     /// Default: 0, and a node that was restarted does not vote for a while; see [`after_restart`](Self::after_restart).
     ///

@@ -9,9 +9,13 @@ mod builder;
 mod check;
 mod fenced;
 mod installed;
+mod last_handle;
+mod lingering;
 mod trial;
 
 pub use self::builder::LockManagerBuilder;
+use self::last_handle::LastHandle;
+pub use self::lingering::LingerStats;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
@@ -59,6 +63,8 @@ use std::sync::atomic::Ordering;
 #[derive(Clone)]
 pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
+    /// Shared by all handles, and by nobody else.
+    _last: Arc<LastHandle>,
 }
 
 /// What became of the releases of a manager, counted per node and summed since the start.
@@ -77,6 +83,11 @@ pub struct ReleaseStats {
 }
 
 impl LockManager {
+    pub(crate) fn new(local: Arc<LocalQueue>) -> Self {
+        let last = Arc::new(LastHandle::of(&local));
+        Self { local, _last: last }
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         self.local.shared()
     }
@@ -236,7 +247,8 @@ impl LockManager {
         check::check(self.shared()).await
     }
 
-    /// Ends new acquisitions with [`LockError::Closed`], then waits until every release that was sent is answered.
+    /// Ends new acquisitions with [`LockError::Closed`], gives back what is [idle](LockManagerBuilder::linger), then waits
+    /// until every release that was sent is answered.
     ///
     /// Call it before the process ends, so that the last releases are not lost with it. Guards that are still held stay
     /// valid and give their locks back as usual.

@@ -42,6 +42,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,
+        linger: settings.linger,
         windows: settings.windows,
         is_fenced: false,
         site: Some(settings.site),

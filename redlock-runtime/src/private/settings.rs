@@ -13,6 +13,7 @@ pub struct Settings {
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
     pub(super) hold: HoldOptions,
+    pub(super) linger: Option<Duration>,
     pub(super) windows: Option<Windows>,
 }
 
@@ -25,6 +26,7 @@ impl Settings {
             ttl: None,
             wait: None,
             hold: HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN },
+            linger: None,
             windows: None,
         }
     }
@@ -90,6 +92,18 @@ impl Settings {
     #[must_use]
     pub const fn min_hold_millis(self, least: u64) -> Self {
         self.min_hold(Duration::from_millis(least))
+    }
+
+    /// `linger = expression`
+    #[must_use]
+    pub const fn linger(self, linger: Duration) -> Self {
+        Self { linger: Some(linger), ..self }
+    }
+
+    /// `linger = literal`, in milliseconds.
+    #[must_use]
+    pub const fn linger_millis(self, linger: u64) -> Self {
+        self.linger(Duration::from_millis(linger))
     }
 
     /// `once_per = expression`

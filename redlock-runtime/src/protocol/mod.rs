@@ -12,6 +12,7 @@ pub(crate) mod candidate;
 pub(crate) mod command;
 pub(crate) mod fencing_token;
 pub(crate) mod hold_options;
+pub(crate) mod keeping;
 pub(crate) mod last_command;
 pub(crate) mod lease;
 pub(crate) mod local_budget;

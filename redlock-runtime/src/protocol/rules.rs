@@ -98,6 +98,19 @@ pub(crate) enum Rule {
     ClosingEndsTheLines,
     /// A shutdown waits until the releases are answered.
     ShutdownWaitsForReleases,
+    /// A call takes an idle lock over only if it can have it as it is: its lease may have become shorter meanwhile.
+    IdleIsRechecked,
+    /// A lock that others want is given back when its token knows of them, and not before: the call that has it could leave
+    /// it idle in between, and nobody would ask for it again.
+    RecallAfterKnown,
+    /// A lock that others want does not become idle.
+    WantedIsNotKept,
+    /// An idle lock is given back when its time is over.
+    IdleEnds,
+    /// A manager that was shut down or has no handle any more gives back what is idle.
+    HandlesReturnIdle,
+    /// Only a lock that a call really had becomes idle: a call that was dropped leaves nothing behind.
+    OnlyUsedIsKept,
 }
 
 /// Which rules apply.

@@ -74,6 +74,8 @@ pub struct LockRequest {
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
+    /// For how long the lock stays held without a call, if the request says so.
+    pub(crate) linger: Option<Duration>,
     /// The windows of time in each of which the lock is obtained once.
     pub(crate) windows: Option<Windows>,
     /// Whether a fencing token is wanted with the lock.
@@ -84,9 +86,12 @@ pub struct LockRequest {
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, windows, is_fenced, site } = self;
+        let Self { key, ttl, wait, hold, linger, windows, is_fenced, site } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
+        if let Some(linger) = linger {
+            request.field("linger", linger);
+        }
         if let Some(windows) = windows {
             request.field("windows", windows);
         }
@@ -103,8 +108,8 @@ impl fmt::Debug for LockRequest {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        let (ttl, wait, windows, is_fenced, site) = (None, None, None, false, None);
-        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), windows, is_fenced, site }
+        let (ttl, wait, linger, windows, is_fenced, site) = (None, None, None, None, false, None);
+        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), linger, windows, is_fenced, site }
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
@@ -152,6 +157,17 @@ impl LockRequest {
     /// [`once_per`](Self::once_per), because a tick that comes a moment too early finds the key of the last one.
     pub const fn min_hold(mut self, least: Duration) -> Self {
         self.hold.min_hold = Some(least);
+        self
+    }
+
+    /// For how long this process keeps the lock after the call, in case that it wants it again soon: the next call here has
+    /// it without a command. Zero for not at all, whatever the manager says.
+    /// Default: the manager's [`linger`](crate::LockManagerBuilder::linger), which says when to use it and what others see.
+    ///
+    /// It goes neither with [`min_hold`](Self::min_hold) nor with [`once_per`](Self::once_per). A lock that is given back by
+    /// [`release`](crate::LockGuard::release), or left by [`detach`](crate::LockGuard::detach), is not kept.
+    pub const fn linger(mut self, linger: Duration) -> Self {
+        self.linger = Some(linger);
         self
     }
 

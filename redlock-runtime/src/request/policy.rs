@@ -6,12 +6,16 @@ use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::timing::{LONGEST_NODE_TIMEOUT, MAX_TTL, NODE_TIMEOUTS_PER_TTL, SHORTEST_NODE_TIMEOUT};
 use crate::request::AfterRestart;
-use crate::request::lock_request::Wait;
+use crate::request::lock_request::{LockRequest, Wait};
 use std::time::Duration;
 
 /// The longest `ttl` of managers that say nothing else. Shorter, more requests are refused; longer, a node that has
 /// forgotten its locks abstains for longer.
 const LONGEST_TTL: Duration = Duration::from_secs(60);
+
+/// How many locks a manager keeps without a call. Fewer, and keys are given back that are about to be used again; more, and
+/// more memory, and more locks that others have to ask for.
+const MOST_IDLE: usize = 1024;
 
 /// The policy of a manager: what a request leaves open.
 #[derive(Clone, Debug)]
@@ -23,6 +27,10 @@ pub(crate) struct Policy {
     pub(crate) node_timeout: Option<Duration>,
     pub(crate) drift_factor: f64,
     pub(crate) local_budget: LocalBudget,
+    /// For how long a lock stays held without a call; zero for not at all.
+    pub(crate) linger: Duration,
+    /// How many locks may do so at once.
+    pub(crate) most_idle: usize,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
@@ -38,6 +46,8 @@ impl Default for Policy {
             node_timeout: None,
             drift_factor: 0.01,
             local_budget: LocalBudget::default(),
+            linger: Duration::ZERO,
+            most_idle: MOST_IDLE,
             tolerated_amnesia: 0,
             after_restart: None,
         }
@@ -86,6 +96,28 @@ impl Policy {
     pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
         let default = || (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT);
         self.node_timeout.unwrap_or_else(default)
+    }
+
+    /// For how long the lock of `request` stays held without a call; zero for not at all. What a request asks for by itself
+    /// must go together; what the manager would add to all of them is left out where it does not go.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when the request asks for what contradicts it.
+    pub(crate) fn linger_of(&self, request: &LockRequest) -> Result<Duration, LockError> {
+        let other = if request.windows.is_some() {
+            "once_per"
+        } else if request.hold.min_hold.is_some() {
+            "min_hold"
+        } else {
+            return Ok(request.linger.unwrap_or(self.linger));
+        };
+        match request.linger {
+            None | Some(Duration::ZERO) => Ok(Duration::ZERO),
+            Some(_) => Err(LockError::configuration(format!(
+                "linger and {other} contradict each other: one leaves the lock to the next call, the other keeps it from \
+                 all of them; leave out one of the two"
+            ))),
+        }
     }
 
     /// # Errors
@@ -187,6 +219,27 @@ mod tests {
             );
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn what_a_request_says_of_lingering_counts_more_than_what_the_manager_says() {
+        let second = Duration::from_secs(1);
+        let policy = Policy { linger: second, ..Policy::default() };
+        let (plain, windows) = (LockRequest::new("a"), LockRequest::new("a").once_per(60 * second));
+        let table = [
+            (plain.clone(), Some(second)),
+            (plain.clone().linger(3 * second), Some(3 * second)),
+            (plain.clone().linger(Duration::ZERO), Some(Duration::ZERO)),
+            (plain.clone().min_hold(second), Some(Duration::ZERO)),
+            (plain.min_hold(second).linger(second), None),
+            (windows.clone(), Some(Duration::ZERO)),
+            (windows.clone().linger(Duration::ZERO), Some(Duration::ZERO)),
+            (windows.linger(second), None),
+        ];
+        for (request, expected) in table {
+            assert_eq!(policy.linger_of(&request).ok(), expected, "{request:?}");
+        }
+        assert_eq!(Policy::default().linger_of(&LockRequest::new("a")).ok(), Some(Duration::ZERO), "off by default");
     }
 
     #[test]

@@ -147,6 +147,9 @@ impl Actor {
     async fn acquire(&self, call: &Call) -> Obtained {
         let mut request = LockRequest::new(key(call.key)).ttl(call.ttl).wait(call.wait);
         request.hold = call.hold;
+        if call.hold.min_hold.is_none() {
+            request = request.linger(call.linger);
+        }
         if !call.is_fenced {
             return Ok((self.manager.acquire(request).await?, None));
         }

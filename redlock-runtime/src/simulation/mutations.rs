@@ -4,9 +4,10 @@ use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
     families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forgetful, forgetful_crowd,
-    frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds, one_forgets, one_freezes,
-    promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment,
-    troubled_minority, unrenewed, windows, wrong_clocks,
+    frozen_minority, frozen_servers, late_shutdowns, late_starts, lingering, lingering_deaf, lingering_shutdowns,
+    lingering_steps, lingering_with_cancels, long_bodies, long_holds, one_forgets, one_freezes, promoted, replaced,
+    rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment, troubled_minority, unrenewed,
+    windows, wrong_clocks,
 };
 use super::faults::Faults;
 use super::profile::Profile;
@@ -31,7 +32,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 44] = [
+const CASES: [Case; 50] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -76,6 +77,12 @@ const CASES: [Case; 44] = [
     (Rule::PromotionsAreNoRestarts, promoted, &[Promise::Exclusion]),
     (Rule::YoungServersAbstain, late_starts, &[Promise::Exclusion]),
     (Rule::ColdStartsAreTrusted, cold_start, &[Promise::Progress]),
+    (Rule::IdleIsRechecked, lingering_steps, &[Promise::Given]),
+    (Rule::RecallAfterKnown, lingering, &[Promise::Progress]),
+    (Rule::WantedIsNotKept, lingering, &[Promise::Progress]),
+    (Rule::IdleEnds, lingering, &[Promise::Clean]),
+    (Rule::HandlesReturnIdle, lingering_shutdowns, &[Promise::Clean]),
+    (Rule::OnlyUsedIsKept, lingering_with_cancels, &[Promise::Clean]),
 ];
 
 #[test]
@@ -98,7 +105,7 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
 type Condition = (&'static str, fn() -> Profile, fn(Profile) -> Profile, Promise);
 
 /// What a promise depends on besides rules.
-const CONDITIONS: [Condition; 4] = [
+const CONDITIONS: [Condition; 5] = [
     (
         "nodes abstain",
         forgetful,
@@ -113,6 +120,7 @@ const CONDITIONS: [Condition; 4] = [
         |profile| Profile { rules: Rules { without: Some(Rule::ValidityFromTheSend) }, ..profile },
         Promise::Owned,
     ),
+    ("idle times are short", lingering_deaf, |profile| Profile { lingers: vec![8000], ..profile }, Promise::Progress),
 ];
 
 /// One of three servers forgets its counters, and no lock by mistake.

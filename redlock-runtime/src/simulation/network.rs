@@ -13,7 +13,7 @@ use crate::lock::OwnerToken;
 use crate::node::abstention::Abstention;
 use crate::node::server_facts::ServerFacts;
 use crate::node::{Environment, Recipient};
-use crate::protocol::command::{Command, Deliver, Verb, Wakeup};
+use crate::protocol::command::{Command, Deliver, Notice, Verb, Wakeup};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
 use crate::time::clock::{Clock, Instant};
@@ -59,6 +59,8 @@ pub(super) struct World {
     pub(super) is_minority: bool,
     /// Whether all servers are started just now, so that none can excuse itself with what it may have forgotten.
     pub(super) is_cold: bool,
+    /// Whether no holder hears that others wait.
+    is_deaf: bool,
     /// The most that a connection takes to come back, in milliseconds.
     pub(super) away: u64,
     pub(super) servers: Vec<Server>,
@@ -97,6 +99,7 @@ impl Network {
             rules: profile.rules,
             is_minority: profile.faults.is_minority,
             is_cold: profile.is_cold,
+            is_deaf: profile.is_deaf,
             away: profile.faults.away.max(99),
             servers,
             clients: Vec::new(),
@@ -278,6 +281,9 @@ impl World {
     }
 
     fn push(&mut self, wire: usize, wakeup: Wakeup, now: Instant) {
+        if self.is_deaf && matches!(wakeup.notice, Notice::Contended { .. }) {
+            return;
+        }
         let at = self.later(now, self.wires[wire].link);
         let at = self.wires[wire].pushes.after_the_others(at);
         self.agenda.add(at, Event::Push { wire, wakeup });

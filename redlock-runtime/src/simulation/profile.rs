@@ -37,6 +37,10 @@ pub(super) struct Profile {
     pub(super) foreign: u8,
     /// How many calls leave their lock to others.
     pub(super) detaches: u8,
+    /// For how long processes keep their locks after a call; empty where none does.
+    pub(super) lingers: Vec<u64>,
+    /// Whether no holder hears that others wait.
+    pub(super) is_deaf: bool,
     pub(super) faults: Faults,
     /// What nodes are worth that come back without their data, see [`Faults::forgets`].
     pub(super) after_restart: AfterRestart,
@@ -81,6 +85,10 @@ impl Profile {
         Duration::from_millis(self.ttls.iter().copied().max().unwrap_or_default())
     }
 
+    pub(super) fn longest_linger(&self) -> Duration {
+        Duration::from_millis(self.lingers.iter().copied().max().unwrap_or_default())
+    }
+
     /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
     /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
     pub(super) const fn keeps_counters(&self) -> bool {
@@ -112,6 +120,8 @@ impl Profile {
             shutdowns: 0,
             foreign: 0,
             detaches: 0,
+            lingers: Vec::new(),
+            is_deaf: false,
             faults: Faults::NONE,
             after_restart: AfterRestart::Trust,
             amnesia: 0,
@@ -160,6 +170,9 @@ impl Profile {
         // Long bodies on short leases now and then: those that are renewed outlive them, and the others are stopped.
         let (renewals, longest_body) = if random.u8(0..4) == 0 { (50, 1500) } else { (20, 150) };
         let detaches = if random.u8(0..4) == 0 { random.u8(1..=60) } else { 0 };
+        let lingers = if random.u8(0..4) == 0 { vec![0, 100, 2000] } else { Vec::new() };
+        // Whose notices are lost waits for the idle time as well.
+        let bound = 4000 + lingers.iter().max().unwrap_or(&0);
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         Self {
             clients: 2..=5,
@@ -185,13 +198,14 @@ impl Profile {
             min_holds,
             shutdowns,
             detaches,
+            lingers,
             // Who knows nothing of restarts trusts those who have forgotten.
             foreign: if forgets > 0 { 0 } else { foreign },
             faults,
             after_restart: if forgets > 0 { AfterRestart::Abstain } else { AfterRestart::Trust },
             drift_ppm: 4500,
             skew: 10_000,
-            bound: 4000,
+            bound,
             ..calm
         }
     }

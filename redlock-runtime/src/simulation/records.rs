@@ -21,6 +21,8 @@ pub(super) struct Violation {
 pub(super) enum Promise {
     /// No two valid holders.
     Exclusion,
+    /// Who is given a lock holds it.
+    Given,
     /// Who counts on a lock has it at so many servers that nobody else can.
     Owned,
     /// Nobody loses a lock because a minority of the servers is in trouble.

@@ -71,6 +71,7 @@ struct Run {
     tasks: Vec<(usize, JoinHandle<()>)>,
     faults_end: Instant,
     has_crashes: bool,
+    longest_linger: Duration,
 }
 
 impl Run {
@@ -86,8 +87,8 @@ impl Run {
         let observer = Arc::new(Observer::new(&network, profile));
         let faults_end = profile.faults.plan(&mut random, &network, profile.longest_ttl());
         let has_crashes = profile.faults.crashes > 0;
-        let (jobs, tasks) = (Arc::default(), Vec::new());
-        let mut run = Self { network, observer, jobs, managers, tasks, faults_end, has_crashes };
+        let (jobs, tasks, longest_linger) = (Arc::default(), Vec::new(), profile.longest_linger());
+        let mut run = Self { network, observer, jobs, managers, tasks, faults_end, has_crashes, longest_linger };
         run.start(profile, &mut random);
         run
     }
@@ -150,6 +151,8 @@ impl Run {
         }
         sleep_until(start + self.faults_end.since_origin()).await;
         sleep(AFTERMATH).await;
+        self.observer.unused();
+        sleep(self.longest_linger).await;
         for key in self.observer.leftovers() {
             self.exorcise(key).await;
         }
@@ -253,5 +256,5 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let local = Arc::new(LocalQueue::new(Arc::new(shared), None));
     watch_clocks(&local);
     router.connect(&local);
-    LockManager { local }
+    LockManager::new(local)
 }

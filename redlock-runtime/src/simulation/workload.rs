@@ -24,6 +24,8 @@ pub(super) struct Call {
     pub(super) extends: bool,
     pub(super) is_fenced: bool,
     pub(super) hold: HoldOptions,
+    /// For how long its process keeps the lock afterwards.
+    pub(super) linger: Duration,
     pub(super) end: End,
 }
 
@@ -71,6 +73,8 @@ impl Call {
         let (sometimes, millis) = (Sometimes::of(random, profile), Duration::from_millis);
         let waits = &profile.waits;
         let ttl = millis(profile.ttls[random.usize(0..profile.ttls.len())]);
+        let linger =
+            if profile.lingers.is_empty() { 0 } else { profile.lingers[random.usize(0..profile.lingers.len())] };
         Self {
             key: random.usize(0..keys),
             ttl,
@@ -82,6 +86,7 @@ impl Call {
             extends: sometimes.extends,
             is_fenced: random.u8(0..100) < profile.fenced,
             hold: terms(random, profile, ttl, sometimes.end),
+            linger: millis(linger),
             end: sometimes.end,
         }
     }

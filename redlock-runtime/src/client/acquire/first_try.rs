@@ -41,7 +41,7 @@ impl Call<'_> {
             // Another token, because this one may have votes that nobody can prove any more. It is given back before the
             // pause, and that is of no certain length: two calls that have some nodes each would meet again and again.
             turn.change_to_successor(self.wanted.ttl)?;
-            turn.acquisition().take_up(self.wanted.is_fenced);
+            turn.acquisition().take_up(self.wanted);
             self.may_go_on()?;
             sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
             self.may_go_on()?;

@@ -8,6 +8,7 @@ mod confirmed_release;
 mod extending;
 mod fencing;
 mod holding;
+mod idling;
 mod loss_watchers;
 mod releasing;
 mod state;

@@ -3,7 +3,7 @@
 use super::Acquisition;
 use crate::client::gather::gather;
 use crate::error::NodeError;
-use crate::protocol::candidate::Phase;
+use crate::protocol::candidate::{Phase, Wanted};
 use crate::protocol::command::Occupant;
 use crate::protocol::lease::whole_millis;
 use crate::protocol::quorum::Verdict;
@@ -40,14 +40,15 @@ pub(crate) enum Occupied {
 }
 
 impl Acquisition {
-    /// A call acts for the token from now on, fenced or not.
+    /// A call acts for the token from now on, and has `wanted` the lock.
     ///
     /// Its fencing number will be above all that this process knows of, those of other locks included: nodes whose counters
     /// are lower, because they are new, have expired or were lost, give the same one then.
-    pub(crate) fn take_up(&self, is_fenced: bool) -> TakenUp {
+    pub(crate) fn take_up(&self, wanted: Wanted) -> TakenUp {
         let known = self.shared.largest_number.load(Ordering::Relaxed);
         let mut state = self.state();
-        state.candidate.want_number(is_fenced, known);
+        state.candidate.want_number(wanted.is_fenced, known);
+        state.candidate.linger(wanted.linger);
         match state.candidate.phase() {
             Phase::Trying => TakenUp::Fresh,
             Phase::Waiting => TakenUp::Waiting,

@@ -33,6 +33,15 @@ impl LocalQueue {
             shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition)));
             return Entered::First(LocalTurn::new(self, acquisition));
         };
+        if entry.is_left() {
+            if let Some((turn, before)) = self.take_left(&mut shard, first, key, wanted, now) {
+                drop(shard);
+                // Before this call asks any node. Whoever has begun to send the releases has sent them when this returns.
+                before.iter().for_each(|before| before.release());
+                return Entered::First(turn);
+            }
+            return Entered::Taken;
+        }
         (is_free, _seen) = entry.is_free();
         if is_free {
             let acquisition = first();

@@ -5,12 +5,15 @@
 //! | *nobody*: there is no entry | a call enters, with a new token |
 //! | *taken*: one call has the turn | the turn ends: to *nobody* if no call waits, else to *taken* by the first that waits, with the same token or a new one |
 //! | *over*: the turn is taken, and its lease has run out | the first that waits supersedes it, or the next to enter when nobody waits: to *taken*, with a new token |
+//! | *idle*: the lock is held without a call, see [`idle`](super::idle) | a call enters, to *taken*; or it is given back, to *ending* |
+//! | *ending*: the releases of an idle lock are being sent | they are sent, to *nobody*; or a call enters, to *taken* with a new token |
 //!
-//! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that stays held without a
-//! call, or that several calls hold together, would be further states of this machine.
+//! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that several calls hold
+//! together would be a further state of this machine.
 
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
+use crate::time::clock::Instant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +24,18 @@ pub(super) struct Entry {
     /// Those who wait, by their places.
     waiters: BTreeMap<u64, Arc<LocalWaiter>>,
     next_place: u64,
+    standing: Standing,
+}
+
+/// Who has what stands in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// A call has the turn.
+    Taken,
+    /// Nobody has the lock, which is held until then. Its place is that among the idle locks.
+    Idle { place: u64, until: Instant },
+    /// Nobody has the lock, which is being given back.
+    Ending,
 }
 
 /// Another call of this process has the turn, because the lease had run out.
@@ -37,7 +52,7 @@ pub(super) enum Next {
 
 impl Entry {
     pub(super) const fn new(acquisition: Arc<Acquisition>) -> Self {
-        Self { acquisition, waiters: BTreeMap::new(), next_place: 0 }
+        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken }
     }
 
     /// The token with which the process has the key or asks for it.
@@ -48,6 +63,56 @@ impl Entry {
     /// Whether the turn is that of `acquisition`.
     pub(super) fn is_of(&self, acquisition: &Arc<Acquisition>) -> bool {
         Arc::ptr_eq(&self.acquisition, acquisition)
+    }
+
+    /// Whether nobody waits in line.
+    pub(super) fn is_alone(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
+    /// Whether no call has the turn.
+    pub(super) fn is_left(&self) -> bool {
+        self.standing != Standing::Taken
+    }
+
+    /// Until when the lock is idle, if it is.
+    pub(super) const fn idle_until(&self) -> Option<Instant> {
+        match self.standing {
+            Standing::Idle { until, .. } => Some(until),
+            Standing::Taken | Standing::Ending => None,
+        }
+    }
+
+    /// The place of the lock among those that are idle, if it is.
+    pub(super) const fn idle_place(&self) -> Option<u64> {
+        match self.standing {
+            Standing::Idle { place, .. } => Some(place),
+            Standing::Taken | Standing::Ending => None,
+        }
+    }
+
+    /// The lock is idle from now on, and nobody waits.
+    pub(super) const fn leave_idle(&mut self, place: u64, until: Instant) {
+        self.standing = Standing::Idle { place, until };
+    }
+
+    /// The lock, if it is idle, is being given back from now on. Returns the place that it had.
+    pub(super) const fn end(&mut self) -> Option<u64> {
+        let place = self.idle_place();
+        if place.is_some() {
+            self.standing = Standing::Ending;
+        }
+        place
+    }
+
+    /// A call has the turn of a lock that was left, with the same token.
+    pub(super) const fn take(&mut self) {
+        self.standing = Standing::Taken;
+    }
+
+    /// A call has the turn of a lock that was left, with a token of its own.
+    pub(super) fn take_with(&mut self, acquisition: Arc<Acquisition>) {
+        (self.acquisition, self.standing) = (acquisition, Standing::Taken);
     }
 
     /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone. Others may have to

@@ -7,7 +7,8 @@
 //! 2. *Otherwise the token is released.* The entry names it until all its releases are sent, so that a wake-up about it
 //!    finds it, and so that nobody else here asks the nodes before: commands stay in order.
 //! 3. *Then the first call in line* that is still there has the turn with a new token, and asks the nodes for itself.
-//! 4. *With nobody in line* the entry goes.
+//! 4. *With nobody in line* the entry goes; or the lock stays held without a call ([`idle`](super::idle)), if the turn has
+//!    just been dropped and its call wanted that.
 //!
 //! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
 //! and the entry is none of our business any more.
@@ -62,7 +63,7 @@ impl LocalTurn {
     /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.
     pub(crate) fn end(&self) -> Option<ConfirmedRelease> {
         let mut released = None;
-        self.end_with(|acquisition| released = Some(acquisition.release_confirmed()));
+        self.end_with(false, |acquisition| released = Some(acquisition.release_confirmed()));
         released
     }
 
@@ -74,13 +75,17 @@ impl LocalTurn {
             return self.local.shared.new_token();
         }
         self.acquisition.detach();
-        self.end_with(|_| {});
+        self.end_with(false, |_| {});
         *self.acquisition.token()
     }
 
-    /// Passes the lock on if that may be; otherwise lets `release` give the token back, and the next call has the turn.
-    fn end_with(&self, release: impl FnOnce(&Acquisition)) {
+    /// Passes the lock on if that may be, or leaves it idle if it `may_linger`; otherwise lets `release` give the token back,
+    /// and the next call has the turn.
+    fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
         if self.has_ended.swap(true, Ordering::AcqRel) || self.passes_on() {
+            return;
+        }
+        if may_linger && self.local.keep(&self.acquisition) {
             return;
         }
         release(&self.acquisition);
@@ -134,7 +139,7 @@ impl LocalTurn {
 
 impl Drop for LocalTurn {
     fn drop(&mut self) {
-        self.end_with(Acquisition::release);
+        self.end_with(true, Acquisition::release);
     }
 }
 

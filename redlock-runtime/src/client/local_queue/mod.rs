@@ -7,6 +7,7 @@
 
 mod enter;
 mod entry;
+mod idle;
 mod local_turn;
 mod local_wait;
 mod local_waiter;
@@ -20,6 +21,7 @@ pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 
 use self::entry::Entry;
+use self::idle::{IdleLocks, Idling};
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::client::watchdog::schedule::{self, Looked};
@@ -51,11 +53,14 @@ pub(crate) struct LocalQueue {
     watchdog: Arc<Watchdog>,
     shards: Box<[Mutex<Shard>]>,
     hasher: Hashing,
+    idling: Idling,
 }
 
 #[derive(Default)]
 struct Shard {
     entries: HashMap<Arc<str>, Entry, Hashing>,
+    /// Those of them that no call has.
+    idle: IdleLocks,
     /// When the watchdog should look at the entries, at the latest.
     look_at: Option<Instant>,
 }
@@ -65,7 +70,7 @@ impl LocalQueue {
     pub(crate) fn new(shared: Arc<Shared>, runtime: Option<Handle>) -> Self {
         let watchdog = Arc::new(Watchdog::new(shared.clock, runtime));
         let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
-        Self { shared, watchdog, shards, hasher: Hashing::default() }
+        Self { shared, watchdog, shards, hasher: Hashing::default(), idling: Idling::default() }
     }
 
     /// What every acquisition of the manager needs.
@@ -114,18 +119,27 @@ impl LocalQueue {
         self.watchdog.look_within(watched, within, now);
     }
 
-    /// Ends every wait: those in the lines, and those in the queues of the nodes.
+    /// Ends every wait: those in the lines, and those in the queues of the nodes; and gives back what is idle.
     pub(crate) fn close(&self) {
         self.shared.close();
         if self.shared.rules.apply(Rule::ClosingEndsTheLines) {
             self.shards.iter().for_each(close);
         }
+        self.give_back_all();
         self.shared.changed.notify_waiters();
     }
 
     /// The part of the lines in which the one of the key called `name` is.
     fn shard(&self, name: &str) -> MutexGuard<'_, Shard> {
-        let hash = self.hasher.hash_one(name);
+        self.part(self.hash(name))
+    }
+
+    fn hash(&self, name: &str) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
+    /// The part of the lines for keys with this `hash`.
+    fn part(&self, hash: u64) -> MutexGuard<'_, Shard> {
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the shard")]
         let index = hash as usize % SHARDS;
         #[expect(clippy::indexing_slicing, reason = "there are that many shards")]
@@ -157,7 +171,8 @@ impl Watched for LocalQueue {
                 break;
             }
             if let Some(shard) = self.shards.get(index) {
-                lock(shard).look(now, &mut looked.due);
+                let ended = lock(shard).look(now, self.shared.rules, &mut looked.due);
+                self.give_back(&ended);
             }
         }
         looked.next = self.next_look();
@@ -195,13 +210,17 @@ impl Shard {
         self.look_at = Some(self.look_at.map_or(at, |look_at| look_at.min(at)));
     }
 
-    /// Looks at every entry, puts those to `due` that are, and notes when to look again.
-    fn look(&mut self, now: Instant, due: &mut Vec<Arc<Acquisition>>) {
+    /// Looks at every entry, puts those to `due` that are, and notes when to look again. Returns the locks that have been
+    /// idle for long enough.
+    fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Arc<Acquisition>>) -> Vec<Arc<Acquisition>> {
+        let ended = if rules.apply(Rule::IdleEnds) { self.end_overdue(now) } else { Vec::new() };
         self.look_at = None;
         for entry in self.entries.values() {
-            let next = schedule::look(entry.acquisition(), now, due);
-            self.look_at = self.look_at.into_iter().chain([next]).min();
+            let next =
+                if entry.is_left() { entry.idle_until() } else { Some(schedule::look(entry.acquisition(), now, due)) };
+            self.look_at = self.look_at.into_iter().chain(next).min();
         }
+        ended
     }
 }
 

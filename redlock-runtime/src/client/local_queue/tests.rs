@@ -101,7 +101,7 @@ async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over
 async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
     let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
     let held = manager.acquire(request()).await.unwrap();
-    let wanted = Wanted { ttl: TTL, is_fenced: false };
+    let wanted = Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO };
     let place = || match manager.local.enter(&key, wanted, true, manager.shared().clock.now()) {
         Entered::Behind(place) => place,
         Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
@@ -191,7 +191,7 @@ async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_g
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     let manager = LockManager::in_memory();
-    let (wanted, key) = (Wanted { ttl: TTL, is_fenced: false }, LockKey::from(KEY));
+    let (wanted, key) = (Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO }, LockKey::from(KEY));
     let line =
         || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, manager.shared().clock.now())));
     let waiter = || Arc::new(LocalWaiter::new(wanted));
@@ -230,7 +230,7 @@ async fn the_line_names_a_token_until_its_releases_are_sent() {
     });
     let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
     line.set(Arc::downgrade(&local)).unwrap();
-    let manager = LockManager { local };
+    let manager = LockManager::new(local);
     let held = manager.acquire(request()).await.unwrap();
     // A lock of another length is never passed on: the next call has a token of its own.
     let next = waiting(&manager, request().ttl(TTL / 2)).await;

@@ -10,6 +10,10 @@ use std::time::Duration;
 pub(crate) struct HoldPeriod {
     ttl: Duration,
     options: HoldOptions,
+    /// For how long the lock may be idle after the present call.
+    linger: Duration,
+    /// Whether the present call has had the lock, and not only obtained it.
+    is_used: bool,
     /// Since when whoever has the lock now has had it.
     since: Instant,
     /// Since when the token has had the lock.
@@ -27,6 +31,8 @@ impl HoldPeriod {
         Self {
             ttl,
             options: HoldOptions::UNTIL_BEGUN,
+            linger: Duration::ZERO,
+            is_used: false,
             since: now,
             first_held: None,
             contended_passes: 0,
@@ -43,7 +49,36 @@ impl HoldPeriod {
 
     /// A call has the lock from now on, with options of its own.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) {
-        (self.options, self.since) = (options, now);
+        (self.options, self.since, self.is_used) = (options, now, true);
+    }
+
+    /// No call has the lock from now on, until the next one begins.
+    pub(crate) fn leave(&mut self, now: Instant) {
+        (self.options, self.since, self.is_used) = (HoldOptions::UNTIL_BEGUN, now, false);
+    }
+
+    /// The present call wants the lock to be idle for so long after it.
+    pub(crate) const fn linger(&mut self, linger: Duration) {
+        self.linger = linger;
+    }
+
+    pub(crate) const fn lingers(&self) -> bool {
+        !self.linger.is_zero()
+    }
+
+    pub(crate) const fn is_used(&self) -> bool {
+        self.is_used
+    }
+
+    /// Until when the lock may be idle if its call ends now; `None` when the key has to stay taken for a reason of its own.
+    pub(crate) fn idle_until(&self, now: Instant) -> Option<Instant> {
+        let is_free = self.rest(now).is_none();
+        Some(now.after(self.linger).min(self.first_held?.after(self.ttl))).filter(|_| is_free)
+    }
+
+    /// Whether the token has had the lock for less than one ttl in all.
+    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
+        self.first_held.is_some_and(|held| now.since(held) < self.ttl)
     }
 
     /// For how long the lock has been held, when it was proven until `proven`.
@@ -102,14 +137,13 @@ impl HoldPeriod {
     /// A lock is passed on for one ttl in all, and only for a while once others wait for it: they would otherwise wait
     /// for ever should they not be heard of.
     pub(crate) fn pass(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
-        let is_fresh = self.first_held.is_some_and(|held| now.since(held) < self.ttl);
         let is_within_budget =
             contended_since.is_none_or(|since| budget.allows(self.contended_passes, now.since(since)));
-        if !is_fresh || !is_within_budget {
+        if !self.is_fresh(now) || !is_within_budget {
             return false;
         }
         self.contended_passes += u32::from(contended_since.is_some());
-        self.begin(HoldOptions::UNTIL_BEGUN, now);
+        self.leave(now);
         true
     }
 }

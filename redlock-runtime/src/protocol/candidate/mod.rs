@@ -26,7 +26,8 @@
 //!    [`conclude_try`](Candidate::conclude_try) or [`give_up_try`](Candidate::give_up_try) ends. [`wait`](Candidate::wait)
 //!    begins to wait; [`wait_outcome`](Candidate::wait_outcome) says whether that is over, and
 //!    [`wait_until`](Candidate::wait_until) when to look again at the latest.
-//! 6. **Hold.** [`begin`](Candidate::begin) gives the lock to a call, and [`pass`](Candidate::pass) to the next one. The body
+//! 6. **Hold.** [`begin`](Candidate::begin) gives the lock to a call, and [`pass`](Candidate::pass) to the next one; or
+//!    [`keep`](Candidate::keep) leaves it without one, and [`retake`](Candidate::retake) gives it to the next. The body
 //!    may go on until [`held_until`](Candidate::held_until); [`look`](Candidate::look) says when to renew;
 //!    [`extension`](Candidate::extension) and [`fencing_decision`](Candidate::fencing_decision) say what has become of rounds
 //!    that somebody waits for, and [`issue`](Candidate::issue) gives the number. A lock that was left by another worker
@@ -48,6 +49,7 @@
 //! | a lease must be renewed, an extension is over | [`renewal`] |
 //! | a holder asks for the votes that it lacks | [`winning_back`] |
 //! | the lock may be passed on inside the process | [`passing`] |
+//! | it stays held without a call, for the next one | [`idling`] |
 //! | which fencing number counts, and how a token comes to it | [`fencing_number`], [`fencing`] |
 //! | the body has used up its time | [`hold_period`] |
 //! | the token is given up, kept or left; why it was lost | [`ending`] |
@@ -79,6 +81,7 @@ mod fencing;
 mod fencing_number;
 mod footprint;
 mod hold_period;
+mod idling;
 mod in_flight;
 mod lease_terms;
 mod next;
@@ -188,6 +191,16 @@ impl Candidate {
     /// A call has the lock from now on, with options of its own.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) {
         self.hold_period.begin(options, now);
+    }
+
+    /// A call acts for the token that wants the lock to be idle for so long after it; not at all at zero.
+    pub(crate) const fn linger(&mut self, linger: Duration) {
+        self.hold_period.linger(linger);
+    }
+
+    /// Whether the present call wants the lock to be idle after it.
+    pub(crate) const fn lingers(&self) -> bool {
+        self.hold_period.lingers()
     }
 
     /// The key of a window is free again when the present call ends.

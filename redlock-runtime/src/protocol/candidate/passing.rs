@@ -26,6 +26,8 @@ use std::time::Duration;
 pub(crate) struct Wanted {
     pub(crate) ttl: Duration,
     pub(crate) is_fenced: bool,
+    /// For how long it may be idle afterwards.
+    pub(crate) linger: Duration,
 }
 
 impl Candidate {

@@ -104,6 +104,9 @@ impl Observer {
                 self.network.was_whole(token, since);
             }
         }
+        if !guard.is_held() {
+            self.broken(Promise::Given, format!("{} gets {} and does not hold it", client_name(client), key(call.key)));
+        }
         self.order(call.key, token);
         self.entered_as(Holder {
             client: Some(client),

@@ -27,6 +27,23 @@ impl Observer {
         haunted
     }
 
+    /// Looks whether anything is left of a token that no call ever had the lock by, when all calls are over: only what was
+    /// used may be kept for a next call.
+    pub(in crate::simulation) fn unused(&self) {
+        for index in 0..2 {
+            for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
+                let records = self.records();
+                let is_meant = is_ghost || records.entered_tokens.contains(&token) || records.detached.contains(&token);
+                drop(records);
+                if !is_meant {
+                    let name = self.network.trace.name(token);
+                    let text = format!("nobody ever used {name}, and it stands at node {}", server + 1);
+                    self.broken(Promise::Clean, text);
+                }
+            }
+        }
+    }
+
     /// Looks whether anything is left by whomever, when even the queues have expired.
     pub(in crate::simulation) fn remains(&self) {
         for index in 0..2 {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::protocol::hold_options::HoldOptions;
-use crate::protocol::local_budget::LocalBudget;
 
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
 fn scene(missing: NodeError) -> Scene {
@@ -45,7 +44,7 @@ fn a_lock_that_was_adopted_is_passed_on_like_any_other() {
     let mut scene = scene(unreachable());
     let now = scene.now();
     assert!(scene.candidate.pass(
-        Wanted { ttl: TTL, is_fenced: false },
+        Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO },
         LocalBudget { passes: 0, time: Duration::ZERO },
         now
     ));

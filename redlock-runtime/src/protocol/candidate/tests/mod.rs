@@ -3,6 +3,7 @@
 mod adopting;
 mod answers;
 mod distrust;
+mod idling;
 mod losing;
 mod passing;
 mod taken;
@@ -16,6 +17,7 @@ use super::winning_back::Round;
 use super::*;
 use crate::error::NodeError;
 use crate::protocol::command::{Answer, Reply, Verb};
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
 use crate::protocol::timing::CLAIM;

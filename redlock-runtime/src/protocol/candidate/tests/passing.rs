@@ -1,9 +1,8 @@
 //! How long a lock may be passed on within the process.
 
 use super::*;
-use crate::protocol::local_budget::LocalBudget;
 
-const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false };
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO };
 const BUDGET: LocalBudget = LocalBudget { passes: 3, time: Duration::from_millis(20) };
 
 fn pass(scene: &mut Scene) -> bool {

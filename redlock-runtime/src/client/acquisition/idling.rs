@@ -1,0 +1,38 @@
+//! A lock that stays held without a call; what is decided about it is in `protocol/candidate/idling`.
+
+use super::Acquisition;
+use crate::protocol::candidate::Wanted;
+use crate::time::clock::Instant;
+
+impl Acquisition {
+    /// Whether the present call wants the lock to be idle after it.
+    pub(crate) fn lingers(&self) -> bool {
+        self.lock().candidate.lingers()
+    }
+
+    /// Leaves the lock without a call, if it may be and whoever wants it meanwhile will be heard. Until when.
+    pub(crate) fn keep(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.lock();
+        state.take_in(self.shared.clock);
+        if self.hears_others() { state.candidate.keep(now) } else { None }
+    }
+
+    /// Gives an idle lock to the next call, which has `wanted` it, if that can have it as it is.
+    pub(crate) fn retake(&self, wanted: Wanted, now: Instant) -> bool {
+        let mut state = self.lock();
+        state.take_in(self.shared.clock);
+        state.candidate.retake(wanted, now)
+    }
+
+    /// Whether others are known to want the lock.
+    pub(crate) fn is_contended(&self) -> bool {
+        self.lock().candidate.is_contended()
+    }
+
+    /// Whether the notices of so many nodes arrive that whoever asks a majority asks one of them.
+    fn hears_others(&self) -> bool {
+        let heard = self.shared.nodes.iter().filter(|node| node.node().is_listening_for(self.key()));
+        let quorum = self.shared.quorum;
+        heard.count() > quorum.nodes - quorum.needed
+    }
+}

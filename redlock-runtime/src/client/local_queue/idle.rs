@@ -1,0 +1,295 @@
+//! Idle locks: held for the nodes, and without a call in this process, until the next one comes.
+//!
+//! What may become idle is decided in `protocol/candidate/idling`, and what is worth it in `protocol/keeping`. Here is what
+//! happens to the entry of the key, and why two of these never get into each other's way:
+//!
+//! 1. *Keep*: the turn of a call ends, and nobody waits. Under the mutex of the line, the token agrees, the entry becomes
+//!    idle, and the watchdog will look at it in time.
+//! 2. *Retake*: a call enters. Under the same mutex, the token is asked again, and the call has the turn; no node hears of
+//!    it. A token that does not agree is given back, and the call begins with one of its own.
+//! 3. *Recall*: others want the lock. The token is told first, and only then the entry is looked at: whoever keeps the token
+//!    before that look is seen by it, and whoever keeps it later asks a token that knows.
+//! 4. *End*: its time is over, there are too many, the manager is shut down or has no handle any more. After a shutdown, or
+//!    without a handle, nothing becomes idle; so whatever is, when all parts of the lines have been looked at, is gone.
+//!
+//! A token that is given back stays in its entry until its releases are sent. A call that enters in between takes the entry
+//! over at once, and sees to the releases itself before it asks the nodes: a call that does not wait must not fail for a
+//! lock that nobody uses.
+
+#[cfg(test)]
+mod tests;
+
+use super::entry::Entry;
+use super::local_turn::LocalTurn;
+use super::{LocalQueue, SHARDS, Shard, lock};
+use crate::client::acquisition::Acquisition;
+use crate::lock::LockKey;
+use crate::protocol::candidate::Wanted;
+use crate::protocol::keeping::{Breaker, Habit, Habits};
+use crate::protocol::rules::Rule;
+use crate::time::clock::Instant;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// For how many keys each part of the lines remembers how they are used: 4096 in all, in 56 bytes each. Fewer, and keys are
+/// forgotten before they are used again; more, and more memory.
+const HABITS: usize = 64;
+
+/// The part of the lines has been chosen by the rest.
+const PARTS: u64 = SHARDS as u64;
+
+/// What the nodes still say of a token that was recalled is no reason to release it once more, for so long. Smaller, some
+/// needless commands; larger, a release that went astray is made good later.
+const PARKED: Duration = Duration::from_secs(1);
+
+/// What all idle locks of a manager have in common.
+#[derive(Debug, Default)]
+pub(super) struct Idling {
+    /// Whether any call has ever wanted its lock to be idle: most managers save themselves all the rest.
+    is_wanted: AtomicBool,
+    /// Whether nobody can call the manager any more.
+    has_no_handle: AtomicBool,
+    /// How many locks are idle.
+    count: AtomicUsize,
+    /// The part of the lines that gives back a lock when there are too many.
+    next_part: AtomicUsize,
+    breaker: Mutex<Breaker>,
+    /// Until when nothing new is kept, in milliseconds of the clock.
+    paused_until: AtomicU64,
+    pub(super) kept: AtomicU64,
+    pub(super) retaken: AtomicU64,
+    pub(super) recalled: AtomicU64,
+    pub(super) expired: AtomicU64,
+}
+
+impl Idling {
+    fn is_paused(&self, now: Instant) -> bool {
+        now.millis() < self.paused_until.load(Ordering::Relaxed)
+    }
+
+    fn recalled(&self, had_paid: bool, now: Instant) {
+        // No code that can panic runs under this mutex.
+        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(until) = breaker.recalled(had_paid, now) {
+            self.paused_until.store(until.millis(), Ordering::Relaxed);
+        }
+        drop(breaker);
+        self.recalled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The idle locks of one part of the lines.
+#[derive(Default)]
+pub(super) struct IdleLocks {
+    /// The keys, in the order in which they became idle.
+    order: BTreeMap<u64, Arc<str>>,
+    next_place: u64,
+    /// Made for the first key that might be kept.
+    habits: Option<Habits>,
+}
+
+impl IdleLocks {
+    fn habit(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
+        self.habits.get_or_insert_with(|| Habits::of_keys(HABITS)).of(hash / PARTS, now)
+    }
+}
+
+impl LocalQueue {
+    /// Calls want their locks to be idle after them, from now on.
+    pub(crate) fn linger(&self) {
+        if !self.idling.is_wanted.load(Ordering::Relaxed) {
+            self.idling.is_wanted.store(true, Ordering::Relaxed);
+        }
+        // Whoever wants an idle lock has to be heard.
+        self.shared.listen();
+    }
+
+    /// How many locks were kept, taken over, recalled by others and given back unasked.
+    pub(crate) fn idle_counters(&self) -> [u64; 4] {
+        let Idling { kept, retaken, recalled, expired, .. } = &self.idling;
+        [kept, retaken, recalled, expired].map(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// The turn of a call with `acquisition` ends, and nobody waits in line. Whether the lock stays held without a call.
+    pub(super) fn keep(self: &Arc<Self>, acquisition: &Arc<Acquisition>) -> bool {
+        if !self.idling.is_wanted.load(Ordering::Relaxed) || !acquisition.lingers() {
+            return false;
+        }
+        let (name, now) = (acquisition.key().name(), self.shared.clock.now());
+        let hash = self.hash(name);
+        let kept = self.part(hash).keep(self, acquisition, hash, now);
+        let Some(until) = kept else { return false };
+        self.look_within(until.since(now), now);
+        self.idling.kept.fetch_add(1, Ordering::Relaxed);
+        if self.idling.count.fetch_add(1, Ordering::Relaxed) >= self.shared.policy.most_idle {
+            self.make_room();
+        }
+        true
+    }
+
+    /// Whether nothing becomes idle any more.
+    fn is_ending(&self) -> bool {
+        let has_ended = self.shared.is_closed() || self.idling.has_no_handle.load(Ordering::Acquire);
+        has_ended && self.shared.rules.apply(Rule::HandlesReturnIdle)
+    }
+
+    /// Gives back the lock that has been idle for longest in some part of the lines, another part each time.
+    ///
+    /// The limit counts for all parts together: keys are spread by chance, and a limit for each part would give some back
+    /// while there is room in others. That it is not the oldest of all parts saves a mutex that all calls would meet at.
+    fn make_room(&self) {
+        for _ in 0..self.shards.len() {
+            let part = self.idling.next_part.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            let oldest = self.shards.get(part).and_then(|shard| lock(shard).end_oldest());
+            if let Some(oldest) = oldest {
+                return self.give_back(&[oldest]);
+            }
+        }
+    }
+
+    /// A call takes the turn of a lock that was left: with the same token, if it can have that as it is. Otherwise it goes
+    /// on with a token of its own, the `first`, and what is returned has to be released before any node is asked.
+    pub(super) fn take_left(
+        self: &Arc<Self>,
+        shard: &mut Shard,
+        first: impl FnOnce() -> Arc<Acquisition>,
+        key: &LockKey,
+        wanted: Wanted,
+        now: Instant,
+    ) -> Option<(LocalTurn, Option<Arc<Acquisition>>)> {
+        let left = shard.entries.get(key.name())?;
+        let (place, acquisition) = (left.idle_place(), Arc::clone(left.acquisition()));
+        let is_retaken = place.is_some() && acquisition.retake(wanted, now);
+        if let Some(place) = place {
+            shard.idle.order.remove(&place);
+            self.not_idle(shard, key.name(), now, is_retaken);
+        }
+        let entry = shard.entries.get_mut(key.name())?;
+        if is_retaken {
+            entry.take();
+            return Some((LocalTurn::new(self, acquisition), None));
+        }
+        let own = first();
+        entry.take_with(Arc::clone(&own));
+        Some((LocalTurn::new(self, own), Some(acquisition)))
+    }
+
+    /// The lock called `name` is idle no more: a call has taken it over, or nobody has asked for it.
+    fn not_idle(&self, shard: &mut Shard, name: &str, now: Instant, is_retaken: bool) {
+        self.idling.count.fetch_sub(1, Ordering::Relaxed);
+        let counter = if is_retaken { &self.idling.retaken } else { &self.idling.expired };
+        counter.fetch_add(1, Ordering::Relaxed);
+        if let Some(habit) = shard.idle.habit(self.hash(name), now) {
+            if is_retaken { habit.retaken() } else { habit.ended() }
+        }
+    }
+
+    /// Others want the lock of `acquisition`. Whether it was idle; then it is given back.
+    pub(crate) fn recall(&self, acquisition: &Arc<Acquisition>) -> bool {
+        if self.idling.count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let (name, now) = (acquisition.key().name(), self.shared.clock.now());
+        let hash = self.hash(name);
+        let mut part = self.part(hash);
+        let is_idle =
+            part.entries.get(name).is_some_and(|entry| entry.is_of(acquisition) && entry.idle_until().is_some());
+        if !is_idle || !acquisition.is_contended() {
+            return false;
+        }
+        part.end(name);
+        let had_paid = part.idle.habit(hash, now).is_some_and(|habit| habit.recalled(now));
+        drop(part);
+        self.idling.count.fetch_sub(1, Ordering::Relaxed);
+        self.idling.recalled(had_paid, now);
+        self.shared.kept_tokens.keep(*acquisition.token(), now.after(PARKED), now);
+        self.release_ended(acquisition);
+        true
+    }
+
+    /// Nobody can call the manager any more, although some of its locks may still be held.
+    pub(crate) fn without_handle(&self) {
+        self.idling.has_no_handle.store(true, Ordering::Release);
+        self.give_back_all();
+    }
+
+    /// Gives back all that is idle.
+    pub(super) fn give_back_all(&self) {
+        if self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.rules.apply(Rule::HandlesReturnIdle) {
+            for shard in &self.shards {
+                let ended: Vec<_> = {
+                    let mut shard = lock(shard);
+                    std::iter::from_fn(|| shard.end_oldest()).collect()
+                };
+                self.give_back(&ended);
+            }
+        }
+    }
+
+    /// Releases the locks whose idle time has come to its end, for which nobody has asked.
+    pub(super) fn give_back(&self, ended: &[Arc<Acquisition>]) {
+        for acquisition in ended {
+            let name = acquisition.key().name();
+            self.not_idle(&mut self.shard(name), name, self.shared.clock.now(), false);
+            self.release_ended(acquisition);
+        }
+    }
+
+    /// Sends the releases of a token that is not idle any more, then its entry goes, unless a call has it by now.
+    fn release_ended(&self, acquisition: &Arc<Acquisition>) {
+        acquisition.release();
+        let name = acquisition.key().name();
+        let mut shard = self.shard(name);
+        if shard.entries.get(name).is_some_and(|entry| entry.is_of(acquisition)) {
+            shard.remove(name);
+        }
+    }
+}
+
+impl Shard {
+    /// Leaves the lock of `acquisition` without a call, if it may be and is worth it. Until when.
+    fn keep(&mut self, local: &LocalQueue, acquisition: &Arc<Acquisition>, hash: u64, now: Instant) -> Option<Instant> {
+        let is_ours = |entry: &&mut Entry| entry.is_of(acquisition) && entry.is_alone();
+        let entry = self.entries.get_mut(acquisition.key().name()).filter(is_ours)?;
+        let habit = self.idle.habit(hash, now)?;
+        let is_worth_it = habit.released(now) && (habit.has_paid() || !local.idling.is_paused(now));
+        if !is_worth_it || local.is_ending() {
+            return None;
+        }
+        let until = acquisition.keep(now)?;
+        let place = self.idle.next_place;
+        self.idle.next_place += 1;
+        self.idle.order.insert(place, acquisition.key().shared_name());
+        entry.leave_idle(place, until);
+        self.look_by(until);
+        Some(until)
+    }
+
+    /// The entry of an idle lock is about to end: its token is to be released.
+    fn end(&mut self, name: &str) -> Option<Arc<Acquisition>> {
+        let entry = self.entries.get_mut(name)?;
+        let place = entry.end()?;
+        let acquisition = Arc::clone(entry.acquisition());
+        self.idle.order.remove(&place);
+        Some(acquisition)
+    }
+
+    /// Ends the entry that has been idle for longest.
+    fn end_oldest(&mut self) -> Option<Arc<Acquisition>> {
+        let (_, name) = self.idle.order.first_key_value()?;
+        let name = Arc::clone(name);
+        self.end(&name)
+    }
+
+    /// Ends the idle entries whose time is over at `now`.
+    pub(super) fn end_overdue(&mut self, now: Instant) -> Vec<Arc<Acquisition>> {
+        let is_overdue = |name: &&Arc<str>| {
+            let idle_until = self.entries.get(&**name).and_then(Entry::idle_until);
+            idle_until.is_some_and(|until| until <= now)
+        };
+        let overdue: Vec<_> = self.idle.order.values().filter(is_overdue).map(Arc::clone).collect();
+        overdue.iter().filter_map(|name| self.end(name)).collect()
+    }
+}

@@ -1,0 +1,193 @@
+//! Locks that stay held without a call, at a node that sees every command.
+
+use super::super::{LocalQueue, lock};
+use crate::client::hooked_node::{Fate, HookedNode};
+use crate::lock::OwnerToken;
+use crate::lock::owner_token::ManagerId;
+use crate::protocol::command::{Notice, Verb};
+use crate::time::clock::Clock;
+use crate::time::token_clock::TokenTime;
+use crate::{LingerStats, LockGuard, LockManager, LockRequest};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::sleep;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(30);
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A manager, and the commands that its node has seen.
+struct Scene {
+    manager: LockManager,
+    node: Arc<HookedNode>,
+    commands: Arc<Mutex<String>>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let commands = Arc::new(Mutex::new(String::new()));
+        let seen = Arc::clone(&commands);
+        let node = HookedNode::new(Clock::tokio(), move |command| {
+            let letter = match command.verb {
+                Verb::SetNx { .. } => 'S',
+                Verb::Release { .. } => 'R',
+                _ => '?',
+            };
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
+            Fate::Answered
+        });
+        let mut shared = node.shared();
+        shared.policy.most_idle = 4;
+        let manager = LockManager::new(Arc::new(LocalQueue::new(Arc::new(shared), None)));
+        Self { manager, node, commands }
+    }
+
+    /// With one idle lock.
+    async fn idle() -> Self {
+        let scene = Self::new();
+        scene.use_twice(KEY).await;
+        assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRS", 1));
+        scene
+    }
+
+    async fn take(&self, key: &str) -> LockGuard {
+        self.manager.try_acquire(request(key)).await.unwrap()
+    }
+
+    async fn use_twice(&self, key: &str) {
+        for _ in 0..2 {
+            drop(self.take(key).await);
+        }
+    }
+
+    fn commands(&self) -> String {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn idle_locks(&self) -> u64 {
+        let LingerStats { kept, retaken, recalled, expired } = self.manager.linger_stats();
+        kept - retaken - recalled - expired
+    }
+
+    /// Somebody else waits for the lock.
+    fn is_recalled(&self) -> bool {
+        let ours = self.manager.local.acquisition(KEY).unwrap();
+        let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        ours.notice(0, Notice::Contended { by }) && self.manager.local.recall(&ours)
+    }
+}
+
+fn request(key: &str) -> LockRequest {
+    LockRequest::new(key).ttl(TTL).linger(LINGER)
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_come_soon_take_the_lock_over_without_a_command() {
+    let scene = Scene::idle().await;
+    for _ in 0..8 {
+        sleep(LINGER / 2).await;
+        drop(scene.take(KEY).await);
+    }
+    assert_eq!(scene.commands(), "SRS");
+    sleep(LINGER * 2).await;
+    assert_eq!(scene.commands(), "SRSR");
+    assert!(scene.node.is_empty());
+    let stats = LingerStats { kept: 9, retaken: 8, recalled: 0, expired: 1 };
+    assert_eq!(scene.manager.linger_stats(), stats);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_not_kept_by_default_nor_when_it_was_given_back_explicitly() {
+    let scene = Scene::new();
+    for _ in 0..3 {
+        drop(scene.manager.try_acquire(KEY).await.unwrap());
+    }
+    for _ in 0..3 {
+        scene.take(KEY).await.release().await.unwrap();
+    }
+    for _ in 0..3 {
+        drop(scene.manager.try_acquire(request(KEY).linger(Duration::ZERO)).await.unwrap());
+    }
+    assert_eq!(scene.manager.linger_stats(), LingerStats::default());
+    assert!(scene.node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_wants_another_ttl_or_an_explicit_end_gives_the_lock_back_first() {
+    let scene = Scene::idle().await;
+    drop(scene.manager.try_acquire(request(KEY).ttl(TTL / 2).linger(Duration::ZERO)).await.unwrap());
+    assert_eq!(scene.commands(), "SRSRSR");
+    let scene = Scene::idle().await;
+    scene.take(KEY).await.release().await.unwrap();
+    assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRSR", 0));
+    let scene = Scene::idle().await;
+    drop(scene.take(KEY).await.detach());
+    assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRS", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_wait_never_finds_a_lock_that_is_being_given_back() {
+    let scene = Scene::idle().await;
+    // Another thread has begun to give it back, and has sent nothing yet.
+    let ended: Vec<_> = scene.manager.local.shards.iter().filter_map(|shard| lock(shard).end_oldest()).collect();
+    let guard = scene.take(KEY).await;
+    assert_eq!(scene.commands(), "SRSRS");
+    scene.manager.local.give_back(&ended);
+    assert!(guard.is_held());
+    drop(guard);
+    assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRSRS", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_others_want_is_given_back_at_once_if_it_is_idle() {
+    let scene = Scene::idle().await;
+    let guard = scene.take(KEY).await;
+    assert!(!scene.is_recalled(), "a call has it");
+    drop(guard);
+    assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRSR", 0), "wanted, so that it is not kept");
+    let scene = Scene::idle().await;
+    let token = *scene.manager.local.acquisition(KEY).unwrap().token();
+    assert!(scene.is_recalled());
+    assert!(scene.node.is_empty());
+    let shared = scene.manager.shared();
+    assert!(shared.kept_tokens.is_kept(&token, shared.clock.now()), "what other nodes say of it is no news");
+    scene.use_twice(KEY).await;
+    assert_eq!(scene.commands(), "SRSRSRSR", "the key is not kept for a while");
+    let stats = LingerStats { kept: 1, retaken: 0, recalled: 1, expired: 0 };
+    assert_eq!(scene.manager.linger_stats(), stats);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_gives_back_what_is_idle_and_nothing_becomes_so_after_it() {
+    let scene = Scene::idle().await;
+    scene.use_twice("order:8").await;
+    let guard = scene.take(KEY).await;
+    assert!(scene.manager.shutdown().await);
+    assert_eq!(scene.commands(), "SRSSRSR");
+    drop(guard);
+    assert!(scene.node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_handle_gives_back_what_is_idle_and_guards_do_not_keep_it() {
+    let Scene { manager, node, commands } = Scene::idle().await;
+    let (held, other) = (manager.try_acquire(request("order:8")).await.unwrap(), manager.clone());
+    drop(manager);
+    assert_eq!(*commands.lock().unwrap(), "SRSS");
+    drop(other);
+    assert_eq!(*commands.lock().unwrap(), "SRSSR");
+    drop(held);
+    assert!(node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_than_so_many_are_idle_and_the_oldest_of_a_part_goes_first() {
+    let scene = Scene::new();
+    for key in 0..20 {
+        scene.use_twice(&format!("order:{key}")).await;
+        assert!(scene.idle_locks() <= 4, "{:?}", scene.manager.linger_stats());
+    }
+    assert_eq!(scene.idle_locks(), 4);
+    drop(scene.manager);
+    assert!(scene.node.is_empty());
+}

@@ -1,0 +1,45 @@
+//! Whether a lock stays held without a call, *idle*, for the next call of the process; and whether that one may have it.
+//!
+//! It is passing on ([`passing`](super::passing)) to a call that has yet to come, and for the nodes a holder that takes its
+//! time. So a lock becomes idle only if it could be passed on as it is:
+//!
+//! 1. A call really had it, and wants it to linger. What a call has obtained and not used is given back, because a call that
+//!    was dropped leaves nothing behind.
+//! 2. Nobody elsewhere waits for it, as far as is known: they could not be told apart from those who come while it is idle,
+//!    and hear of.
+//! 3. It stays idle for its time, and no longer than the next call could go on with it: a quarter of the `ttl` before the
+//!    lease ends, and for one `ttl` in all. Nothing is renewed meanwhile.
+//!
+//! Whatever was true then is looked at again when a call comes: others may want the lock by now, and the clock of a server
+//! may have been set forward.
+
+use super::{Candidate, Phase, Wanted};
+use crate::protocol::rules::Rule;
+use crate::protocol::timing::PASSABLE_PER_TTL;
+use crate::time::clock::Instant;
+
+impl Candidate {
+    /// Leaves the lock without a call. Until when it may stay so; `None` when it is to be given back, and nothing has
+    /// changed.
+    pub(crate) fn keep(&mut self, now: Instant) -> Option<Instant> {
+        let is_wanted = self.is_contended() && self.terms.applies(Rule::WantedIsNotKept);
+        if self.phase != Phase::Holding || is_wanted {
+            return None;
+        }
+        let useful_until = self.valid_until()?.before(self.terms.ttl / PASSABLE_PER_TTL);
+        let is_used = self.hold_period.is_used() || !self.terms.applies(Rule::OnlyUsedIsKept);
+        let until = self.hold_period.idle_until(now).filter(|_| is_used)?.min(useful_until);
+        (now < until).then(|| {
+            self.hold_period.leave(now);
+            until
+        })
+    }
+
+    /// Gives an idle lock to the next call, which has `wanted` it, if that can have it as it is.
+    pub(crate) fn retake(&mut self, wanted: Wanted, now: Instant) -> bool {
+        let fits =
+            self.phase == Phase::Holding && wanted.ttl == self.terms.ttl && self.fencing.may_pass(wanted.is_fenced);
+        let is_good = !self.is_contended() && self.is_passable(now) && self.hold_period.is_fresh(now);
+        fits && (is_good || !self.terms.applies(Rule::IdleIsRechecked))
+    }
+}

@@ -1,0 +1,106 @@
+//! Whether a lock stays held without a call, and goes to the next one.
+
+use super::*;
+
+const LINGER: Duration = Duration::from_secs(2);
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, linger: LINGER };
+
+/// A call that wants the lock to linger has it, and has really begun.
+fn used() -> Scene {
+    let mut scene = Scene::holding(3);
+    scene.candidate.linger(LINGER);
+    scene.candidate.begin(HoldOptions::default(), scene.now);
+    scene
+}
+
+impl Scene {
+    fn keep(&mut self) -> Option<Duration> {
+        let until = self.candidate.keep(self.now);
+        until.map(|until| until.since(self.now))
+    }
+
+    fn retake(&mut self) -> bool {
+        self.candidate.retake(WANTED, self.now)
+    }
+}
+
+#[test]
+fn a_lock_is_idle_for_its_time_and_no_longer_than_the_next_call_could_have_it() {
+    // What has passed of the lease, and for how long it is idle then.
+    let left = |passed: u32| TERMS.provable(Scene::new(1).now).since(Scene::new(1).now) - TTL / 4 - passed * (TTL / 10);
+    for (passed, expected) in [(0, Some(LINGER)), (4, Some(LINGER)), (6, Some(left(6))), (8, None)] {
+        let mut scene = used();
+        scene.advance(passed * (TTL / 10));
+        assert_eq!(scene.keep(), expected, "after {passed} tenths of the ttl");
+    }
+}
+
+#[test]
+fn a_lock_that_is_renewed_is_idle_for_one_ttl_in_all() {
+    let mut scene = used();
+    scene.advance(TTL * 9 / 10);
+    (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    assert_eq!(scene.keep(), Some(TTL / 10));
+    assert!(scene.retake());
+    scene.advance(TTL / 10);
+    assert!(!scene.retake());
+}
+
+/// A change to a held lock, and whether the lock may be idle after it.
+type Case = (&'static str, fn(&mut Scene), bool);
+
+#[test]
+fn only_a_lock_that_a_call_has_used_and_nobody_else_wants_becomes_idle() {
+    let table: [Case; 8] = [
+        ("used", |_| {}, true),
+        ("without a linger", |scene| scene.candidate.linger(Duration::ZERO), false),
+        ("wanted", |scene| scene.candidate.contended(0, false, scene.now), false),
+        ("with a least hold", |scene| scene.candidate.begin(least(), scene.now), false),
+        ("after its least hold", |scene| (scene.candidate.begin(least(), scene.now), scene.advance(TTL / 5)).1, true),
+        ("passed on", |scene| assert!(scene.candidate.pass(WANTED, LocalBudget::default(), scene.now)), false),
+        ("taken over", |scene| assert!(scene.candidate.keep(scene.now).is_some() && scene.retake()), false),
+        ("ended", |scene| assert!(scene.candidate.end()), false),
+    ];
+    for (name, change, expected) in table {
+        let mut scene = used();
+        change(&mut scene);
+        assert_eq!(scene.keep().is_some(), expected, "{name}");
+    }
+    assert_eq!(Scene::holding(3).keep(), None, "nobody has begun");
+}
+
+fn least() -> HoldOptions {
+    HoldOptions { min_hold: Some(TTL / 5), ..HoldOptions::default() }
+}
+
+#[test]
+fn an_idle_lock_is_looked_at_again_when_a_call_comes() {
+    let table: [Case; 5] = [
+        ("idle", |_| {}, true),
+        ("wanted meanwhile", |scene| scene.candidate.contended(1, true, scene.now), false),
+        ("with too little left", |scene| scene.advance(TTL * 3 / 4), false),
+        (
+            "of servers whose clocks went ahead",
+            |scene| (0..2).for_each(|node| scene.candidate.clock_stepped(node, TTL)),
+            false,
+        ),
+        ("given back", |scene| assert!(scene.candidate.end()), false),
+    ];
+    for (name, change, expected) in table {
+        let mut scene = used();
+        assert!(scene.keep().is_some());
+        change(&mut scene);
+        assert_eq!(scene.retake(), expected, "{name}");
+    }
+    let mut scene = used();
+    assert!(scene.keep().is_some());
+    assert!(!scene.candidate.retake(Wanted { ttl: TTL / 2, ..WANTED }, scene.now), "another ttl");
+}
+
+#[test]
+fn an_idle_lock_is_not_renewed() {
+    let mut scene = used();
+    assert!(scene.keep().is_some());
+    scene.advance(TTL / 2);
+    assert!(scene.candidate.renew(scene.now, scene.now, |out| panic!("{out:?}")));
+}

@@ -1,0 +1,205 @@
+//! Which locks are worth keeping when nobody here needs them any more: what became of those that were kept before.
+//!
+//! An idle lock saves its process a round trip for each call that takes it over, and costs every other process one that
+//! has to ask for it. So a key is kept only where calls come in quick succession, and not again for a while where others
+//! came first ([`Habit`]). Where that happens with most keys of a manager, nothing new is kept for a while ([`Breaker`]).
+
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// Releases of a key that are no further apart count as quick succession. Smaller, keys that are used steadily are never
+/// kept; larger, keys are kept whose next call comes when the idle time is over.
+const LATELY: Duration = Duration::from_secs(2);
+/// So many releases in quick succession make a key worth keeping. At 1, each key that is used once is kept in vain; larger,
+/// a key that is used often is kept later.
+const LEAST_TOUCHES: u32 = 2;
+/// The most that are asked for after recalls that did not pay. Larger, a key whose use has changed is kept again later.
+const MOST_TOUCHES: u32 = 16;
+/// A lock that was taken over so often before others wanted it has paid for the round trip that it cost them. Smaller, keys
+/// that several processes use in turns are kept at the expense of all; larger, keys are given up that are worth it.
+const PAYS_FROM: u32 = 4;
+/// For how long a key is not kept after the first recall that did not pay; twice as long after each that follows. Smaller,
+/// a key that several processes use in turns costs more of them; larger, one unlucky recall is regretted for longer.
+const SHORTEST_BLOCK: Duration = Duration::from_secs(2);
+/// The longest, so that a key whose use has changed is kept again within about a minute.
+const LONGEST_BLOCK: Duration = Duration::from_secs(64);
+
+/// How many recalls a manager looks back upon. Fewer, and chance decides; more, and it takes longer to find out.
+const RECALLS: u32 = u64::BITS;
+/// For how long nothing new is kept when most of them did not pay. Smaller, the next sixty-four cost others more often;
+/// larger, a manager whose work has changed keeps nothing for longer.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// How one key is used here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habit {
+    released_at: Option<Instant>,
+    /// How many releases have followed each other quickly, the last one included.
+    touches: u32,
+    /// How often the lock was taken over since the process has it.
+    retakes: u32,
+    /// How many recalls in a row did not pay.
+    unpaid: u32,
+    blocked_until: Option<Instant>,
+}
+
+impl Habit {
+    /// A call has no use for the lock any more. Whether it is worth keeping for the next one.
+    pub(crate) fn released(&mut self, now: Instant) -> bool {
+        let is_quick = self.released_at.is_some_and(|at| now.since(at) <= LATELY);
+        self.touches = if is_quick { self.touches.saturating_add(1) } else { 1 };
+        self.released_at = Some(now);
+        let needed = doubled(LEAST_TOUCHES, self.unpaid).min(MOST_TOUCHES);
+        self.touches >= needed && !self.is_blocked(now)
+    }
+
+    /// The next call has taken the lock over.
+    pub(crate) const fn retaken(&mut self) {
+        self.retakes = self.retakes.saturating_add(1);
+    }
+
+    /// Whether it has been taken over so often that keeping it was worth what it costs others.
+    pub(crate) const fn has_paid(&self) -> bool {
+        self.retakes >= PAYS_FROM
+    }
+
+    /// Others wanted the lock while it was idle. Whether it had paid.
+    pub(crate) fn recalled(&mut self, now: Instant) -> bool {
+        let (has_paid, unpaid) = (self.has_paid(), self.unpaid);
+        *self = Self::default();
+        if !has_paid {
+            let block = SHORTEST_BLOCK.saturating_mul(doubled(1, unpaid)).min(LONGEST_BLOCK);
+            (self.unpaid, self.blocked_until) = (unpaid.saturating_add(1), Some(now.after(block)));
+        }
+        has_paid
+    }
+
+    /// The lock was given back, and nobody had asked for it.
+    pub(crate) const fn ended(&mut self) {
+        self.retakes = 0;
+    }
+
+    /// Whether the key is not to be kept for a while.
+    fn is_blocked(&self, now: Instant) -> bool {
+        self.blocked_until.is_some_and(|until| now < until)
+    }
+}
+
+fn doubled(number: u32, times: u32) -> u32 {
+    number.checked_shl(times.min(u32::BITS / 2)).unwrap_or(u32::MAX)
+}
+
+/// The habits of a bounded number of keys, by a hash. A key may take the place of another one, which costs no more than
+/// speed.
+#[derive(Debug)]
+pub(crate) struct Habits(Box<[(u64, Habit)]>);
+
+impl Habits {
+    /// For so many keys.
+    pub(crate) fn of_keys(keys: usize) -> Self {
+        Self(std::iter::repeat_n((0, Habit::default()), keys).collect())
+    }
+
+    /// The habit of the key with this `hash`; `None` when it would take the place of one that is not to be kept for a
+    /// while, which must not be forgotten.
+    pub(crate) fn of(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
+        let places = u64::try_from(self.0.len()).ok().filter(|places| *places > 0)?;
+        let (owner, habit) = self.0.get_mut(usize::try_from(hash % places).ok()?)?;
+        if *owner != hash {
+            if habit.is_blocked(now) {
+                return None;
+            }
+            (*owner, *habit) = (hash, Habit::default());
+        }
+        Some(habit)
+    }
+}
+
+/// Whether keeping locks pays at all, for a manager whose keys others use as well.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    /// The last recalls, a bit for each that had paid.
+    paid: u64,
+    /// How many of them are known since the last pause.
+    known: u32,
+}
+
+impl Breaker {
+    /// Others wanted an idle lock, which `had_paid` or not. Until when nothing new is to be kept, if most had not.
+    pub(crate) fn recalled(&mut self, had_paid: bool, now: Instant) -> Option<Instant> {
+        (self.paid, self.known) = (self.paid << 1 | u64::from(had_paid), self.known + 1);
+        if self.known < RECALLS || self.paid.count_ones() >= RECALLS / 2 {
+            self.known = self.known.min(RECALLS);
+            return None;
+        }
+        self.known = 0;
+        Some(now.after(PAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_origin(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_key_is_kept_where_calls_follow_each_other_quickly() {
+        let mut habit = Habit::default();
+        let table = [(0, false), (2001, false), (4001, true), (4002, true), (6003, false), (6004, true)];
+        for (millis, is_kept) in table {
+            assert_eq!(habit.released(at(millis)), is_kept, "at {millis}");
+        }
+    }
+
+    #[test]
+    fn a_recall_that_did_not_pay_blocks_for_twice_as_long_each_time_and_asks_for_more_touches() {
+        let (mut habit, mut now) = (Habit::default(), 0);
+        for (blocked_for, needed) in [(2, 4), (4, 8), (8, 16), (16, 16), (32, 16), (64, 16), (64, 16)] {
+            (0..PAYS_FROM - 1).for_each(|_| habit.retaken());
+            assert!(!habit.recalled(at(now)));
+            let quick = |habit: &mut Habit, from: u64| (0..40).position(|touch| habit.released(at(from + touch)));
+            assert_eq!(quick(&mut habit, now + blocked_for * 1000 - 100), None, "after {blocked_for} s");
+            now += blocked_for * 1000 + 10_000;
+            assert_eq!(quick(&mut habit, now), Some(needed - 1), "after {blocked_for} s");
+        }
+        (0..PAYS_FROM).for_each(|_| habit.retaken());
+        assert!(habit.recalled(at(now)), "it has paid");
+        assert!(!habit.released(at(now)) && habit.released(at(now + 1)), "and everything is forgiven");
+    }
+
+    #[test]
+    fn what_was_taken_over_before_an_end_pays_for_no_recall_after_it() {
+        let mut habit = Habit::default();
+        (0..PAYS_FROM).for_each(|_| habit.retaken());
+        habit.ended();
+        assert!(!habit.recalled(at(0)));
+    }
+
+    #[test]
+    fn a_blocked_key_keeps_its_place_and_others_do_not() {
+        let mut habits = Habits::of_keys(2);
+        assert!(!habits.of(4, at(0)).unwrap().released(at(0)));
+        assert!(habits.of(4, at(1)).unwrap().released(at(1)));
+        assert!(!habits.of(6, at(1)).unwrap().released(at(1)), "another key");
+        habits.of(6, at(1)).unwrap().recalled(at(1));
+        assert!(habits.of(4, at(2)).is_none() && habits.of(6, at(2)).is_some() && habits.of(5, at(2)).is_some());
+        assert!(habits.of(4, at(2001)).is_some());
+        assert!(Habits::of_keys(0).of(4, at(0)).is_none());
+    }
+
+    #[test]
+    fn the_breaker_opens_when_fewer_than_half_of_the_last_recalls_paid() {
+        // How many of each three recalls pay, and which one opens it.
+        for (paid, opens_at) in [(0, Some(64)), (1, Some(64)), (2, None), (3, None)] {
+            let mut breaker = Breaker::default();
+            let opened = (1..=300).find(|recall| breaker.recalled(recall % 3 < paid, at(0)).is_some());
+            assert_eq!(opened, opens_at, "{paid} of three");
+        }
+        let mut breaker = Breaker::default();
+        let open = (0..200).filter_map(|_| breaker.recalled(false, at(7))).collect::<Vec<_>>();
+        assert_eq!(open, [at(10_007); 3], "after a pause, it looks anew");
+    }
+}
