@@ -147,6 +147,7 @@ pub(crate) fn tokens_of(options: &Options) -> Vec<(&'static str, TokenStream)> {
         ("wait", waiting),
         ("max_hold", options.max_hold.as_ref()),
         ("min_hold", options.min_hold.as_ref()),
+        ("linger", options.linger.as_ref()),
         ("once_per", options.once_per.as_ref()),
         ("window_start", options.window_start.as_ref()),
     ];

@@ -7,8 +7,9 @@ use crate::analyze::key::Key;
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::Time;
-use crate::options::{Contended, Failed, Lost, Options, Waiting};
+use crate::options::{Contended, Failed, Lost, Options, Release, Waiting};
 use proc_macro2::Ident;
+use std::time::Duration;
 use syn::Type;
 use syn::ext::IdentExt;
 
@@ -40,6 +41,9 @@ pub(super) fn check_options(options: &Options, errors: &mut Errors) {
         max_hold_fits_into_the_lease(options),
         no_stale_token(options),
         windows_are_one_way_to_keep_a_key(options),
+        kept_keys_do_not_linger(options, "min_hold"),
+        kept_keys_do_not_linger(options, "once_per"),
+        confirmed_releases_do_not_linger(options),
         fencing_tokens_grow_within_one_key(options),
         windows_are_somebodys(options),
         who_waits_for_ever_is_never_contended(options),
@@ -101,6 +105,26 @@ fn windows_are_one_way_to_keep_a_key(options: &Options) -> Option<Contradiction<
     let message = "`once_per` keeps the key of a window until that is over, and `min_hold` would for another time: keep \
                    one";
     Some((both(options, "once_per", "min_hold")?, message.into()))
+}
+
+/// A key that stays taken for everybody is of no use to the next call.
+fn kept_keys_do_not_linger<'a>(options: &'a Options, keeps: &str) -> Option<Contradiction<'a>> {
+    let message = format!(
+        "`linger` leaves the lock to the next call of this process, and `{keeps}` keeps the key from all of them: keep one"
+    );
+    Some((both(options, "linger", keeps).filter(|_| lingers(options))?, message))
+}
+
+fn confirmed_releases_do_not_linger(options: &Options) -> Option<Contradiction<'_>> {
+    let message =
+        "`release = confirmed` waits until the nodes have the lock back, and `linger` keeps it from them: keep one";
+    let is_confirmed = options.release == Release::Confirmed;
+    Some((both(options, "linger", "release").filter(|_| is_confirmed && lingers(options))?, message.into()))
+}
+
+/// Whether the lock may linger, as far as is known: `linger = 0` says that it does not.
+fn lingers(options: &Options) -> bool {
+    !matches!(options.linger, None | Some(Time::Literal(Duration::ZERO)))
 }
 
 /// Each window has a key of its own, and with it a counter.

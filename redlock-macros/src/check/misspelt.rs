@@ -45,6 +45,7 @@ pub(super) fn check(options: &Options, bindings: &[Binding], errors: &mut Errors
         ("ttl", &options.ttl),
         ("max_hold", &options.max_hold),
         ("min_hold", &options.min_hold),
+        ("linger", &options.linger),
         ("once_per", &options.once_per),
         ("window_start", &options.window_start),
     ];

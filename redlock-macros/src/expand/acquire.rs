@@ -86,6 +86,7 @@ impl Writer<'_> {
         let limits = [
             ("max_hold", &options.max_hold),
             ("min_hold", &options.min_hold),
+            ("linger", &options.linger),
             ("once_per", &options.once_per),
             ("window_start", &options.window_start),
         ];

@@ -92,6 +92,11 @@ const ALIASES: &[Alias] = &[
         hint: "",
     },
     Alias {
+        words: &["sticky", "cache", "cachefor", "idle", "idlefor", "idletime", "idletimeout", "keepfor"],
+        option: "linger",
+        hint: "",
+    },
+    Alias {
         words: &["deadline", "maxduration", "maxtime", "maxholdtime", "holdtimeout"],
         option: "max_hold",
         hint: "",
@@ -177,6 +182,7 @@ mod tests {
         let table = [
             ("lockAtMostFor", Some(("ttl", ""))),
             ("lock_at_least_for", Some(("min_hold", ""))),
+            ("idle_timeout", Some(("linger", ""))),
             ("lease_ms", Some(("ttl", ", as in `ttl = 500ms`"))),
             ("maxHoldSeconds", Some(("max_hold", ", as in `max_hold = 30s`"))),
             ("max_wait", Some(("wait", ""))),

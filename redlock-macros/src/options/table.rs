@@ -3,9 +3,9 @@
 use super::key::{read_key, read_path};
 use super::types::Options;
 use super::values::{
-    flag, read_attribute, read_crate, read_fencing, read_guard, read_manager, read_max_hold, read_min_hold, read_mode,
-    read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_permits, read_release,
-    read_renew, read_ttl, read_wait, read_window_start,
+    flag, read_attribute, read_crate, read_fencing, read_guard, read_linger, read_manager, read_max_hold,
+    read_min_hold, read_mode, read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per,
+    read_permits, read_release, read_renew, read_ttl, read_wait, read_window_start,
 };
 use syn::parse::ParseStream;
 
@@ -54,6 +54,7 @@ pub(super) const OPTIONS: &[Row] = &[
     value("renew", "renew = false", read_renew),
     value("max_hold", "max_hold = \"5m\"", read_max_hold),
     value("min_hold", "min_hold = \"5s\"", read_min_hold),
+    value("linger", "linger = \"2s\"", read_linger),
     value("once_per", "once_per = \"15m\"", read_once_per),
     value("window_start", "window_start = \"6h\"", read_window_start),
     value("guard", "guard = lock", read_guard),

@@ -24,6 +24,7 @@ pub(crate) struct Options {
     pub(crate) renew: Option<bool>,
     pub(crate) max_hold: Option<Time>,
     pub(crate) min_hold: Option<Time>,
+    pub(crate) linger: Option<Time>,
     pub(crate) once_per: Option<Time>,
     pub(crate) window_start: Option<Time>,
     pub(crate) on_failure: Failed,

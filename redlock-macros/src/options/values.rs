@@ -96,6 +96,12 @@ pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> sy
     Ok(())
 }
 
+/// Zero has an effect: it is what a function says against its manager, or against the defaults of its block.
+pub(super) fn read_linger(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.linger = Some(duration::read("linger", expression(input, "linger = \"2s\"")?)?);
+    Ok(())
+}
+
 pub(super) fn read_once_per(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = expression(input, "once_per = \"15m\"")?;
     let time = duration::read("once_per", value.clone())?;

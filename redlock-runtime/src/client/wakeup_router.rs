@@ -10,7 +10,7 @@
 
 use crate::client::local_queue::LocalQueue;
 use crate::node::Connected;
-use crate::protocol::command::{Deliver, Notice, Wakeup};
+use crate::protocol::command::{Deliver, Notice, Subject, Wakeup};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
 use std::sync::{Arc, OnceLock, Weak};
@@ -57,26 +57,31 @@ fn connected(local: &Arc<LocalQueue>, index: usize) {
 /// Takes in what node number `index` has announced.
 fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
-    if let Notice::Contended { by } | Notice::Wanted { by } = &notice {
-        if shared.rules.apply(Rule::TokensFollowTheLatest) {
-            shared.token_clock.observe(by.time());
-        }
+    let wanted_by = match notice {
+        Notice::Contended { by } | Notice::Wanted { by } => Some(by),
+        Notice::Granted | Notice::Busy => None,
+    };
+    if let Some(by) = wanted_by.filter(|_| shared.rules.apply(Rule::TokensFollowTheLatest)) {
+        shared.token_clock.observe(by.time());
     }
-    let is_wanted = notice != Notice::Granted;
     let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
-    let recalls = || is_wanted && ours.as_ref().is_some_and(|ours| local.recall(ours));
+    let recalls = || wanted_by.zip(ours.as_ref()).is_some_and(|(by, ours)| local.recall(ours, by));
     let knows_first = shared.rules.apply(Rule::RecallAfterKnown);
     let mut is_recalled = !knows_first && recalls();
     let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
     is_recalled |= knows_first && is_known && recalls();
-    // Who has no use for a lock and is asked for it learns nothing about how many want it.
-    if is_wanted && !is_recalled {
+    // Who gives back what nobody uses learns nothing about how many want it, and neither does who is only asked.
+    if wanted_by.is_some_and(|by| !by.asks()) && !is_recalled {
         shared.hot_keys.heat(&subject.key, shared.clock.now());
     }
-    if is_known {
-        return;
+    if !is_known && notice != Notice::Busy {
+        release_unknown(local, index, subject);
     }
-    let now = shared.clock.now();
+}
+
+/// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken.
+fn release_unknown(local: &LocalQueue, index: usize, subject: Subject) {
+    let (shared, now) = (local.shared(), local.shared().clock.now());
     let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
     if !is_kept && shared.rules.apply(Rule::UnknownTokensAreReleased) {
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));

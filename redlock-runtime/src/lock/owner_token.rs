@@ -42,6 +42,8 @@ impl OwnerToken {
     pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + Simple::LENGTH;
     /// The length of what stands before the at sign, which is unique by itself.
     pub(crate) const ATTEMPT_LEN: usize = Hyphenated::LENGTH;
+    /// Where the part stands that chance decides, after the time.
+    const CHANCE: std::ops::Range<usize> = "tttttttt-tttt-7ccc-".len().."tttttttt-tttt-7ccc-vvvv-vvvv".len();
     /// The length of the text that holds the time.
     pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
 
@@ -57,9 +59,26 @@ impl OwnerToken {
 
     /// A token of the same manager that takes this one's place in the order.
     pub(crate) fn again(&self) -> Self {
+        self.with_attempt(uuid(self.time()))
+    }
+
+    /// The same as a token that [asks](Self::asks).
+    pub(crate) fn asking(&self) -> Self {
+        self.with_attempt(with_chance(self.time(), ASKS))
+    }
+
+    /// Whether its call does not wait for a body to end, and only wants to know whether one runs.
+    ///
+    /// That stands in the token, because whoever has the lock is told nothing else of those who want it. A token of a call
+    /// that waits looks like this once in a thousand million; it is told sooner that it has to wait, and that is all.
+    pub(crate) fn asks(&self) -> bool {
+        self.as_str().get(Self::CHANCE).is_some_and(|chance| chance == ASKS_TEXT)
+    }
+
+    fn with_attempt(&self, uuid: Uuid) -> Self {
         let mut text = self.text;
         if let Some(attempt) = text.first_chunk_mut::<{ Hyphenated::LENGTH }>() {
-            uuid(self.time()).hyphenated().encode_lower(attempt);
+            uuid.hyphenated().encode_lower(attempt);
         }
         Self { text }
     }
@@ -104,8 +123,16 @@ pub(crate) fn time(prefix: &str) -> Option<TokenTime> {
 /// The counter of the time is `rand_a`. What follows tells apart the tokens of one time: it need not be secret, since who
 /// can write to Redis needs no token, but it must not repeat itself, even where the program seeds its random numbers.
 fn uuid(time: TokenTime) -> Uuid {
+    with_chance(time, fastrand::u32(..))
+}
+
+/// What stands in the place of chance in a token that asks, and how that looks behind the variant of the UUID.
+const ASKS: u32 = u32::MAX;
+const ASKS_TEXT: &str = "bfff-ffff";
+
+fn with_chance(time: TokenTime, chance: u32) -> Uuid {
     static TOKENS: AtomicU32 = AtomicU32::new(0);
-    let unique = (u64::from(fastrand::u32(..)) << 32) | u64::from(TOKENS.fetch_add(1, Ordering::Relaxed));
+    let unique = (u64::from(chance) << 32) | u64::from(TOKENS.fetch_add(1, Ordering::Relaxed));
     let bits = (u128::from(time.millis()) << 80) | (u128::from(time.counter()) << 64) | u128::from(unique);
     Builder::from_u128(bits).with_version(Version::SortRand).with_variant(Variant::RFC4122).into_uuid()
 }
@@ -174,6 +201,18 @@ mod tests {
         let again: HashSet<_> = again.chain([token]).collect();
         assert_eq!(again.len(), 1001);
         assert!(again.iter().all(|other| other.time() == token.time() && other.manager() == token.manager()));
+    }
+
+    #[test]
+    fn a_token_that_asks_can_be_told_from_all_others_and_is_unique() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1 << 40, 7));
+        let asking: HashSet<_> = (0..1000).map(|_| token.asking()).collect();
+        assert_eq!(asking.len(), 1000);
+        for asking in asking {
+            assert!(asking.asks() && OwnerToken::parse(asking.as_str()) == Some(asking));
+            assert!(asking.time() == token.time() && asking.manager() == token.manager());
+        }
+        assert!((0..1000).all(|_| !token.again().asks()));
     }
 
     #[test]

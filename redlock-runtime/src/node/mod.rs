@@ -27,7 +27,7 @@ pub(crate) use self::server_register::ServerRegister;
 pub(crate) use self::status::Status;
 use crate::error::NodeError;
 use crate::lock::LockKey;
-use crate::protocol::command::{Command, Occupant};
+use crate::protocol::command::{Command, Occupant, Subject};
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
@@ -85,6 +85,10 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
 
     /// Whether wake-ups about `key` arrive.
     fn is_listening_for(&self, key: &LockKey) -> bool;
+
+    /// Tells the manager of the token in `subject`, if it listens here, that a body runs under the lock which that token
+    /// waits for. Whether it arrives is not known.
+    fn tell_busy(&self, _subject: &Subject) {}
 
     /// What time it is at the node, since 1970.
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;

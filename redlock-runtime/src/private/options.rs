@@ -37,6 +37,11 @@ pub type max_hold = std::time::Duration;
 /// Default: none.
 pub type min_hold = std::time::Duration;
 
+/// For how long this process keeps the lock after the body, for its own next call, as in `linger = 2s`; zero for not at all.
+///
+/// Others that ask for it get it at once. Default: the manager's `linger`.
+pub type linger = std::time::Duration;
+
 /// Once in each window of time, whichever process comes first, as in `once_per = 15m`: for a job that all processes start.
 ///
 /// Default: none.

@@ -160,6 +160,8 @@ pub(crate) enum Notice {
     Contended { by: OwnerToken },
     /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.
     Wanted { by: OwnerToken },
+    /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
+    Busy,
 }
 
 /// Takes a [`Wakeup`] in. Called in the task of the connection, so it must neither block nor panic.

@@ -109,6 +109,8 @@ pub(crate) enum Rule {
     IdleEnds,
     /// A manager that was shut down or has no handle any more gives back what is idle.
     HandlesReturnIdle,
+    /// Where locks linger, a call that does not wait asks whoever has the lock whether a body runs: it may be idle.
+    WhoDoesNotWaitAsks,
     /// Only a lock that a call really had becomes idle: a call that was dropped leaves nothing behind.
     OnlyUsedIsKept,
 }

@@ -1,7 +1,7 @@
 //! Wake-ups as they travel: on one channel for each manager, as a line of text.
 //!
-//! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>`. The key comes last because it
-//! may hold anything.
+//! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node;
+//! `busy <token> <key>` is published by the manager that has the lock. The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Notice, Subject, Wakeup};
@@ -14,6 +14,11 @@ pub(crate) fn channel(manager: &str) -> String {
     [CHANNEL, manager].concat()
 }
 
+/// What tells the manager of the token in `subject` that a body runs under the lock: the channel, and the line.
+pub(crate) fn busy(subject: &Subject) -> (String, String) {
+    (channel(subject.token.manager()), ["busy ", subject.token.as_str(), " ", subject.key.name()].concat())
+}
+
 impl Wakeup {
     /// `None` when something else was published.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
@@ -21,6 +26,7 @@ impl Wakeup {
         let (token, rest) = rest.split_once(' ')?;
         let (notice, key) = match kind {
             "granted" => (Notice::Granted, rest),
+            "busy" => (Notice::Busy, rest),
             "contended" | "wanted" => {
                 let (by, key) = rest.split_once(' ')?;
                 let by = OwnerToken::parse(by)?;
@@ -46,6 +52,8 @@ mod tests {
             let subject = || Subject::new(key.into(), token);
             let granted = Wakeup { subject: subject(), notice: Notice::Granted };
             assert_eq!(Wakeup::parse(&format!("granted {token} {key}")), Some(granted));
+            let busy = Wakeup { subject: subject(), notice: Notice::Busy };
+            assert_eq!(Wakeup::parse(&super::busy(&busy.subject).1), Some(busy));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };

@@ -46,6 +46,8 @@ pub(super) enum Event {
 pub(super) enum Request {
     Command(Command),
     Subscribe,
+    /// A wake-up that a manager publishes.
+    Publish(Wakeup),
 }
 
 /// `time`: that of the server, where the answer tells it.

@@ -334,14 +334,34 @@ pub(super) fn lingering() -> Profile {
     }
 }
 
+/// The same without waits.
+pub(super) fn lingering_tries() -> Profile {
+    Profile {
+        delays: Delays { latency: 2, jitter: 1, spike: 3 },
+        calls: 6..=10,
+        waits: vec![Wait::None],
+        pauses: 20..=200,
+        ..lingering()
+    }
+}
+
 /// No holder hears that others wait, so that they wait for the end of the idle time or of the next poll.
 pub(super) fn lingering_deaf() -> Profile {
     Profile { lingers: vec![500, 2000], is_deaf: true, bound: 2600, ..lingering() }
 }
 
-/// Calls give up while they ask for their numbers.
+/// Calls give up while they ask for their numbers, and few others want their locks.
 pub(super) fn lingering_with_cancels() -> Profile {
-    Profile { calls: 3..=6, ttls: vec![20_000], cancels: 60, lingers: vec![8000], ..fenced_with_cuts() }
+    Profile {
+        nodes: vec![3],
+        clients: 1..=2,
+        keys: 2..=2,
+        calls: 6..=10,
+        ttls: vec![20_000],
+        cancels: 60,
+        lingers: vec![8000],
+        ..fenced_with_cuts()
+    }
 }
 
 /// The clocks of servers are set forward while some locks are idle and others are renewed.

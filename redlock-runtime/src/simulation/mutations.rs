@@ -5,9 +5,9 @@ use super::circumstances::{
     cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
     families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forgetful, forgetful_crowd,
     frozen_minority, frozen_servers, late_shutdowns, late_starts, lingering, lingering_deaf, lingering_shutdowns,
-    lingering_steps, lingering_with_cancels, long_bodies, long_holds, one_forgets, one_freezes, promoted, replaced,
-    rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment, troubled_minority, unrenewed,
-    windows, wrong_clocks,
+    lingering_steps, lingering_tries, lingering_with_cancels, long_bodies, long_holds, one_forgets, one_freezes,
+    promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment,
+    troubled_minority, unrenewed, windows, wrong_clocks,
 };
 use super::faults::Faults;
 use super::profile::Profile;
@@ -32,7 +32,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 50] = [
+const CASES: [Case; 51] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -77,11 +77,12 @@ const CASES: [Case; 50] = [
     (Rule::PromotionsAreNoRestarts, promoted, &[Promise::Exclusion]),
     (Rule::YoungServersAbstain, late_starts, &[Promise::Exclusion]),
     (Rule::ColdStartsAreTrusted, cold_start, &[Promise::Progress]),
-    (Rule::IdleIsRechecked, lingering_steps, &[Promise::Given]),
+    (Rule::IdleIsRechecked, lingering_steps, &[Promise::Given, Promise::Continuous]),
     (Rule::RecallAfterKnown, lingering, &[Promise::Progress]),
     (Rule::WantedIsNotKept, lingering, &[Promise::Progress]),
     (Rule::IdleEnds, lingering, &[Promise::Clean]),
     (Rule::HandlesReturnIdle, lingering_shutdowns, &[Promise::Clean]),
+    (Rule::WhoDoesNotWaitAsks, lingering_tries, &[Promise::Given]),
     (Rule::OnlyUsedIsKept, lingering_with_cancels, &[Promise::Clean]),
 ];
 

@@ -13,9 +13,10 @@ use crate::lock::OwnerToken;
 use crate::node::abstention::Abstention;
 use crate::node::server_facts::ServerFacts;
 use crate::node::{Environment, Recipient};
-use crate::protocol::command::{Command, Deliver, Notice, Verb, Wakeup};
+use crate::protocol::command::{Command, Deliver, Notice, Subject, Verb, Wakeup};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
+use crate::protocol::wakeup::channel;
 use crate::time::clock::{Clock, Instant};
 use fastrand::Rng;
 use std::collections::{HashMap, VecDeque};
@@ -168,6 +169,14 @@ impl Network {
         self.world().send(link, command, recipient, self.now());
     }
 
+    pub(super) fn tell_busy(&self, link: usize, subject: &Subject) {
+        let (mut world, now) = (self.world(), self.now());
+        if let Connection::Up(wire) = world.links[link].state {
+            let subject = Subject::new(subject.key.clone(), subject.token);
+            world.request(wire, Request::Publish(Wakeup { subject, notice: Notice::Busy }), now);
+        }
+    }
+
     pub(super) fn listen(&self, link: usize) {
         self.world().listen(link, self.now());
     }
@@ -265,6 +274,13 @@ impl World {
             Request::Subscribe => {
                 self.servers[link.server].subscribe(&self.clients[link.client].channel, wire);
                 Replied::Subscribed
+            }
+            Request::Publish(wakeup) => {
+                let channel = channel(wakeup.subject.token.manager());
+                if let Some(wire) = self.servers[link.server].subscriber(&channel) {
+                    self.push(wire, wakeup, now);
+                }
+                return;
             }
             Request::Command(command) => {
                 let creates = !matches!(command.verb, Verb::Extend { .. } | Verb::Release { .. });

@@ -21,7 +21,7 @@ pub(super) struct Violation {
 pub(super) enum Promise {
     /// No two valid holders.
     Exclusion,
-    /// Who is given a lock holds it.
+    /// Who is given a lock holds it; and where locks linger, who does not wait is given one that nobody uses.
     Given,
     /// Who counts on a lock has it at so many servers that nobody else can.
     Owned,
@@ -58,6 +58,8 @@ pub(super) struct Records {
     pub(super) next_id: u64,
     pub(super) holders: Vec<Holder>,
     pub(super) waiters: Vec<Waiter>,
+    /// For each key, when somebody last had it or wanted it.
+    pub(super) used_at: [Option<Instant>; 2],
     /// For each key, since when it has been free without need while somebody waits.
     pub(super) idle_since: [Option<Instant>; 2],
     pub(super) violation: Option<Violation>,
@@ -122,6 +124,8 @@ pub(super) struct Waiter {
     pub(super) since: Instant,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Instant>,
+    /// Whether somebody else has had the lock, or wanted it, since a short time before.
+    pub(super) has_rivals: bool,
     /// The largest number that had been issued when it began.
     pub(super) number_before: Option<FencingToken>,
 }
@@ -130,6 +134,25 @@ impl Records {
     pub(super) fn number(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+}
+
+impl Records {
+    /// Whether anybody has or wants `key`. Who wants it at present has a rival from now on.
+    pub(super) fn rivals(&mut self, key: usize) -> bool {
+        let mut waiters = self.waiters.iter_mut().filter(|waiter| waiter.key == key).peekable();
+        let are_any = waiters.peek().is_some() || self.holders.iter().any(|holder| holder.key == key);
+        waiters.for_each(|waiter| waiter.has_rivals = true);
+        are_any
+    }
+
+    /// Whoever is recorded under `id` has no use for its key any more.
+    pub(super) fn used(&mut self, id: u64, now: Instant) {
+        let waiters = self.waiters.iter().filter(|waiter| waiter.id == id).map(|waiter| waiter.key);
+        let holders = self.holders.iter().filter(|holder| holder.id == id).map(|holder| holder.key);
+        if let Some(key) = waiters.chain(holders).next() {
+            self.used_at[key] = Some(now);
+        }
     }
 }
 

@@ -150,6 +150,11 @@ impl Server {
         self.subscribers.push(Subscriber { channel: channel.to_owned(), wire });
     }
 
+    /// The newest connection that `channel` is open on.
+    pub(super) fn subscriber(&self, channel: &str) -> Option<usize> {
+        self.subscribers.iter().filter(|known| known.channel == channel).map(|known| known.wire).max()
+    }
+
     pub(super) fn forget(&mut self, wire: usize) {
         self.subscribers.retain(|known| known.wire != wire);
     }

@@ -5,7 +5,7 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::NodeReport;
 use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
-use crate::protocol::command::Command;
+use crate::protocol::command::{Command, Subject};
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::fmt;
@@ -65,6 +65,10 @@ impl Node for SimulatedNode {
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         self.network.world().links[self.link].is_listening
+    }
+
+    fn tell_busy(&self, subject: &Subject) {
+        self.network.tell_busy(self.link, subject);
     }
 
     /// No workload takes windows of time.

@@ -304,3 +304,29 @@ async fn a_return_type_may_carry_the_error_itself() {
     let _guard = manager.acquire("answer").await.unwrap();
     assert_eq!(manager.scope(answer()).await, Answer::Locked);
 }
+
+#[distributed_lock(key = "session:{id}", linger = 2s, fencing, guard = lock)]
+async fn append(id: u32) -> Result<u64, LockError> {
+    Ok(lock.fencing_token().as_u64())
+}
+
+#[distributed_lock(key = "session:{id}", linger = 0)]
+async fn close(id: u32) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn linger_keeps_the_lock_for_the_next_call() {
+    let manager = LockManager::builder().linger(Duration::from_secs(1)).in_memory().unwrap();
+    let mut numbers = Vec::new();
+    for _ in 0..5 {
+        numbers.push(manager.scope(append(7)).await.unwrap());
+        tokio::time::sleep(Duration::from_millis(1900)).await;
+    }
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    assert_eq!(manager.linger_stats().retaken, 3);
+    for _ in 0..3 {
+        manager.scope(close(8)).await.unwrap();
+    }
+    assert_eq!(manager.linger_stats().kept, 4, "a zero counts more than what the manager says");
+}

@@ -33,6 +33,7 @@ mod keeping;
 mod lease;
 mod leavers;
 mod leaving;
+mod lingering;
 mod local_leases;
 mod local_line;
 mod network;

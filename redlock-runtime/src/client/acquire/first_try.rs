@@ -3,7 +3,9 @@
 use super::{Call, Setback};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
+use crate::protocol::candidate::Waited;
 use crate::protocol::quorum::Verdict;
+use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE};
 use crate::time::clock::Instant;
 use tokio::time::sleep;
@@ -32,7 +34,7 @@ impl Call<'_> {
             // The last try gets its node timeout as well: otherwise the error would say no more than that it had no time.
             match turn.acquisition().try_at_once(now, limit.since(now).max(self.patience())).await {
                 Verdict::Reached => return Ok(turn),
-                Verdict::Contended => return Err(Setback::Failed(self.taken(turn.acquisition()).await)),
+                Verdict::Contended => return self.found_taken(turn).await,
                 Verdict::OutOfReach | Verdict::Open => {}
             }
             if limit.since(self.now()) <= AFTER_FAILURE {
@@ -45,6 +47,25 @@ impl Call<'_> {
             self.may_go_on()?;
             sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
             self.may_go_on()?;
+        }
+    }
+
+    /// Others have the lock. Where locks linger, no body may run under it: whoever has it gives it back then, or says that one
+    /// does. Should he say nothing, his process is silent, or its library does not know the question.
+    async fn found_taken(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+        let taken = self.taken(turn.acquisition()).await;
+        let may_be_idle = !self.wanted.linger.is_zero() && taken.is_contended();
+        if !may_be_idle || !self.shared().rules.apply(Rule::WhoDoesNotWaitAsks) {
+            return Err(Setback::Failed(taken));
+        }
+        turn.change(turn.acquisition().asking())?;
+        turn.acquisition().take_up(self.wanted);
+        let limit = self.now().after(turn.acquisition().node_timeout());
+        match turn.acquisition().wait(Some(limit)).await {
+            Waited::Held => Ok(turn),
+            Waited::Superseded => Err(Setback::Superseded),
+            Waited::Closed => Err(Setback::Failed(LockError::Closed)),
+            Waited::TimedOut | Waited::Silent | Waited::LostMajority => Err(Setback::Failed(taken)),
         }
     }
 

@@ -1,7 +1,10 @@
 //! A lock that stays held without a call; what is decided about it is in `protocol/candidate/idling`.
 
 use super::Acquisition;
+use super::state::State;
+use crate::lock::OwnerToken;
 use crate::protocol::candidate::Wanted;
+use crate::protocol::command::Subject;
 use crate::time::clock::Instant;
 
 impl Acquisition {
@@ -22,6 +25,17 @@ impl Acquisition {
         let mut state = self.lock();
         state.take_in(self.shared.clock);
         state.candidate.retake(wanted, now)
+    }
+
+    /// Tells `by`, which asks by node number `index` whether a body runs, that one does. Once: it asks by every node.
+    pub(super) fn answer(&self, state: &mut State, index: usize, by: OwnerToken) {
+        if state.candidate.has_body()
+            && state.answered.as_deref() != Some(&by)
+            && let Some(node) = self.shared.nodes.get(index)
+        {
+            state.answered = Some(Box::new(by));
+            node.node().tell_busy(&Subject::new(self.key().clone(), by));
+        }
     }
 
     /// Whether others are known to want the lock.

@@ -79,7 +79,14 @@ impl Acquisition {
     /// Another token with the same place in the queues.
     pub(crate) fn again(&self) -> Self {
         let is_dead = self.shared.rules.apply(Rule::ReleasedTokensAreDead);
-        let token = if is_dead { self.token().again() } else { *self.token() };
+        let again = |token: &OwnerToken| if token.asks() { token.asking() } else { token.again() };
+        let token = if is_dead { again(self.token()) } else { *self.token() };
+        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl, self.now())
+    }
+
+    /// The next token of this process for the same key, for a call that only wants to know whether a body runs.
+    pub(crate) fn asking(&self) -> Self {
+        let token = self.shared.new_token().asking();
         Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl, self.now())
     }
 
@@ -113,7 +120,12 @@ impl Acquisition {
         }
         match notice {
             Notice::Granted => state.candidate.claimed(index, now),
+            Notice::Contended { by } if by.asks() => {
+                state.candidate.asked(index, by < *self.token());
+                self.answer(&mut state, index, by);
+            }
             Notice::Contended { by } => state.candidate.contended(index, by < *self.token(), now),
+            Notice::Busy => state.candidate.busy(),
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
         }
         // At once: the task that waits has a way to go until it runs.

@@ -2,6 +2,7 @@
 
 use super::loss_watchers::LossWatchers;
 use crate::client::shared::Shared;
+use crate::lock::OwnerToken;
 use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, Outgoing, Queue};
 use crate::protocol::command::{Answer, Command, Subject};
@@ -19,6 +20,8 @@ pub(super) struct State {
     pub(super) watchers: LossWatchers,
     /// The task to wake when a wake-up came from a node.
     pub(super) waker: Option<Waker>,
+    /// The token that was told last that a body runs. Boxed: it is rare, and there are many locks.
+    pub(super) answered: Option<Box<OwnerToken>>,
 }
 
 /// Sends what a candidate wants to be sent at `now`, and keeps the answers for it.
@@ -32,7 +35,7 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), waker: None }
+        Self { candidate, answers, watchers: LossWatchers::default(), waker: None, answered: None }
     }
 
     /// The candidate, and what sends for it.

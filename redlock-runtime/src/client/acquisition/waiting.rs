@@ -9,6 +9,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::sleep;
 
+/// A lock that was idle is there within this time. Smaller, a key counts as one that many want when nobody does, and the next
+/// call asks by a script; larger, a call for a key that many want tries in vain first.
+const SHORT_WAIT: Duration = Duration::from_millis(5);
+
 impl Acquisition {
     pub(crate) fn is_waiting(&self) -> bool {
         self.state().candidate.phase() == Phase::Waiting
@@ -20,7 +24,8 @@ impl Acquisition {
     /// The place in the queues is kept; another call can go on with it.
     pub(crate) async fn wait(&self, limit: Option<Instant>) -> Waited {
         self.shared.listen();
-        self.state().candidate.wait(self.now());
+        let begun = self.now();
+        self.state().candidate.wait(begun);
         let changed = &self.shared.changed;
         let (mut change, mut timer) = (pin!(changed.notified()), pin!(sleep(Duration::ZERO)));
         let waited = poll_fn(|cx| {
@@ -40,10 +45,18 @@ impl Acquisition {
             }
         })
         .await;
-        if self.state().candidate.is_contended() {
+        if self.is_hot(begun) {
             self.shared.hot_keys.heat(self.key(), self.now());
         }
         waited
+    }
+
+    /// Whether so many want the lock that the next call should not try to take it at once. Where locks linger, a short wait is
+    /// that for an idle one.
+    fn is_hot(&self, begun: Instant) -> bool {
+        let state = self.state();
+        let is_recall = state.candidate.lingers() && (self.token().asks() || self.now().since(begun) < SHORT_WAIT);
+        state.candidate.is_contended() && !is_recall
     }
 
     /// Takes in what has come and sends what it calls for, as far as it goes without waiting. Returns when to come back at

@@ -23,7 +23,7 @@ use super::entry::Entry;
 use super::local_turn::LocalTurn;
 use super::{LocalQueue, SHARDS, Shard, lock};
 use crate::client::acquisition::Acquisition;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::Wanted;
 use crate::protocol::keeping::{Breaker, Habit, Habits};
 use crate::protocol::rules::Rule;
@@ -186,8 +186,8 @@ impl LocalQueue {
         }
     }
 
-    /// Others want the lock of `acquisition`. Whether it was idle; then it is given back.
-    pub(crate) fn recall(&self, acquisition: &Arc<Acquisition>) -> bool {
+    /// The lock of `acquisition` is wanted `by` another token. Whether it was idle; then it is given back.
+    pub(crate) fn recall(&self, acquisition: &Arc<Acquisition>, by: OwnerToken) -> bool {
         if self.idling.count.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -196,7 +196,7 @@ impl LocalQueue {
         let mut part = self.part(hash);
         let is_idle =
             part.entries.get(name).is_some_and(|entry| entry.is_of(acquisition) && entry.idle_until().is_some());
-        if !is_idle || !acquisition.is_contended() {
+        if !is_idle || !(by.asks() || acquisition.is_contended()) {
             return false;
         }
         part.end(name);

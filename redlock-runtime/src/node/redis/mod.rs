@@ -60,7 +60,8 @@ use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
-use crate::protocol::command::{Command, Occupant};
+use crate::protocol::command::{Command, Occupant, Subject};
+use crate::protocol::wakeup::busy;
 use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::Arc;
@@ -139,6 +140,14 @@ impl Node for RedisNode {
                 Err(_) => Occupant::Unknown,
             }
         })
+    }
+
+    fn tell_busy(&self, subject: &Subject) {
+        if let Ok(live) = self.connections.live() {
+            let (channel, line) = busy(subject);
+            // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
+            drop(live.probe(&["PUBLISH", &channel, &line]));
+        }
     }
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {

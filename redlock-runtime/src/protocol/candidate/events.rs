@@ -37,9 +37,20 @@ impl Candidate {
     /// Somebody else stands in the queue of node number `index`, before us if it is `smaller`.
     pub(crate) fn contended(&mut self, index: usize, is_smaller: bool, now: Instant) {
         self.contended_since.get_or_insert(now);
+        self.asked(index, is_smaller);
+    }
+
+    /// Somebody who does not wait for the end of the body stands in the queue of node number `index`, before us if it is
+    /// `smaller`. To whoever has the lock, that is no reason to give it up.
+    pub(crate) fn asked(&mut self, index: usize, is_smaller: bool) {
         if let Some(voter) = self.voters.get_mut(index).filter(|_| is_smaller) {
             voter.is_beaten = true;
         }
+    }
+
+    /// A body runs under the lock: who does not wait for its end gives up.
+    pub(crate) const fn busy(&mut self) {
+        self.is_busy = true;
     }
 
     /// The token `by` holds the lock by other nodes, and waits at node number `index`.

@@ -35,6 +35,11 @@ impl Candidate {
         })
     }
 
+    /// Whether a call has the lock and has begun with it: who does not wait for its end may be told so.
+    pub(crate) fn has_body(&self) -> bool {
+        self.phase == Phase::Holding && self.hold_period.is_used()
+    }
+
     /// Gives an idle lock to the next call, which has `wanted` it, if that can have it as it is.
     pub(crate) fn retake(&mut self, wanted: Wanted, now: Instant) -> bool {
         let fits =

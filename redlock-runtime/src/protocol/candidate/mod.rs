@@ -139,6 +139,8 @@ pub(crate) struct Candidate {
     listening_by: Instant,
     /// When a waiting token asks every node again.
     poll_at: Instant,
+    /// Whether a body is known to run under the lock, for a token that does not wait for its end.
+    is_busy: bool,
 }
 
 /// Where a token is on its way.
@@ -172,6 +174,7 @@ impl Candidate {
             silent_since: None,
             listening_by: now,
             poll_at: now,
+            is_busy: false,
         }
     }
 

@@ -81,7 +81,7 @@ impl Candidate {
     pub(crate) fn wait_until(&self, limit: Option<Instant>, now: Instant) -> Result<Instant, Waited> {
         let is_silent = self.silence(now) >= LONGEST_SILENCE;
         match limit {
-            Some(limit) if limit <= now => Err(Waited::TimedOut),
+            Some(limit) if limit <= now || self.is_busy => Err(Waited::TimedOut),
             _ if is_silent && (limit.is_some() || self.is_refused()) => Err(Waited::Silent),
             limit => Ok(limit.map_or(self.next_event(now), |limit| limit.min(self.next_event(now)))),
         }

@@ -39,6 +39,8 @@ impl Drop for Recorded<'_> {
     fn drop(&mut self) {
         let left = {
             let mut records = self.observer.records();
+            let now = self.observer.network.now();
+            records.used(self.id, now);
             records.waiters.retain(|waiter| waiter.id != self.id);
             let at = records.holders.iter().position(|holder| holder.id == self.id);
             at.map(|at| records.holders.remove(at))
@@ -76,7 +78,10 @@ impl Observer {
         };
         let mut records = self.records();
         let (id, number_before) = (records.number(), records.numbers[call.key].last().copied());
-        let waiter = Waiter { id, client, key: call.key, since: now, wait: call.wait, deadline, number_before };
+        let lately = records.used_at[call.key].is_some_and(|at| now.since(at) <= self.patient);
+        let has_rivals = lately || records.rivals(call.key);
+        let (key, since, wait) = (call.key, now, call.wait);
+        let waiter = Waiter { id, client, key, since, wait, deadline, has_rivals, number_before };
         records.waiters.push(waiter);
         Recorded { observer: self, id }
     }
@@ -87,6 +92,7 @@ impl Observer {
             let (client, time) = (client_name(waiter.client), self.network.now().since(waiter.since));
             self.network.trace.line(|_| format!("{client} {} after {time:?}", outcome_words(outcome)));
             self.closed(&waiter, outcome);
+            self.tried(&waiter, outcome);
         }
     }
 

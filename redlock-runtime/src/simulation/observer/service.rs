@@ -1,11 +1,11 @@
 //! Who waits is served: in time, in order, and soon after the lock is free.
 
 use super::{Observer, SLACK};
-use crate::Wait;
 use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Promise, Records, Waiter};
 use crate::time::clock::Instant;
+use crate::{LockError, Wait};
 use std::time::Duration;
 
 impl Observer {
@@ -18,6 +18,14 @@ impl Observer {
         if let Some(earlier) = self.network.queued_before(&key(index), token, self.patient) {
             let name = |token| self.network.trace.name(token);
             self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
+        }
+    }
+
+    /// A call that does not wait is given a lock that nobody uses, idle or not.
+    pub(super) fn tried<T>(&self, waiter: &Waiter, outcome: Option<&Result<T, LockError>>) {
+        let is_refused = matches!(outcome, Some(Err(LockError::Contended { .. })));
+        if is_refused && !waiter.has_rivals && self.profile.is_calm() && !self.profile.lingers.is_empty() {
+            self.broken(Promise::Given, format!("{waiter} does not get it, and nobody has it"));
         }
     }
 

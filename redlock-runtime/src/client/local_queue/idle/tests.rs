@@ -73,7 +73,7 @@ impl Scene {
     fn is_recalled(&self) -> bool {
         let ours = self.manager.local.acquisition(KEY).unwrap();
         let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
-        ours.notice(0, Notice::Contended { by }) && self.manager.local.recall(&ours)
+        ours.notice(0, Notice::Contended { by }) && self.manager.local.recall(&ours, by)
     }
 }
 

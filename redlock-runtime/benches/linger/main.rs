@@ -1,0 +1,98 @@
+//! What `linger` saves, and what it costs others: the same calls with and without it, in turns.
+//!
+//! `cargo bench -p redlock-runtime --bench linger` prints the tables and writes them to `benches/linger.md`; with
+//! `-- --quick`, it only shows that it runs.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+#[path = "../common/percentile.rs"]
+mod percentile;
+mod ping_pong;
+mod reacquisition;
+#[path = "../common/result_file.rs"]
+mod result_file;
+mod zipf;
+
+use redlock_runtime::LockManager;
+use redlock_tests::Nodes;
+use std::fmt;
+use std::time::Duration;
+
+/// How long locks linger where they do.
+const LINGER: Duration = Duration::from_secs(2);
+const SIZES: [usize; 2] = [1, 5];
+
+/// How much of everything.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// How often both sides are measured, one after the other.
+    turns: usize,
+    /// For how long each time.
+    time: Duration,
+}
+
+/// One line of a table: a ratio and what it should be.
+struct Row {
+    what: String,
+    before: Duration,
+    after: Duration,
+    note: String,
+    limit: f64,
+}
+
+struct Report(Vec<Row>);
+
+#[tokio::main]
+async fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let extent = if is_quick {
+        Extent { turns: 1, time: Duration::from_millis(300) }
+    } else {
+        Extent { turns: 10, time: Duration::from_secs(3) }
+    };
+    let mut report = Report(Vec::new());
+    for size in SIZES {
+        report.0.push(reacquisition::measure(&Nodes::start(size).await, extent).await);
+    }
+    let nodes = Nodes::start(5).await;
+    for (foreign, limit) in [(0, 0.05), (1, 0.5), (5, 0.7), (20, 1.0), (50, 1.05)] {
+        report.0.push(zipf::measure(&nodes, extent, foreign, limit).await);
+    }
+    for pause in [0, 20, 500].map(Duration::from_millis) {
+        report.0.push(ping_pong::measure(&nodes, extent, pause).await);
+    }
+    print!("{report}");
+    if !is_quick {
+        result_file::write("linger", "Lingering locks", &report);
+    }
+}
+
+/// A manager with connections of its own, as each process has one.
+async fn manager(nodes: &Nodes, linger: Duration) -> LockManager {
+    let builder = LockManager::builder().nodes(nodes.urls()).linger(linger);
+    let manager = builder.build().expect("the harness gives valid URLs");
+    manager.ready().await.expect("the nodes are up");
+    manager
+}
+
+fn mean(durations: &[Duration]) -> Duration {
+    let number = u32::try_from(durations.len()).expect("not that many");
+    durations.iter().sum::<Duration>() / number.max(1)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "A pair is an acquisition and the drop of its guard, as the caller sees them. Both sides in one run, in turns; \
+             `linger` is {LINGER:?}.\n"
+        )?;
+        writeln!(f, "| | without | with `linger` | ratio | to reach | | |")?;
+        writeln!(f, "|---|---:|---:|---:|---:|---|---|")?;
+        for Row { what, before, after, note, limit } in &self.0 {
+            let ratio = after.as_secs_f64() / before.as_secs_f64();
+            let verdict = result_file::verdict(ratio <= *limit);
+            writeln!(f, "| {what} | {before:.1?} | {after:.1?} | {ratio:.2} | at most {limit} | {verdict} | {note} |")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! Two processes that each have keys of their own, some of which are used much more often than others, and now and then one
+//! uses a key of the other.
+
+use crate::{Extent, LINGER, Row, manager, mean};
+use redlock_runtime::{LockManager, LockRequest, Wait};
+use redlock_tests::Nodes;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// The keys of each process.
+const KEYS: usize = 1000;
+/// The calls that each process makes at once.
+const TASKS: usize = 4;
+
+/// The mean of a pair when that many calls in a hundred are for a key of the other process.
+pub(crate) async fn measure(nodes: &Nodes, extent: Extent, foreign: u8, limit: f64) -> Row {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let mut stats = redlock_runtime::LingerStats::default();
+    for turn in 0..extent.turns {
+        for (linger, pairs) in [(Duration::ZERO, &mut before), (LINGER, &mut after)] {
+            // What is known of keys that others have used belongs to a turn.
+            let processes = [manager(nodes, linger).await, manager(nodes, linger).await];
+            let run = format!("zipf:{foreign}:{turn}:{linger:?}");
+            pairs.extend(calls(&processes, &run, extent.time, foreign).await);
+            for process in processes {
+                stats = if linger.is_zero() { stats } else { process.linger_stats() };
+                process.shutdown().await;
+            }
+        }
+    }
+    let what = format!("Zipf keys of two processes, {foreign} % foreign calls, {} nodes, mean", nodes.len());
+    let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
+    Row { what, before: mean(&before), after: mean(&after), note, limit }
+}
+
+async fn calls(processes: &[LockManager; 2], run: &str, time: Duration, foreign: u8) -> Vec<Duration> {
+    let (end, mut tasks) = (Instant::now() + time, JoinSet::new());
+    for (process, manager) in processes.iter().enumerate() {
+        for task in 0..TASKS {
+            let (manager, run) = (manager.clone(), run.to_owned());
+            let mut random = fastrand::Rng::with_seed((process * TASKS + task) as u64);
+            tasks.spawn(async move {
+                let mut pairs = Vec::new();
+                while Instant::now() < end {
+                    let owner = if random.u8(0..100) < foreign { 1 - process } else { process };
+                    let request = LockRequest::new(format!("{run}:{owner}:{}", zipf(&mut random))).wait(Wait::Forever);
+                    let begun = Instant::now();
+                    drop(manager.acquire(request).await.expect("the nodes are up"));
+                    pairs.push(begun.elapsed());
+                }
+                pairs
+            });
+        }
+    }
+    tasks.join_all().await.concat()
+}
+
+/// Key `k` comes with a probability of about 1 / k: the logarithm of its number is spread evenly.
+fn zipf(random: &mut fastrand::Rng) -> u64 {
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let keys = KEYS as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and the number of keys")]
+    let key = keys.powf(random.f64()) as u64;
+    key
+}

@@ -1,0 +1,178 @@
+//! Locks that a process keeps after a call: its next one has them without a command, and others get them when they ask.
+
+use crate::support::{
+    SIZES, assert_nothing_left, barrier, builder, connected, manager_through, wait_until_all_vote,
+};
+use crate::waiters::{most_scripts, reset_counts};
+use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::time::Duration;
+use tokio::time::timeout;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(60);
+/// Longer than any of the waits here: who gets such a lock has not waited for its end.
+const LONG: Duration = Duration::from_secs(40);
+
+fn lingering(nodes: &Nodes, linger: Duration) -> LockManagerBuilder {
+    builder(nodes.urls()).default_ttl(TTL).default_wait(PATIENCE).linger(linger)
+}
+
+/// A manager that keeps `KEY`, without a call, at every node.
+async fn with_an_idle_lock(nodes: &Nodes, linger: Duration) -> LockManager {
+    let manager = connected(lingering(nodes, linger), nodes).await;
+    make_idle(&manager, nodes).await;
+    manager
+}
+
+async fn make_idle(manager: &LockManager, nodes: &Nodes) {
+    // Not before the channels are open by which others are heard, and not after the first use.
+    eventually(PATIENCE, "the lock is kept", async || {
+        drop(manager.acquire(KEY).await.map_err(|error| error.to_string())?);
+        barrier(nodes).await;
+        let standing = nodes.mentions("@").await.len();
+        if manager.linger_stats().kept > 0 && standing == nodes.len() { Ok(()) } else { Err(format!("{standing}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_next_calls_cost_no_command() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = with_an_idle_lock(&nodes, LONG).await;
+        reset_counts(&nodes).await;
+        let before = manager.linger_stats().retaken;
+        for _ in 0..100 {
+            let guard = manager.try_acquire(KEY).await.unwrap();
+            assert!(guard.is_held());
+        }
+        assert_eq!(manager.linger_stats().retaken, before + 100);
+        barrier(&nodes).await;
+        assert_eq!(most_scripts(&nodes).await + nodes[0].inspect().calls("set").await, 0, "{size} nodes");
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn another_process_that_waits_gets_an_idle_lock_when_it_asks() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let ours = with_an_idle_lock(&nodes, LONG).await;
+        // Whether or not it lingers itself.
+        let theirs = builder(nodes.urls()).default_ttl(TTL).default_wait(PATIENCE).build().unwrap();
+        let guard = theirs.acquire(KEY).await.unwrap();
+        assert_eq!(ours.linger_stats().recalled, 1);
+        drop(guard);
+        ours.acquire(KEY).await.unwrap().release().await.unwrap();
+        assert_nothing_left(&theirs, &nodes).await;
+        assert_nothing_left(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn another_process_that_does_not_wait_gets_an_idle_lock_and_no_other() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let ours = with_an_idle_lock(&nodes, LONG).await;
+        // Nobody waits for the node timeout here: an idle lock is given back, and of a body the others are told.
+        let theirs = lingering(&nodes, LONG).node_timeout(TTL / 2).build().unwrap();
+        let asks = async || timeout(PATIENCE, theirs.try_acquire(KEY)).await.expect("somebody has answered");
+        asks().await.unwrap().release().await.unwrap();
+        assert_eq!(ours.linger_stats().recalled, 1);
+        let held = ours.acquire(KEY).await.unwrap();
+        for _ in 0..3 {
+            assert!(asks().await.unwrap_err().is_contended());
+        }
+        assert!(held.is_held());
+        held.release().await.unwrap();
+        asks().await.unwrap().release().await.unwrap();
+        assert_nothing_left(&theirs, &nodes).await;
+        assert_nothing_left(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn who_only_asks_does_not_end_the_line_of_the_holder() {
+    let nodes = Nodes::start(3).await;
+    let ours = with_an_idle_lock(&nodes, LONG).await;
+    let theirs = lingering(&nodes, LONG).build().unwrap();
+    let held = ours.acquire(KEY).await.unwrap();
+    let token = *held.token();
+    assert!(theirs.try_acquire(KEY).await.unwrap_err().is_contended());
+    drop(held);
+    let next = ours.acquire(KEY).await.unwrap();
+    assert_eq!(*next.token(), token, "it was kept, and taken over");
+    drop(next);
+    assert_nothing_left(&theirs, &nodes).await;
+    assert_nothing_left(&ours, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_program_that_polls_gets_the_lock_when_the_idle_time_is_over() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = with_an_idle_lock(&nodes, Duration::from_millis(300)).await;
+        // Long before the end of the lease.
+        for node in nodes.iter() {
+            eventually(PATIENCE, "the key is free", async || {
+                let set: Option<String> = node.inspect().command(&["SET", KEY, "somebody else", "NX"]).await;
+                set.ok_or("taken")
+            })
+            .await;
+            node.inspect().command::<()>(&["DEL", KEY]).await;
+        }
+        assert_eq!(manager.linger_stats().recalled, 0);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease_is_over() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    let ttl = Duration::from_secs(2);
+    let ours = manager_through(&proxies, &nodes).await;
+    let request = LockRequest::new(KEY).ttl(ttl).linger(LONG);
+    eventually(PATIENCE, "the lock is kept", async || {
+        drop(ours.acquire(request.clone()).await.map_err(|error| error.to_string())?);
+        if ours.linger_stats().kept > 0 { Ok(()) } else { Err("not yet") }
+    })
+    .await;
+    // From here on, nothing of it arrives.
+    drop(proxies);
+    let theirs = builder(nodes.urls()).default_wait(PATIENCE).build().unwrap();
+    theirs.acquire(KEY).await.unwrap().release().await.unwrap();
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn the_last_handle_gives_back_what_is_idle_and_keeps_what_is_held() {
+    let nodes = Nodes::start(3).await;
+    let manager = with_an_idle_lock(&nodes, LONG).await;
+    let held = manager.acquire("order:8").await.unwrap();
+    drop(manager);
+    nodes.assert_no_mention(PATIENCE, KEY).await;
+    assert!(held.is_held());
+    drop(held);
+    nodes.assert_empty(PATIENCE).await;
+}
+
+#[tokio::test]
+async fn fencing_tokens_rise_over_calls_that_take_a_lock_over_and_processes_that_ask_for_it() {
+    let nodes = Nodes::start(3).await;
+    let managers = [lingering(&nodes, LONG).build().unwrap(), lingering(&nodes, LONG).build().unwrap()];
+    for manager in &managers {
+        wait_until_all_vote(manager, &nodes).await;
+    }
+    let mut tokens = Vec::new();
+    for turn in 0..60 {
+        let manager = &managers[usize::from(turn % 10 == 9)];
+        tokens.push(manager.acquire_fenced(KEY).await.unwrap().fencing_token());
+    }
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    assert!(managers[0].linger_stats().retaken > 0, "{:?}", managers[0].linger_stats());
+    for manager in &managers {
+        assert!(manager.shutdown().await);
+    }
+}
