@@ -12,7 +12,8 @@ const LEAST: usize = 6;
 
 /// The mean of a pair, with `pause` before each.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> Row {
-    let sides = [Duration::ZERO, LINGER].map(async |linger| [manager(nodes, linger).await, manager(nodes, linger).await]);
+    let sides =
+        [Duration::ZERO, LINGER].map(async |linger| [manager(nodes, linger).await, manager(nodes, linger).await]);
     let [plain, lingering] = sides;
     let (plain, lingering) = (plain.await, lingering.await);
     let (mut before, mut after) = (Vec::new(), Vec::new());

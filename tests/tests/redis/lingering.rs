@@ -1,8 +1,6 @@
 //! Locks that a process keeps after a call: its next one has them without a command, and others get them when they ask.
 
-use crate::support::{
-    SIZES, assert_nothing_left, barrier, builder, connected, manager_through, wait_until_all_vote,
-};
+use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager_through, wait_until_all_vote};
 use crate::waiters::{most_scripts, reset_counts};
 use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
@@ -136,7 +134,7 @@ async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease
     let request = LockRequest::new(KEY).ttl(ttl).linger(LONG);
     eventually(PATIENCE, "the lock is kept", async || {
         drop(ours.acquire(request.clone()).await.map_err(|error| error.to_string())?);
-        if ours.linger_stats().kept > 0 { Ok(()) } else { Err("not yet") }
+        if ours.linger_stats().kept > 0 { Ok(()) } else { Err("not yet".to_owned()) }
     })
     .await;
     // From here on, nothing of it arrives.

@@ -101,9 +101,9 @@ impl LocalQueue {
     pub(crate) fn linger(&self) {
         if !self.idling.is_wanted.load(Ordering::Relaxed) {
             self.idling.is_wanted.store(true, Ordering::Relaxed);
+            // Whoever wants an idle lock has to be heard.
+            self.shared.listen();
         }
-        // Whoever wants an idle lock has to be heard.
-        self.shared.listen();
     }
 
     /// How many locks were kept, taken over, recalled by others and given back unasked.
