@@ -9,6 +9,7 @@ mod circumstances;
 mod client_side;
 mod faults;
 mod jobs;
+mod lingering;
 mod link;
 mod mutations;
 mod network;

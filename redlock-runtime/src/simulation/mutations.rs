@@ -4,12 +4,14 @@ use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
     families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forgetful, forgetful_crowd,
-    frozen_minority, frozen_servers, late_shutdowns, late_starts, lingering, lingering_deaf, lingering_shutdowns,
-    lingering_steps, lingering_tries, lingering_with_cancels, long_bodies, long_holds, one_forgets, one_freezes,
+    frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds, one_forgets, one_freezes,
     promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment,
     troubled_minority, unrenewed, windows, wrong_clocks,
 };
 use super::faults::Faults;
+use super::lingering::{
+    lingering, lingering_deaf, lingering_shutdowns, lingering_steps, lingering_tries, lingering_with_cancels,
+};
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;

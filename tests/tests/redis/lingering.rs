@@ -1,6 +1,8 @@
 //! Locks that a process keeps after a call: its next one has them without a command, and others get them when they ask.
 
-use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager_through, wait_until_all_vote};
+use crate::support::{
+    GENEROUS, SIZES, assert_nothing_left, barrier, builder, connected, manager_through, wait_until_all_vote,
+};
 use crate::waiters::{most_scripts, reset_counts};
 use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
@@ -102,8 +104,8 @@ async fn who_only_asks_does_not_end_the_line_of_the_holder() {
     let next = ours.acquire(KEY).await.unwrap();
     assert_eq!(*next.token(), token, "it was kept, and taken over");
     drop(next);
-    assert_nothing_left(&theirs, &nodes).await;
     assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
 }
 
 #[tokio::test]
@@ -129,7 +131,8 @@ async fn a_program_that_polls_gets_the_lock_when_the_idle_time_is_over() {
 async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease_is_over() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
-    let ttl = Duration::from_secs(2);
+    // Little more than the node timeout.
+    let ttl = GENEROUS + GENEROUS / 5;
     let ours = manager_through(&proxies, &nodes).await;
     let request = LockRequest::new(KEY).ttl(ttl).linger(LONG);
     eventually(PATIENCE, "the lock is kept", async || {

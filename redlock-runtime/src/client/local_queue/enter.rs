@@ -37,7 +37,9 @@ impl LocalQueue {
             if let Some((turn, before)) = self.take_left(&mut shard, first, key, wanted, now) {
                 drop(shard);
                 // Before this call asks any node. Whoever has begun to send the releases has sent them when this returns.
-                before.iter().for_each(|before| before.release());
+                if let Some(before) = before {
+                    before.release();
+                }
                 return Entered::First(turn);
             }
             return Entered::Taken;

@@ -20,22 +20,17 @@
 mod tests;
 
 use super::entry::Entry;
+use super::idle_locks::Idling;
 use super::local_turn::LocalTurn;
 use super::{LocalQueue, SHARDS, Shard, lock};
 use crate::client::acquisition::Acquisition;
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::Wanted;
-use crate::protocol::keeping::{Breaker, Habit, Habits};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// For how many keys each part of the lines remembers how they are used: 4096 in all, in 56 bytes each. Fewer, and keys are
-/// forgotten before they are used again; more, and more memory.
-const HABITS: usize = 64;
 
 /// The part of the lines has been chosen by the rest.
 const PARTS: u64 = SHARDS as u64;
@@ -43,58 +38,6 @@ const PARTS: u64 = SHARDS as u64;
 /// What the nodes still say of a token that was recalled is no reason to release it once more, for so long. Smaller, some
 /// needless commands; larger, a release that went astray is made good later.
 const PARKED: Duration = Duration::from_secs(1);
-
-/// What all idle locks of a manager have in common.
-#[derive(Debug, Default)]
-pub(super) struct Idling {
-    /// Whether any call has ever wanted its lock to be idle: most managers save themselves all the rest.
-    is_wanted: AtomicBool,
-    /// Whether nobody can call the manager any more.
-    has_no_handle: AtomicBool,
-    /// How many locks are idle.
-    count: AtomicUsize,
-    /// The part of the lines that gives back a lock when there are too many.
-    next_part: AtomicUsize,
-    breaker: Mutex<Breaker>,
-    /// Until when nothing new is kept, in milliseconds of the clock.
-    paused_until: AtomicU64,
-    pub(super) kept: AtomicU64,
-    pub(super) retaken: AtomicU64,
-    pub(super) recalled: AtomicU64,
-    pub(super) expired: AtomicU64,
-}
-
-impl Idling {
-    fn is_paused(&self, now: Instant) -> bool {
-        now.millis() < self.paused_until.load(Ordering::Relaxed)
-    }
-
-    fn recalled(&self, had_paid: bool, now: Instant) {
-        // No code that can panic runs under this mutex.
-        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(until) = breaker.recalled(had_paid, now) {
-            self.paused_until.store(until.millis(), Ordering::Relaxed);
-        }
-        drop(breaker);
-        self.recalled.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The idle locks of one part of the lines.
-#[derive(Default)]
-pub(super) struct IdleLocks {
-    /// The keys, in the order in which they became idle.
-    order: BTreeMap<u64, Arc<str>>,
-    next_place: u64,
-    /// Made for the first key that might be kept.
-    habits: Option<Habits>,
-}
-
-impl IdleLocks {
-    fn habit(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
-        self.habits.get_or_insert_with(|| Habits::of_keys(HABITS)).of(hash / PARTS, now)
-    }
-}
 
 impl LocalQueue {
     /// Calls want their locks to be idle after them, from now on.
@@ -181,7 +124,7 @@ impl LocalQueue {
         self.idling.count.fetch_sub(1, Ordering::Relaxed);
         let counter = if is_retaken { &self.idling.retaken } else { &self.idling.expired };
         counter.fetch_add(1, Ordering::Relaxed);
-        if let Some(habit) = shard.idle.habit(self.hash(name), now) {
+        if let Some(habit) = shard.idle.habit(self.hash(name) / PARTS, now) {
             if is_retaken { habit.retaken() } else { habit.ended() }
         }
     }
@@ -200,7 +143,7 @@ impl LocalQueue {
             return false;
         }
         part.end(name);
-        let had_paid = part.idle.habit(hash, now).is_some_and(|habit| habit.recalled(now));
+        let had_paid = part.idle.habit(hash / PARTS, now).is_some_and(|habit| habit.recalled(now));
         drop(part);
         self.idling.count.fetch_sub(1, Ordering::Relaxed);
         self.idling.recalled(had_paid, now);
@@ -253,7 +196,7 @@ impl Shard {
     fn keep(&mut self, local: &LocalQueue, acquisition: &Arc<Acquisition>, hash: u64, now: Instant) -> Option<Instant> {
         let is_ours = |entry: &&mut Entry| entry.is_of(acquisition) && entry.is_alone();
         let entry = self.entries.get_mut(acquisition.key().name()).filter(is_ours)?;
-        let habit = self.idle.habit(hash, now)?;
+        let habit = self.idle.habit(hash / PARTS, now)?;
         let is_worth_it = habit.released(now) && (habit.has_paid() || !local.idling.is_paused(now));
         if !is_worth_it || local.is_ending() {
             return None;

@@ -8,6 +8,7 @@
 mod enter;
 mod entry;
 mod idle;
+mod idle_locks;
 mod local_turn;
 mod local_wait;
 mod local_waiter;
@@ -21,7 +22,7 @@ pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 
 use self::entry::Entry;
-use self::idle::{IdleLocks, Idling};
+use self::idle_locks::{IdleLocks, Idling};
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::client::watchdog::schedule::{self, Looked};

@@ -8,8 +8,11 @@ use crate::protocol::command::{Notice, Verb};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
 use crate::{LingerStats, LockGuard, LockManager, LockRequest};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 const KEY: &str = "order:7";
@@ -190,4 +193,56 @@ async fn no_more_than_so_many_are_idle_and_the_oldest_of_a_part_goes_first() {
     assert_eq!(scene.idle_locks(), 4);
     drop(scene.manager);
     assert!(scene.node.is_empty());
+}
+
+/// Two calls at once for each of some keys, while other threads give back what they find idle, and others ask for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_idle() {
+    const KEYS: usize = 64;
+    const CALLS: usize = 4000;
+    let node = HookedNode::new(Clock::Boot, |_| Fate::Answered);
+    let manager = LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None)));
+    let in_use: Arc<[AtomicBool; KEYS]> = Arc::new([const { AtomicBool::new(false) }; KEYS]);
+    let mut callers = JoinSet::new();
+    for _ in 0..4 {
+        let (manager, in_use) = (manager.clone(), Arc::clone(&in_use));
+        callers.spawn(async move {
+            for call in 0..CALLS {
+                // The first key is wanted by all, and the others in runs.
+                let key = if call % 7 == 0 { 0 } else { (call / 50) % KEYS };
+                let guard = manager.acquire(request(&format!("order:{key}"))).await.unwrap();
+                assert!(!in_use[key].swap(true, Ordering::SeqCst), "two calls have {guard:?}");
+                tokio::task::yield_now().await;
+                assert!(guard.is_held() && in_use[key].swap(false, Ordering::SeqCst));
+            }
+        });
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let disturber = thread::spawn({
+        let (local, is_over) = (Arc::clone(&manager.local), Arc::clone(&is_over));
+        move || {
+            let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0)).asking();
+            for round in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                local.shards.iter().for_each(|shard| {
+                    let ended: Vec<_> = lock(shard).end_oldest().into_iter().collect();
+                    local.give_back(&ended);
+                });
+                if let Some(ours) = local.acquisition(&format!("order:{}", round % KEYS)) {
+                    ours.notice(0, Notice::Contended { by });
+                    local.recall(&ours, by);
+                }
+                thread::yield_now();
+            }
+        }
+    });
+    callers.join_all().await;
+    is_over.store(true, Ordering::Relaxed);
+    disturber.join().unwrap();
+    let LingerStats { kept, retaken, recalled, expired } = manager.linger_stats();
+    assert!(retaken > 0 && expired > 0 && kept >= retaken + recalled + expired, "{:?}", manager.linger_stats());
+    assert!(manager.shutdown().await);
+    assert!(node.is_empty());
 }

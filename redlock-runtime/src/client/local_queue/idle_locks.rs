@@ -1,0 +1,64 @@
+//! What is known of the idle locks of a manager: of all together, and of those in one part of its lines.
+
+use crate::protocol::keeping::{Breaker, Habit, Habits};
+use crate::time::clock::Instant;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// For how many keys each part of the lines remembers how they are used: 4096 in all, in 56 bytes each. Fewer, and keys are
+/// forgotten before they are used again; more, and more memory.
+const HABITS: usize = 64;
+
+/// What all idle locks of a manager have in common.
+#[derive(Debug, Default)]
+pub(super) struct Idling {
+    /// Whether any call has ever wanted its lock to be idle: most managers save themselves all the rest.
+    pub(super) is_wanted: AtomicBool,
+    /// Whether nobody can call the manager any more.
+    pub(super) has_no_handle: AtomicBool,
+    /// How many locks are idle.
+    pub(super) count: AtomicUsize,
+    /// The part of the lines that gives back a lock when there are too many.
+    pub(super) next_part: AtomicUsize,
+    breaker: Mutex<Breaker>,
+    /// Until when nothing new is kept, in milliseconds of the clock.
+    paused_until: AtomicU64,
+    pub(super) kept: AtomicU64,
+    pub(super) retaken: AtomicU64,
+    pub(super) recalled: AtomicU64,
+    pub(super) expired: AtomicU64,
+}
+
+impl Idling {
+    pub(super) fn is_paused(&self, now: Instant) -> bool {
+        now.millis() < self.paused_until.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn recalled(&self, had_paid: bool, now: Instant) {
+        // No code that can panic runs under this mutex.
+        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(until) = breaker.recalled(had_paid, now) {
+            self.paused_until.store(until.millis(), Ordering::Relaxed);
+        }
+        drop(breaker);
+        self.recalled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The idle locks of one part of the lines.
+#[derive(Default)]
+pub(super) struct IdleLocks {
+    /// The keys, in the order in which they became idle.
+    pub(super) order: BTreeMap<u64, Arc<str>>,
+    pub(super) next_place: u64,
+    /// Made for the first key that might be kept.
+    habits: Option<Habits>,
+}
+
+impl IdleLocks {
+    /// How the key with this `hash` is used, of which nothing tells that it is in this part of the lines.
+    pub(super) fn habit(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
+        self.habits.get_or_insert_with(|| Habits::of_keys(HABITS)).of(hash, now)
+    }
+}

@@ -1,0 +1,73 @@
+//! Circumstances in which locks stay held without a call.
+
+use super::circumstances::{clock_steps, fenced_with_cuts, late_shutdowns};
+use super::network::Delays;
+use super::profile::Profile;
+use crate::request::Wait;
+use std::time::Duration;
+
+/// Calls come back to a key that other processes want as well, and their processes keep it in between.
+pub(super) fn lingering() -> Profile {
+    let waits = vec![Wait::For(Duration::from_secs(5)), Wait::Forever];
+    Profile {
+        clients: 2..=3,
+        calls: 4..=8,
+        ttls: vec![10_000],
+        waits,
+        pauses: 0..=120,
+        bodies: 0..=20,
+        lingers: vec![5000],
+        ..Profile::calm()
+    }
+}
+
+/// The same without waits.
+pub(super) fn lingering_tries() -> Profile {
+    Profile {
+        delays: Delays { latency: 2, jitter: 1, spike: 3 },
+        calls: 6..=10,
+        waits: vec![Wait::None],
+        pauses: 20..=200,
+        ..lingering()
+    }
+}
+
+/// No holder hears that others wait, so that they wait for the end of the idle time or of the next poll.
+pub(super) fn lingering_deaf() -> Profile {
+    Profile { lingers: vec![500, 2000], is_deaf: true, bound: 2600, ..lingering() }
+}
+
+/// Calls give up while they ask for their numbers, and few others want their locks.
+pub(super) fn lingering_with_cancels() -> Profile {
+    Profile {
+        nodes: vec![3],
+        clients: 1..=2,
+        keys: 2..=2,
+        calls: 6..=10,
+        ttls: vec![20_000],
+        cancels: 60,
+        lingers: vec![8000],
+        ..fenced_with_cuts()
+    }
+}
+
+/// The clocks of servers are set forward while some locks are idle and others are renewed.
+pub(super) fn lingering_steps() -> Profile {
+    Profile {
+        nodes: vec![1, 3],
+        keys: 2..=2,
+        tasks: 2..=3,
+        calls: 6..=10,
+        pauses: 0..=200,
+        bodies: 0..=600,
+        extends: 60,
+        lingers: vec![2000],
+        bound: 30_000,
+        ..clock_steps()
+    }
+}
+
+/// Managers end soon after their last lock, and have kept it.
+pub(super) fn lingering_shutdowns() -> Profile {
+    Profile { calls: 3..=6, pauses: 0..=200, bodies: 0..=30, shutdowns: 80, lingers: vec![8000], ..late_shutdowns() }
+}
