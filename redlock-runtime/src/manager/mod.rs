@@ -131,7 +131,8 @@ impl LockManager {
     ///
     /// A majority that says "held" ends it at once. Nodes that do not answer, or whose connection has just broken, are waited
     /// for as in any other call, for about one second. The first calls of a manager wait for its connections before that,
-    /// for two seconds at most.
+    /// for two seconds at most. Where the lock may [linger](LockManagerBuilder::linger), whoever has it is asked whether a body
+    /// runs, and has a node timeout to give the lock back or to say so.
     ///
     /// # Errors
     /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
