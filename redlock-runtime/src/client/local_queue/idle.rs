@@ -65,8 +65,7 @@ impl LocalQueue {
         let kept = self.part(hash).keep(self, acquisition, hash, now);
         let Some(until) = kept else { return false };
         self.look_within(until.since(now), now);
-        self.idling.kept.fetch_add(1, Ordering::Relaxed);
-        if self.idling.count.fetch_add(1, Ordering::Relaxed) >= self.shared.policy.most_idle {
+        if self.idling.count.load(Ordering::Relaxed) > self.shared.policy.most_idle {
             self.make_room();
         }
         true
@@ -131,6 +130,7 @@ impl LocalQueue {
 
     /// The lock of `acquisition` is wanted `by` another token. Whether it was idle; then it is given back.
     pub(crate) fn recall(&self, acquisition: &Arc<Acquisition>, by: OwnerToken) -> bool {
+        // Most notices are about locks that calls have, and find nothing idle.
         if self.idling.count.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -201,7 +201,13 @@ impl Shard {
         if !is_worth_it || local.is_ending() {
             return None;
         }
-        let until = acquisition.keep(now)?;
+        // Before the token agrees: whoever tells it later of others, and then looks whether anything is idle, sees this.
+        local.idling.count.fetch_add(1, Ordering::Relaxed);
+        let Some(until) = acquisition.keep(now) else {
+            local.idling.count.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        };
+        local.idling.kept.fetch_add(1, Ordering::Relaxed);
         let place = self.idle.next_place;
         self.idle.next_place += 1;
         self.idle.order.insert(place, acquisition.key().shared_name());

@@ -104,3 +104,24 @@ fn an_idle_lock_is_not_renewed() {
     scene.advance(TTL / 2);
     assert!(scene.candidate.renew(scene.now, scene.now, |out| panic!("{out:?}")));
 }
+
+#[test]
+fn who_only_asks_is_told_of_a_body_and_is_no_reason_to_give_the_lock_up() {
+    let mut scene = used();
+    assert!(scene.candidate.has_body());
+    scene.candidate.asked(0, true);
+    assert!(scene.keep().is_some() && !scene.candidate.has_body());
+    assert!(scene.retake() && !scene.candidate.has_body(), "the next call has not begun");
+    scene.candidate.begin(HoldOptions::default(), scene.now);
+    assert!(scene.candidate.has_body());
+    assert!(scene.candidate.end() && !scene.candidate.has_body());
+}
+
+#[test]
+fn who_asks_and_hears_of_a_body_waits_no_longer() {
+    let mut scene = Scene::waiting(3);
+    let limit = Some(scene.now.after(NODE_TIMEOUT));
+    assert!(scene.candidate.wait_until(limit, scene.now).is_ok());
+    scene.candidate.busy();
+    assert_eq!(scene.candidate.wait_until(limit, scene.now), Err(Waited::TimedOut));
+}
