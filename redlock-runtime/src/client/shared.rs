@@ -55,8 +55,6 @@ pub(crate) struct Shared {
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
     pub(crate) rules: Rules,
-    /// The largest fencing number that a node has given here, for any lock.
-    pub(crate) largest_number: AtomicU64,
     /// How many bodies have gone on without their lock.
     pub(crate) outlived: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
@@ -94,7 +92,6 @@ impl Shared {
             known_leases,
             kept_tokens,
             rules,
-            largest_number: AtomicU64::new(0),
             outlived: AtomicU64::new(0),
             started,
             listening,

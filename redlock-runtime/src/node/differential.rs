@@ -11,9 +11,10 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{BackgroundThread, Environment, Node};
-use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::command::{Command, Notice, Number, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::wakeup::channel;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, ClockError};
 use crate::time::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
@@ -135,7 +136,7 @@ impl Pair {
     async fn ask(
         &mut self,
         verb: Verb,
-        fence: Option<Fence>,
+        fence: Option<Ballot>,
         key: usize,
         token: OwnerToken,
         other: Option<OwnerToken>,
@@ -208,7 +209,7 @@ impl Pair {
         }
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
         let left: Vec<String> = self.redis.server.keys("*").unwrap();
-        assert!(left.iter().all(|key| key == "redlock:fence" || key.contains("}:f")), "{left:?}");
+        assert!(left.iter().all(|key| key.starts_with("redlock:f:")), "{left:?}");
         self.memory.state = NodeState::default();
         redis::cmd("FLUSHDB").exec(&mut self.redis.server).unwrap();
     }
@@ -285,12 +286,13 @@ const fn naming(verb: Verb, reply: Reply) -> Option<&'static str> {
     }
 }
 
-/// What became of the number that a fenced command asked for.
+/// What became of the ballot of a fenced command.
 const fn numbering(reply: Reply) -> Option<&'static str> {
-    match reply {
-        Reply::Granted { number: Some(_), .. } | Reply::Extended { number: Some(_), .. } => Some("numbered"),
-        Reply::Granted { number: None, .. } | Reply::Extended { number: None, .. } => Some("refused a number"),
-        _ => None,
+    let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
+    match number {
+        Some(Number::Accepted(_)) => Some("accepted a ballot"),
+        Some(Number::Refused { .. }) => Some("refused a ballot"),
+        None => Some("said nothing of a ballot"),
     }
 }
 

@@ -53,10 +53,13 @@ impl World {
                 if let Some(seen) = seen.filter(|_| self.rules.apply(Rule::TokensFollowTheLatest)) {
                     link.environment.token_clock.observe(seen);
                 }
-                let Some(Asked { recipient, sent }) = link.unanswered.pop_front() else { return };
+                let Some(Asked { recipient, sent, ballot }) = link.unanswered.pop_front() else { return };
                 // Before the answer: it proves something about the time after a step.
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
+                }
+                if let Some((key, ballot)) = ballot {
+                    link.environment.servers.heard_of(&key, ballot, reply);
                 }
                 let left = link.server_facts.abstains_for(link.abstention, sent);
                 recipient.answer(worth(Ok(*reply), left));

@@ -5,7 +5,7 @@ use crate::node::server_identity::{DataSet, Identity};
 use crate::protocol::command::{Command, Reply, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
-use crate::time::clock::Instant;
+use crate::time::clock::{Instant, virtual_origin};
 use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -134,7 +134,7 @@ impl Server {
         if let Reply::Queued { .. } = reply {
             self.queued_since.entry(command.subject.token).or_insert(now);
         }
-        let time = command.verb.is_extension().then(|| wall.since_origin());
+        let time = command.verb.is_extension().then(|| virtual_origin() + wall.since_origin());
         Executed { reply, seen, time, published }
     }
 

@@ -2,8 +2,7 @@
 
 use super::Acquisition;
 use crate::error::LockError;
-use crate::protocol::candidate::Extension;
-use crate::protocol::command::Fence;
+use crate::protocol::candidate::{Extension, Fence};
 use std::future::poll_fn;
 use std::task::Poll;
 

@@ -42,7 +42,6 @@ impl Acquisition {
         }
         state.watchers.call();
         state.take_in(self.shared.clock);
-        self.learn_numbers(state);
         let now = self.now();
         if let Some(rest) = state.candidate.kept_for(now) {
             self.shared.kept_tokens.keep(*self.token(), now.after(rest), now);

@@ -2,10 +2,12 @@
 
 use super::loss_watchers::LossWatchers;
 use crate::client::shared::Shared;
+use crate::lock::slot::slot_of;
 use crate::node::Pending;
-use crate::protocol::candidate::{Candidate, Outgoing, Queue};
+use crate::protocol::candidate::{Candidate, Fence, Outgoing, Queue};
 use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, Instant};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -27,6 +29,8 @@ pub(super) struct Sender<'a> {
     subject: &'a Arc<Subject>,
     answers: &'a mut [Queue<Pending>],
     now: Instant,
+    /// The same for all commands that are sent together.
+    ballot: Option<Ballot>,
 }
 
 impl State {
@@ -42,7 +46,7 @@ impl State {
         subject: &'a Arc<Subject>,
         now: Instant,
     ) -> (&'a mut Candidate, Sender<'a>) {
-        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now })
+        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now, ballot: None })
     }
 
     /// Takes in the answers that are here.
@@ -104,9 +108,22 @@ impl State {
 impl Sender<'_> {
     /// Sends one command in the order of the connection, and keeps the place of its answer.
     pub(super) fn send(&mut self, Outgoing { index, verb, fence, other }: Outgoing) {
+        let fence = fence.and_then(|fence| self.ballot(fence));
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
             answers.push(node.ask(Command { verb, fence, subject }, self.now));
+        }
+    }
+
+    /// The ballot that is proposed; `None` when there are no larger ones, and nodes say nothing of a number then.
+    fn ballot(&mut self, fence: Fence) -> Option<Ballot> {
+        match fence {
+            Fence::Known(number) => Some(Ballot::known(number)),
+            Fence::New => {
+                let draw = || self.shared.servers.ballots.draw(slot_of(self.subject.key.name()));
+                self.ballot = self.ballot.or_else(draw);
+                self.ballot
+            }
         }
     }
 

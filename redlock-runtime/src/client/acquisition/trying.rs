@@ -11,7 +11,6 @@ use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -41,13 +40,9 @@ pub(crate) enum Occupied {
 
 impl Acquisition {
     /// A call acts for the token from now on, fenced or not.
-    ///
-    /// Its fencing number will be above all that this process knows of, those of other locks included: nodes whose counters
-    /// are lower, because they are new, have expired or were lost, give the same one then.
     pub(crate) fn take_up(&self, is_fenced: bool) -> TakenUp {
-        let known = self.shared.largest_number.load(Ordering::Relaxed);
         let mut state = self.state();
-        state.candidate.want_number(is_fenced, known);
+        state.candidate.want_number(is_fenced);
         match state.candidate.phase() {
             Phase::Trying => TakenUp::Fresh,
             Phase::Waiting => TakenUp::Waiting,
@@ -55,13 +50,6 @@ impl Acquisition {
             Phase::Superseded => TakenUp::Superseded,
             Phase::Ended => TakenUp::Ended,
         }
-    }
-
-    /// Another token with the same place in the queues, whose number is above `above`.
-    pub(crate) fn again_above(&self, above: u64) -> Self {
-        let again = self.again();
-        again.state().candidate.want_number(true, above);
-        again
     }
 
     /// Whether what is left of the lease is worth having.

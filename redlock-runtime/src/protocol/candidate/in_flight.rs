@@ -8,8 +8,6 @@ use crate::time::clock::Instant;
 pub(crate) struct InFlight {
     pub(super) verb: Verb,
     pub(super) sent: Instant,
-    /// Which of the commands about the token were sent together.
-    pub(super) round: u64,
     /// The lease end that a positive answer proves.
     pub(super) lease_end: Instant,
     /// A yield was sent after it: a positive answer proves nothing any more.
@@ -19,7 +17,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(super) const fn new(verb: Verb, sent: Instant, round: u64, lease_end: Instant) -> Self {
-        Self { verb, sent, round, lease_end, is_void: false, is_overtaken: false }
+    pub(super) const fn new(verb: Verb, sent: Instant, lease_end: Instant) -> Self {
+        Self { verb, sent, lease_end, is_void: false, is_overtaken: false }
     }
 }

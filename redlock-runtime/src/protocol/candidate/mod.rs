@@ -95,7 +95,7 @@ mod winning_back;
 
 pub(crate) use self::ending::Loss;
 pub(crate) use self::fencing::NotIssued;
-pub(crate) use self::fencing_number::FencingDecision;
+pub(crate) use self::fencing_number::{Fence, FencingDecision};
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
 pub(crate) use self::passing::Wanted;

@@ -3,15 +3,16 @@
 //! 1. A renewal is due when a third of what was left of the leases at the last one is over
 //!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call needs them no longer.
 //! 2. Whoever looks after many locks takes those together that are due soon; how soon is up to it.
-//! 3. A renewal asks every node that owes no extension, and draws no fencing number. Nodes that have no vote for the token
+//! 3. A renewal asks every node that owes no extension, and proposes no fencing number. Nodes that have no vote for the token
 //!    are asked for it ([`winning_back`](super::winning_back)).
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 
+use super::fencing_number::Fence;
 use super::next::Outgoing;
 use super::voter::Voter;
 use super::winning_back::Round;
 use super::{Candidate, Phase};
-use crate::protocol::command::{Fence, Verb};
+use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
@@ -85,7 +86,6 @@ impl Candidate {
             if round != Round::None {
                 self.hold_period.renewed(now);
             }
-            self.fencing.begin_round();
             self.ask_voters_first(round, soon, now);
             for index in 0..self.voters.len() {
                 if let Some(verb) = self.holder_asks(index, round, soon, now) {

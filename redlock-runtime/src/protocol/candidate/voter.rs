@@ -1,12 +1,11 @@
 //! What a candidate knows of one node.
 
-use super::fencing_number::Drawn;
 use super::footprint::Footprint;
 use super::in_flight::InFlight;
 use super::queue::Queue;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::protocol::command::Verb;
+use crate::protocol::command::{Number, Verb};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::RECHECK_PER_CLAIM;
 use crate::time::clock::Instant;
@@ -19,6 +18,8 @@ const MOST_IN_FLIGHT: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
+    /// What the node has said about a fencing number, as long as its vote stands that came with it.
+    pub(super) number: Option<Number>,
     /// Why the last command got no answer.
     pub(super) failure: Option<NodeError>,
     pub(super) footprint: Footprint,
@@ -51,8 +52,8 @@ pub(crate) enum Vote {
     /// Not heard of yet.
     Open,
     /// The node holds the lock for us: as a lease that it provably keeps until `lease_end`, or as a claim, which proves
-    /// nothing. `number` is the fencing number that the token has there.
-    Granted { lease_end: Option<Instant>, number: Option<Drawn> },
+    /// nothing.
+    Granted { lease_end: Option<Instant> },
     /// Somebody else has it there, or nobody does.
     Taken,
     /// No answer, or an error.
@@ -60,7 +61,7 @@ pub(crate) enum Vote {
 }
 
 impl Vote {
-    pub(super) const CLAIM: Self = Self::Granted { lease_end: None, number: None };
+    pub(super) const CLAIM: Self = Self::Granted { lease_end: None };
 
     pub(super) const fn is_granted(self) -> bool {
         matches!(self, Self::Granted { .. })
@@ -69,16 +70,13 @@ impl Vote {
     pub(super) const fn lease_end(self) -> Option<Instant> {
         if let Self::Granted { lease_end, .. } = self { lease_end } else { None }
     }
-
-    pub(super) const fn number(self) -> Option<Drawn> {
-        if let Self::Granted { number, .. } = self { number } else { None }
-    }
 }
 
 impl Voter {
     pub(super) const fn new(epoch: u64, rules: Rules) -> Self {
         Self {
             vote: Vote::Open,
+            number: None,
             failure: None,
             footprint: Footprint::None,
             in_flight: Queue::new(),
@@ -112,7 +110,7 @@ impl Voter {
             self.in_flight.for_each(|sent| sent.is_void = true);
             self.change_vote(Vote::Open);
         } else {
-            self.change_vote(Vote::Granted { lease_end: self.vote.lease_end(), number: None });
+            self.change_vote(Vote::Granted { lease_end: self.vote.lease_end() });
         }
     }
 
@@ -120,6 +118,31 @@ impl Voter {
     pub(super) fn change_vote(&mut self, vote: Vote) {
         (self.vote, self.is_beaten, self.wanted_by, self.extended_at) = (vote, false, None, None);
         self.taken_until = None;
+        self.forget_number();
+    }
+
+    /// What the node has accepted is of no use without the vote that came with it.
+    fn forget_number(&mut self) {
+        if self.rules.apply(Rule::AcceptsEndWithTheVote) {
+            self.number = None;
+        }
+    }
+
+    /// Takes note of what the node says about a number together with a lease. `is_continuous`: the lease before that has not
+    /// ended.
+    pub(super) fn numbered(&mut self, number: Option<Number>, is_continuous: bool) {
+        if !is_continuous {
+            self.forget_number();
+        }
+        // An older ballot that was accepted still stands when a newer one is refused.
+        if matches!(number, Some(Number::Accepted(_))) || !self.has_accepted() {
+            self.number = number.or(self.number);
+        }
+    }
+
+    /// Whether the node has accepted a number for the token, and its vote stands.
+    pub(super) const fn has_accepted(&self) -> bool {
+        matches!(self.number, Some(Number::Accepted(_)))
     }
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most.
@@ -130,7 +153,8 @@ impl Voter {
             return;
         }
         let counted = (!self.rules.apply(Rule::ClaimIsNoLease)).then_some(claim_end);
-        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(counted), number: None };
+        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(counted) };
+        self.forget_number();
         self.extended_at = None;
         self.recheck_at = Some(now.after(claim_end.since(now).mul_f64(RECHECK_PER_CLAIM)));
     }
@@ -163,7 +187,7 @@ impl Voter {
 
     /// The leases of the node end earlier by `step`.
     pub(super) fn shorten(&mut self, step: Duration) {
-        if let Vote::Granted { lease_end: Some(end), .. } = &mut self.vote {
+        if let Vote::Granted { lease_end: Some(end) } = &mut self.vote {
             *end = end.before(step);
         }
     }
@@ -219,11 +243,6 @@ impl Voter {
     /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
     pub(super) fn is_fresh(&self, fresh_from: Option<Instant>) -> bool {
         fresh_from.is_none_or(|from| self.heard_at.is_some_and(|at| from <= at))
-    }
-
-    /// The fencing number that the token has at the node, as long as the node holds the lock for us.
-    pub(super) const fn number(&self) -> Option<Drawn> {
-        self.vote.number()
     }
 
     /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, or confirm one.

@@ -4,6 +4,7 @@ mod adopting;
 mod answers;
 mod distrust;
 mod losing;
+mod numbers;
 mod passing;
 mod taken;
 mod waiting;
@@ -92,7 +93,7 @@ impl Scene {
     }
 
     fn send(&mut self, node: usize, verb: Verb) {
-        self.candidate.voters[node].asked(InFlight::new(verb, self.now, 0, TERMS.provable(self.now)));
+        self.candidate.voters[node].asked(InFlight::new(verb, self.now, TERMS.provable(self.now)));
     }
 
     /// The answer to the oldest command that has none.
