@@ -58,7 +58,7 @@ const CASES: [Case; 46] = [
     (Rule::HoldsAreCapped, long_holds, &[Promise::BodyStops]),
     (Rule::WindowsAreKept, windows, &[Promise::MinHold]),
     (Rule::KeptTokensStay, windows, &[Promise::MinHold]),
-    (Rule::AcceptsEndWithTheVote, fenced_with_thefts, &[Promise::Fencing]),
+    (Rule::BallotsOnlyRise, fenced_with_thefts, &[Promise::Fencing]),
     (Rule::LeasesAreRenewed, troubled_minority, &[Promise::Kept]),
     (Rule::VotesAreWonBack, rolling, &[Promise::Kept]),
     (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),

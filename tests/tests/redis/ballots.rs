@@ -98,11 +98,16 @@ async fn numbers_that_were_counted_before_are_respected() {
 async fn many_names_share_the_registers_of_their_slots() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
-    let lock =
-        async |name: u32| manager.acquire_fenced(format!("order:{name}")).await.unwrap().release().await.unwrap();
-    for names in (0..20_000).collect::<Vec<u32>>().chunks(1000) {
-        futures_util::future::join_all(names.iter().map(|name| lock(*name))).await;
+    let mut locking = JoinSet::new();
+    for task in 0..100 {
+        let manager = manager.clone();
+        locking.spawn(async move {
+            for name in 0..200 {
+                token_of(&manager, format!("order:{task}:{name}")).await;
+            }
+        });
     }
+    locking.join_all().await;
     let keys: u64 = nodes[0].inspect().command(&["DBSIZE"]).await;
     assert!((10_000..=16_384).contains(&keys), "{keys} registers");
     assert_only_registers_left(&manager, &nodes).await;

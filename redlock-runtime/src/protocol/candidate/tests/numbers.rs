@@ -3,6 +3,7 @@
 use super::*;
 use crate::protocol::candidate::FencingDecision::{self, Agreed, Missing, Refused};
 use crate::protocol::command::Number;
+use crate::protocol::rules::Rule;
 
 const FIVE: Option<Number> = Some(Number::Accepted(5));
 const SIX: Option<Number> = Some(Number::Accepted(6));
@@ -24,7 +25,13 @@ impl Scene {
 
 /// A token that two nodes of three have accepted a ballot for.
 fn numbered() -> Scene {
+    numbered_by(Rules { without: None })
+}
+
+fn numbered_by(rules: Rules) -> Scene {
     let mut scene = Scene::waiting(3);
+    scene.candidate.terms.rules = rules;
+    scene.candidate.voters.iter_mut().for_each(|voter| voter.rules = rules);
     (0..2).for_each(|node| scene.hear(node, ACQUIRE, granted(FIVE)));
     assert_eq!(scene.decision(), Agreed(5));
     scene
@@ -73,6 +80,9 @@ fn it_ends_with_its_vote() {
         let mut scene = numbered();
         gap(&mut scene);
         assert_eq!((scene.is_won(), scene.decision()), (true, Missing), "{name}");
+        let mut scene = numbered_by(Rules { without: Some(Rule::AcceptsEndWithTheVote) });
+        gap(&mut scene);
+        assert_eq!(scene.decision(), Agreed(5), "{name}: the rule is needed");
     }
 }
 
