@@ -92,6 +92,9 @@ async fn numbers_that_were_counted_before_are_respected() {
     }
     let manager = manager(&nodes).await;
     assert!(number(token(&manager).await) > counted);
+    let warnings = manager.check().await.warnings();
+    let named = |warning: &&String| warning.contains("redlock:fence has the fencing numbers of a version that counted");
+    assert_eq!(warnings.iter().filter(named).count(), 3, "{warnings:?}");
 }
 
 #[tokio::test]
