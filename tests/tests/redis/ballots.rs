@@ -1,7 +1,7 @@
 //! Fencing numbers are ballots: what they cost, and what clocks and lost data do to them.
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
-use crate::support::{barrier, manager};
+use crate::support::{barrier, builder, manager};
 use redlock_runtime::LockManager;
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
@@ -90,7 +90,7 @@ async fn numbers_that_were_counted_before_are_respected() {
     for node in nodes.iter() {
         node.inspect().command::<()>(&["SET", "redlock:fence", &counted.to_string()]).await;
     }
-    let manager = manager(&nodes).await;
+    let manager = builder(nodes.urls()).build().unwrap();
     assert!(number(token(&manager).await) > counted);
     let warnings = manager.check().await.warnings();
     let named = |warning: &&String| warning.contains("redlock:fence has the fencing numbers of a version that counted");

@@ -40,7 +40,13 @@ pub(super) fn ask(
         for (purpose, command, answer) in asked {
             match answer.await {
                 Err(NodeError::Refused(answer)) if is_refusal(&answer) => {
-                    refusals.push(Refusal::new(&command, purpose, answer));
+                    let refusal = Refusal::new(&command, purpose, answer);
+                    let is_named =
+                        |named: &Refusal| named.command == refusal.command && named.refused() == Refused::Command;
+                    // What every lock needs is not said once more of some.
+                    if !refusals.iter().any(is_named) {
+                        refusals.push(refusal);
+                    }
                 }
                 Ok(_) | Err(NodeError::Refused(_)) => {}
                 Err(error) => return Err(error),
