@@ -6,7 +6,7 @@ use super::network::{Step, World};
 use super::wire::Wire;
 use crate::node::abstention::worth;
 use crate::protocol::rules::Rule;
-use crate::time::clock::{Instant, virtual_origin};
+use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl World {
@@ -97,7 +97,7 @@ impl World {
         }
         let wire = self.wires.len();
         self.wires.push(Wire::new(index, now));
-        let (identity, time) = (server.identity(now), virtual_origin() + server.wall(now).since_origin());
+        let (identity, time) = (server.identity(now), server.time(now));
         let link = &mut self.links[index];
         link.server_facts.told(time, link.server_facts.now());
         // No server is behind two addresses.
