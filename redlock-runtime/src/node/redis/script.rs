@@ -101,15 +101,15 @@ macro_rules! scripts {
 // of it.
 scripts! {
     no script: (Verb::SetNx { .. }, None),
-    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "lock", "hand", "acquire"),
-    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "lock", "extend"),
-    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "lock", "extend"),
-    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "lock", "hand", "yield"),
-    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "lock", "hand", "release"),
+    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "lock", "hand", "acquire"),
+    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "token", "lock", "extend"),
+    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "lock", "extend"),
+    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "lock", "hand", "yield"),
+    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "release_marked", "lock", "hand", "release"),
     set_nx_fenced: (Verb::SetNx { .. }, Some(_)) => parts!("names", "fence", "set_nx_fenced"),
-    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "lock", "hand", "acquire"; "acquire_fenced"),
-    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "lock", "extend"; "extend_fenced"),
-    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "lock", "extend"; "extend_fenced"),
+    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "hand", "acquire"; "acquire_fenced"),
+    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "token", "lock", "extend"; "extend_fenced"),
 }
 
 impl Script {
