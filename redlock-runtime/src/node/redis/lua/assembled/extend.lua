@@ -35,6 +35,14 @@ local function is_before(a, b)
   return false
 end
 
+-- The middle of extend.lua, for a lock that others wait for. It stands before the functions of the other parts, as in
+-- release_marked.lua.
+if value == token .. '+' then
+  redis.call('PEXPIRE', lock, ARGV[2])
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  local newest = last and is_before(token, last) and string.sub(last, 1, 18) or nil
+  return {last and redis.call('ZCARD', queue) or 0, '@' .. table.concat(redis.pcall('TIME'), '.'), newest}
+end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
