@@ -3,6 +3,7 @@
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
+mod handing_on;
 mod step;
 
 use self::step::{HOUR, Step};
@@ -164,6 +165,10 @@ impl Pair {
         }));
     }
 
+    fn listens(&self, manager: usize) -> bool {
+        self.memory.listening.contains(&channel(&self.managers[manager].to_string()))
+    }
+
     fn turn(&mut self, manager: usize) {
         let channel = channel(&self.managers[manager].to_string());
         if self.memory.listening.remove(&channel) {
@@ -179,12 +184,16 @@ impl Pair {
         self.redis.pass(time);
     }
 
-    async fn run(&mut self, seed: u64) {
-        let mut random = Rng::with_seed(seed);
-        // Later than those of the sequence before, so that the clocks start anew.
-        let millis = (seed + 1) * 1000;
+    /// The tokens of one sequence, later than those of the sequence before, so that the clocks start anew.
+    fn begin(&mut self, sequence: u64) {
+        let millis = (sequence + 1) * 1000;
         let tokens = (0..).map(|i| OwnerToken::new(self.managers[i % MANAGERS], TokenTime::new(millis + i as u64, 0)));
         self.tokens = tokens.take(TOKENS).collect();
+    }
+
+    async fn run(&mut self, seed: u64) {
+        let mut random = Rng::with_seed(seed);
+        self.begin(seed);
         let mut latest = (0, 0);
         for step in 0..STEPS {
             let next = Step::random(&mut random, &mut latest);

@@ -22,7 +22,7 @@ pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
 pub(crate) use self::trying::{Occupied, TakenUp};
 
-use self::state::State;
+use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
@@ -116,12 +116,11 @@ impl Acquisition {
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
         }
         // At once: the task that waits has a way to go until it runs.
-        self.send_next(&mut state, now);
-        let waker = state.waker.take();
+        let has_sent = self.send_next(&mut state, now);
+        // Most of what comes before the last vote changes nothing for the task: it would only go to sleep again.
+        let sleeper = if has_sent { state.sleeper.take() } else { state.due_sleeper(now) };
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        sleeper.into_iter().for_each(Sleeper::wake);
         true
     }
 

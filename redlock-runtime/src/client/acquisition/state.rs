@@ -19,8 +19,21 @@ pub(super) struct State {
     answers: Box<[Queue<Pending>]>,
     /// Those who want to know when the lock is lost.
     pub(super) watchers: LossWatchers,
-    /// The task to wake when a wake-up came from a node.
-    pub(super) waker: Option<Waker>,
+    /// The task to wake when a wake-up came from a node that it has not foreseen.
+    pub(super) sleeper: Option<Sleeper>,
+}
+
+/// A task that waits with a token.
+pub(super) struct Sleeper {
+    pub(super) waker: Waker,
+    /// When it goes on by itself.
+    pub(super) until: Instant,
+}
+
+impl Sleeper {
+    pub(super) fn wake(self) {
+        self.waker.wake();
+    }
 }
 
 /// Sends what a candidate wants to be sent at `now`, and keeps the answers for it.
@@ -36,7 +49,7 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), waker: None }
+        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None }
     }
 
     /// The candidate, and what sends for it.
@@ -47,6 +60,12 @@ impl State {
         now: Instant,
     ) -> (&'a mut Candidate, Sender<'a>) {
         (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now, ballot: None })
+    }
+
+    /// The task that waits, if it has something to do before it goes on by itself.
+    pub(super) fn due_sleeper(&mut self, now: Instant) -> Option<Sleeper> {
+        let Self { candidate, sleeper, .. } = self;
+        sleeper.take_if(|sleeper| candidate.has_event_before(sleeper.until, now))
     }
 
     /// Takes in the answers that are here.

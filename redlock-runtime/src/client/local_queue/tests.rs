@@ -5,8 +5,9 @@ use super::local_waiter::LocalWaiter;
 use super::{Entered, LEAST_ROOM, LocalQueue, SHARDS, lock};
 use crate::client::acquisition::Acquisition;
 use crate::client::hooked_node::{Fate, HookedNode};
+use crate::node::Node;
 use crate::protocol::candidate::Wanted;
-use crate::protocol::command::Verb;
+use crate::protocol::command::{Command, Subject, Verb};
 use crate::time::clock::Clock;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
 use std::future::Future;
@@ -238,4 +239,36 @@ async fn the_line_names_a_token_until_its_releases_are_sent() {
     next.await.unwrap().unwrap();
     assert_eq!(*named.lock().unwrap(), [true, true], "{node:?}");
     assert!(node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_a_lock_to_a_crowd_asks_for_it_again_after_a_moment() {
+    let clock = Clock::tokio();
+    // How many others wait, and how many milliseconds after its release the lock is asked for again.
+    for (crowd, rest) in [(15, 0), (16, 1)] {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let node = HookedNode::new(clock, move |command| {
+            if matches!(command.verb, Verb::Acquire { .. }) {
+                seen.lock().unwrap().push(clock.now());
+            }
+            Fate::Answered
+        });
+        let manager = LockManager { local: Arc::new(LocalQueue::new(Arc::new(node.shared()), None)) };
+        let held = manager.acquire(request()).await.unwrap();
+        for _ in 0..crowd {
+            let subject = Arc::new(Subject::new(KEY.into(), manager.shared().new_token()));
+            let verb = Verb::Acquire { ttl: TTL, claim: TTL, holds: false };
+            node.send(Command { verb, fence: None, subject }).await.unwrap();
+        }
+        held.extend().await.unwrap();
+        manager.shared().hot_keys.heat(held.key(), clock.now());
+        drop(held);
+        let released = clock.now();
+        let again = waiting(&manager, request()).await;
+        tokio::time::sleep(TTL / 100).await;
+        let asked = asked.lock().unwrap()[crowd].since(released);
+        assert_eq!(asked, Duration::from_millis(rest), "{crowd} wait");
+        again.abort();
+    }
 }

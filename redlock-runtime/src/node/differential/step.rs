@@ -8,9 +8,9 @@ use std::time::Duration;
 
 pub(super) const HOUR: Duration = Duration::from_secs(3600);
 /// The lease of a holder that dies, and leaves its queue behind.
-const MOMENT: Duration = Duration::from_secs(10);
+pub(super) const MOMENT: Duration = Duration::from_secs(10);
 /// Two of them outlast a queue, one does not.
-const WHILE: Duration = Duration::from_secs(20);
+pub(super) const WHILE: Duration = Duration::from_secs(20);
 /// Two of them outlast a fencing counter, one does not.
 const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 

@@ -3,7 +3,8 @@
 //! One task takes what has gathered in the outbox, sends it in batches and hands out the answers: so one system call,
 //! one message to the client crate and one wake-up serve many commands. At each turn the courier
 //!
-//! 1. goes to the back of the scheduler's queue once, so that all tasks that are ready put their commands in first,
+//! 1. goes to the back of the scheduler's queue once if there is something to send, so that all tasks that are ready put their
+//!    commands in first,
 //! 2. takes what has gathered and gives it to the client crate, behind the question for the server's data if that is due,
 //! 3. polls the driver, which writes that to the socket and reads what has come,
 //! 4. hands out the answers of every batch that is answered, unless the server's data is in doubt.
@@ -98,7 +99,8 @@ impl Future for Courier {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.has_gathered = !self.has_gathered;
+        // Who finds nothing to send was woken by what has come, for which nobody has to wait.
+        self.has_gathered = !self.has_gathered && !self.live.outbox.is_empty();
         if self.has_gathered {
             cx.waker().wake_by_ref();
             return Poll::Pending;

@@ -83,6 +83,11 @@ impl Outbox {
         mem::take(&mut gathered.commands)
     }
 
+    /// Whether everything that was put in was taken out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.gathered().commands.is_empty()
+    }
+
     /// How many commands were put in so far, and whether some are here that were not taken out.
     pub(super) fn seen(&self) -> (u64, bool) {
         let gathered = self.gathered();

@@ -96,19 +96,18 @@ macro_rules! scripts {
 
 // One line for each script: its name, the verb and the fence that it executes, and its parts.
 //
-// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does when
-// nobody waits comes first in it, because it takes longer to make the functions that this does not need than to do all
-// of it.
+// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
+// time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
     no script: (Verb::SetNx { .. }, _),
-    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "lock", "hand", "acquire"),
-    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "lock", "extend"),
-    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "lock", "extend"),
-    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "lock", "hand", "yield"),
-    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "lock", "hand", "release"),
-    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "lock", "hand", "acquire"; "acquire_fenced"),
-    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "lock", "extend"; "extend_fenced"),
-    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "lock", "extend"; "extend_fenced"),
+    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "lock", "hand", "acquire"),
+    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "token", "extend_marked", "lock", "extend"),
+    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
+    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "lock", "hand", "yield"),
+    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "release_marked", "lock", "hand", "release"),
+    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "lock", "hand", "acquire"; "acquire_fenced"),
+    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "token", "lock", "extend"; "extend_fenced"),
 }
 
 impl Script {

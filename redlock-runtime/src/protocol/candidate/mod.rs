@@ -128,6 +128,8 @@ pub(crate) struct Candidate {
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
     contended_since: Option<Instant>,
+    /// How many wait for the lock, as a node has told with an extension.
+    waiters: u32,
     /// Since when enough nodes have voted for a token that waits.
     voted_since: Option<Instant>,
     /// Since when too few nodes have answered.
@@ -165,6 +167,7 @@ impl Candidate {
             fencing: FencingNumber::new(terms.rules),
             proven_until: None,
             contended_since: None,
+            waiters: 0,
             voted_since: None,
             silent_since: None,
             listening_by: now,
@@ -204,6 +207,11 @@ impl Candidate {
     /// Whether others want the lock, too, as far as is known.
     pub(crate) const fn is_contended(&self) -> bool {
         self.contended_since.is_some()
+    }
+
+    /// How many others wait for the end of the lock, as far as is known: the last node to extend it has said so.
+    pub(crate) const fn waiters(&self) -> u32 {
+        self.waiters
     }
 
     /// Whether enough nodes answer, and vote.
