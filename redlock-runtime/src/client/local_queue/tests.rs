@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
+use tokio::time::sleep;
 
 const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(10);
@@ -217,6 +218,22 @@ async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
     assert!(room() <= SHARDS * 4 * LEAST_ROOM, "{}", room());
     drop(held);
     assert_eq!(room(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_renewed_in_time_however_long_the_one_before_it_could_wait() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(request().ttl(60 * TTL).renew(true)).await.unwrap();
+    let next = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.acquire(request().ttl(TTL / 10).renew(true)).await }
+    });
+    // The watchdog has looked, and will not for a while.
+    sleep(20 * TTL).await;
+    drop(held);
+    let next = next.await.unwrap().unwrap();
+    sleep(TTL).await;
+    assert!(next.is_held(), "{next:?}");
 }
 
 #[tokio::test(start_paused = true)]
