@@ -30,7 +30,7 @@ impl Acquisition {
         if let Some(token) = self.state().candidate.next_token() {
             return Ok(token);
         }
-        let _alone = self.extending.lock().await;
+        let _alone = self.alone().await;
         let mut decision = self.state().candidate.fencing_decision(self.now());
         if decision == FencingDecision::Missing {
             decision = self.fencing_round().await;
@@ -60,7 +60,7 @@ impl Acquisition {
                 decision => Poll::Ready(decision),
             }
         });
-        let decided = tokio::time::timeout(self.node_timeout, answers).await;
+        let decided = tokio::time::timeout(self.node_timeout(), answers).await;
         decided.unwrap_or_else(|_| self.state().candidate.fencing_decision(self.now()))
     }
 

@@ -69,7 +69,7 @@ impl Acquisition {
         let asked = self.shared.nodes.iter().map(|node| node.node().occupant_of(self.key())).collect();
         let needed = self.shared.quorum.needed;
         // As many as are needed for a lock are too many for a refusal.
-        let answers = gather(asked, self.node_timeout, |answers| without_data(answers) >= needed).await;
+        let answers = gather(asked, self.node_timeout(), |answers| without_data(answers) >= needed).await;
         // A vote that is here and was not taken in would make what its node has said of no use.
         self.state().take_in(self.shared.clock);
         for (index, occupant) in answers.iter().enumerate() {

@@ -51,7 +51,7 @@ impl Acquisition {
     fn begin_to_wait(&self, limit: Option<Instant>) {
         let now = self.now();
         let rest = self.shared.hot_keys.rest(self.key(), now);
-        let has_time = limit.is_none_or(|limit| now.after(self.node_timeout) < limit);
+        let has_time = limit.is_none_or(|limit| now.after(self.node_timeout()) < limit);
         self.state().candidate.wait(now.after(if has_time { rest } else { Duration::ZERO }));
     }
 

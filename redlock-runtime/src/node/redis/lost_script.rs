@@ -77,7 +77,7 @@ mod tests {
     }
 
     fn taken(outbox: &Outbox) -> Vec<Outgoing> {
-        outbox.take(&Context::from_waker(Waker::noop()))
+        outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
     }
 
     #[test]

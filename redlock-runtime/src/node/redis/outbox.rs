@@ -76,16 +76,11 @@ impl Outbox {
         }
     }
 
-    /// Takes everything out, and sees to it that the next command wakes the courier.
-    pub(super) fn take(&self, cx: &Context<'_>) -> Vec<Outgoing> {
+    /// Takes everything out, and sees to it that the next command wakes the courier. What follows has the room of `empty`.
+    pub(super) fn take(&self, cx: &Context<'_>, empty: Vec<Outgoing>) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
         gathered.courier = Some(cx.waker().clone());
-        mem::take(&mut gathered.commands)
-    }
-
-    /// Whether everything that was put in was taken out.
-    pub(super) fn is_empty(&self) -> bool {
-        self.gathered().commands.is_empty()
+        mem::replace(&mut gathered.commands, empty)
     }
 
     /// How many commands were put in so far, and whether some are here that were not taken out.
@@ -179,7 +174,7 @@ mod tests {
         outbox.subscribe("redlock:1");
         let _pending = put(&outbox, Verb::Release { claim: CLAIM });
         outbox.subscribe("redlock:1");
-        let taken = outbox.take(&Context::from_waker(Waker::noop()));
+        let taken = outbox.take(&Context::from_waker(Waker::noop()), Vec::new());
         assert!(matches!(taken[..], [Outgoing { asked: Asked::Subscription, .. }, _]));
     }
 }

@@ -9,10 +9,10 @@
 
 use super::Phase;
 use super::footprint::Footprint;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Kind};
 use super::voter::{Vote, Voter};
 use crate::error::NodeError;
-use crate::protocol::command::{Answer, Number, Reply, Verb};
+use crate::protocol::command::{Answer, Number, Reply};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::{AFTER_FAILURE, EXPIRY_MARGIN, MOST_RANKS, PER_RANK};
 use crate::time::clock::Instant;
@@ -112,7 +112,7 @@ impl Voter {
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
         let is_unknown =
             matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
-        if is_unknown && matches!(sent.verb, Verb::Yield { .. }) && self.rules.apply(Rule::CutYieldTaints) {
+        if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }
         let abstains = if let NodeError::Abstains(left) = error { Some(left) } else { None };
@@ -123,13 +123,13 @@ impl Voter {
             self.vote = Vote::Failed;
         }
         if is_unknown || abstains.is_some() {
-            self.footprint = self.footprint.max(Footprint::of(sent.verb));
+            self.footprint = self.footprint.max(Footprint::of(sent.kind));
         }
         // A holder asks again with its next renewal, or when there is a new connection: that may have come before this, and
         // then it is what the question was set for.
         let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
         self.recheck_at = pause.map_or(self.recheck_at, |pause| Some(now.after(pause)));
-        self.failure = Some(error);
+        self.failure = Some(Box::new(error));
     }
 }
 

@@ -112,6 +112,7 @@ use crate::protocol::lease;
 use crate::protocol::quorum::{Tally, Verdict};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One token on its way to a lock; see the head of this file.
@@ -119,7 +120,7 @@ use std::time::Duration;
 pub(crate) struct Candidate {
     voters: Box<[Voter]>,
     phase: Phase,
-    terms: LeaseTerms,
+    terms: Arc<LeaseTerms>,
     hold_period: HoldPeriod,
     /// Another worker has left the lock with another token, and this one takes its place.
     adopts: bool,
@@ -157,14 +158,15 @@ pub(crate) enum Phase {
 
 impl Candidate {
     /// A token that no node knows yet. `epochs` are the numbers of the connections to the nodes.
-    pub(crate) fn new(epochs: impl Iterator<Item = u64>, terms: LeaseTerms, now: Instant) -> Self {
+    pub(crate) fn new(epochs: impl Iterator<Item = u64>, terms: impl Into<Arc<LeaseTerms>>, now: Instant) -> Self {
+        let terms = terms.into();
         Self {
             voters: epochs.map(|epoch| Voter::new(epoch, terms.rules)).collect(),
             phase: Phase::Trying,
-            terms,
             hold_period: HoldPeriod::new(terms.ttl, now),
             adopts: false,
             fencing: FencingNumber::new(terms.rules),
+            terms,
             proven_until: None,
             contended_since: None,
             waiters: 0,
@@ -173,6 +175,10 @@ impl Candidate {
             listening_by: now,
             poll_at: now,
         }
+    }
+
+    pub(crate) fn terms(&self) -> &LeaseTerms {
+        &self.terms
     }
 
     pub(crate) const fn phase(&self) -> Phase {
@@ -222,7 +228,7 @@ impl Candidate {
 
     /// Whether so many nodes refuse for reasons that do not pass that no others can make up for them.
     pub(crate) fn is_refused(&self) -> bool {
-        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_ref()))
+        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_deref()))
     }
 
     /// Whether enough nodes hold the lock for us, as lease or as claim.
@@ -230,7 +236,7 @@ impl Candidate {
         self.has_quorum(self.voters.iter().filter(|voter| voter.is_ours(now, self.terms.node_timeout)).count())
     }
 
-    const fn has_quorum(&self, voters: usize) -> bool {
+    fn has_quorum(&self, voters: usize) -> bool {
         voters >= self.terms.quorum.needed
     }
 
@@ -244,8 +250,12 @@ impl Candidate {
 
     /// The moment until which the present call has the lock.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        let is_capped = self.terms.applies(Rule::HoldsAreCapped);
-        self.valid_until().map(|end| if is_capped { self.hold_period.capped(end) } else { end })
+        self.valid_until().map(|end| self.capped(end))
+    }
+
+    /// What the present call may count on, when the nodes hold the lock until `valid_until`.
+    fn capped(&self, valid_until: Instant) -> Instant {
+        if self.terms.applies(Rule::HoldsAreCapped) { self.hold_period.capped(valid_until) } else { valid_until }
     }
 
     /// Whether the lock is ours for long enough to be useful.

@@ -48,20 +48,21 @@ impl Candidate {
         if self.phase != Phase::Holding {
             return Look::Nothing;
         }
-        let Some(end) = self.held_until().filter(|end| now < *end) else {
+        let valid_until = self.valid_until();
+        let held_until = valid_until.map(|end| self.capped(end)).filter(|end| now < *end);
+        let Some((valid_until, end)) = valid_until.zip(held_until) else {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
         let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
-        match self.renewal_due().into_iter().chain(asks).min() {
+        match self.renewal_due(valid_until).into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
             due => Look::Later(due.map_or(end, |due| due.min(end))),
         }
     }
 
     /// When every node is to be asked next: for a new lease, or for the vote that is lacking.
-    fn renewal_due(&self) -> Option<Instant> {
-        let end = self.valid_until()?;
-        self.hold_period.renewal_due(end).or_else(|| self.asks_for_votes_at(end))
+    fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
+        self.hold_period.renewal_due(valid_until).or_else(|| self.asks_for_votes_at(valid_until))
     }
 
     /// Which nodes are to be asked together by `soon`.

@@ -1,11 +1,11 @@
 //! What a candidate knows of one node.
 
 use super::footprint::Footprint;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Kind};
 use super::queue::Queue;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Number, Verb};
+use crate::protocol::command::Number;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::RECHECK_PER_CLAIM;
 use crate::time::clock::Instant;
@@ -20,8 +20,8 @@ pub(crate) struct Voter {
     pub(super) vote: Vote,
     /// What the node has said about a fencing number, as long as its vote stands that came with it.
     pub(super) number: Option<Number>,
-    /// Why the last command got no answer.
-    pub(super) failure: Option<NodeError>,
+    /// Why the last command got no answer. Boxed: it is rare.
+    pub(super) failure: Option<Box<NodeError>>,
     pub(super) footprint: Footprint,
     /// Commands without an answer so far, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
@@ -95,11 +95,11 @@ impl Voter {
 
     /// A command goes out to the node.
     pub(super) fn asked(&mut self, sent: InFlight) {
-        match sent.verb {
-            Verb::Acquire { .. } => self.recheck_at = None,
-            Verb::Extend { .. } | Verb::Adopt { .. } => self.extended_at = Some(sent.sent),
-            Verb::Yield { .. } => self.yields(),
-            Verb::SetNx { .. } | Verb::Release { .. } => {}
+        match sent.kind {
+            Kind::Queue => self.recheck_at = None,
+            Kind::Extension => self.extended_at = Some(sent.sent),
+            Kind::Yield => self.yields(),
+            Kind::Take | Kind::Release => {}
         }
         self.in_flight.push(sent);
     }
@@ -174,8 +174,8 @@ impl Voter {
     /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, those are asked
     /// before that have named a time, and those to which there is a connection again.
     pub(super) fn held(&mut self, now: Instant) {
-        let has_named = matches!(self.failure, None | Some(NodeError::Abstains(_)));
-        self.recheck_at = self.recheck_at.filter(|_| has_named && !self.vote.is_granted());
+        let takes_part = self.takes_part();
+        self.recheck_at = self.recheck_at.filter(|_| takes_part && !self.vote.is_granted());
         if std::mem::take(&mut self.has_reconnected) {
             self.ask_again(now);
         }
@@ -193,16 +193,21 @@ impl Voter {
     }
 
     fn is_yielding(&self) -> bool {
-        self.in_flight.any(|sent| matches!(sent.verb, Verb::Yield { .. }))
+        self.in_flight.any(|sent| sent.kind == Kind::Yield)
     }
 
     fn is_asking(&self) -> bool {
-        self.in_flight.any(|sent| matches!(sent.verb, Verb::Acquire { .. }))
+        self.in_flight.any(|sent| sent.kind == Kind::Queue)
     }
 
     /// Whether the node takes part, if only by keeping its vote until it counts again.
     pub(super) fn is_present(&self, now: Instant, patience: Duration) -> bool {
-        matches!(self.failure, None | Some(NodeError::Abstains(_))) && !self.is_late(now, patience)
+        self.takes_part() && !self.is_late(now, patience)
+    }
+
+    /// Whether the last command got an answer, if only that the node abstains.
+    fn takes_part(&self) -> bool {
+        matches!(self.failure.as_deref(), None | Some(NodeError::Abstains(_)))
     }
 
     /// Whether the node owes an answer for longer than `patience`.
@@ -236,8 +241,8 @@ impl Voter {
 
     /// Until when the node has promised to keep the lock for us, or may with an answer that is still to come.
     pub(super) fn promised_until(&self) -> Option<Instant> {
-        let asked = |sent: &InFlight| sent.verb.ttl().map(|_| sent.lease_end);
-        self.in_flight.iter().filter_map(asked).chain(self.vote.lease_end()).max()
+        let asked = self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end);
+        asked.chain(self.vote.lease_end()).max()
     }
 
     /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
@@ -262,7 +267,7 @@ impl Voter {
     ///
     /// A candidate that `adopts` asks also where nothing is known yet: the lock may have been left there.
     pub(super) fn is_renewable(&self, adopts: bool) -> bool {
-        let is_extending = self.in_flight.any(|sent| sent.verb.is_extension());
+        let is_extending = self.in_flight.any(|sent| sent.kind == Kind::Extension);
         let may_hold = adopts || self.footprint != Footprint::None;
         self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
     }
@@ -310,7 +315,7 @@ impl Voter {
         [recheck, late, again].into_iter().flatten().min()
     }
 
-    pub(super) const fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         self.in_flight.first().is_some()
     }
 
@@ -332,9 +337,13 @@ impl Voter {
         };
         match self.vote {
             // What the node has answered since is newer than that somebody else has the lock.
-            Vote::Taken => Some(self.failure.clone().unwrap_or(NodeError::Held)),
-            Vote::Granted { .. } if !self.is_awaited() => self.failure.clone(),
-            Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.failure.clone().unwrap_or_else(silence)),
+            Vote::Taken => Some(self.last_failure().unwrap_or(NodeError::Held)),
+            Vote::Granted { .. } if !self.is_awaited() => self.last_failure(),
+            Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.last_failure().unwrap_or_else(silence)),
         }
+    }
+
+    fn last_failure(&self) -> Option<NodeError> {
+        self.failure.as_deref().cloned()
     }
 }

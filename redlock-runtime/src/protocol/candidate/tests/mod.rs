@@ -150,3 +150,8 @@ fn disconnected() -> NodeError {
 fn unreachable() -> NodeError {
     NodeError::Unreachable("".into())
 }
+
+impl Candidate {
+    /// What a candidate keeps of each node.
+    pub(crate) const BYTES_PER_NODE: usize = size_of::<Voter>();
+}

@@ -4,6 +4,7 @@ use super::*;
 use crate::protocol::candidate::FencingDecision::{self, Agreed, Missing, Refused};
 use crate::protocol::command::Number;
 use crate::protocol::rules::Rule;
+use std::sync::Arc;
 
 const FIVE: Option<Number> = Some(Number::Accepted(5));
 const SIX: Option<Number> = Some(Number::Accepted(6));
@@ -30,7 +31,7 @@ fn numbered() -> Scene {
 
 fn numbered_by(rules: Rules) -> Scene {
     let mut scene = Scene::waiting(3);
-    scene.candidate.terms.rules = rules;
+    Arc::make_mut(&mut scene.candidate.terms).rules = rules;
     scene.candidate.voters.iter_mut().for_each(|voter| voter.rules = rules);
     (0..2).for_each(|node| scene.hear(node, ACQUIRE, granted(FIVE)));
     assert_eq!(scene.decision(), Agreed(5));

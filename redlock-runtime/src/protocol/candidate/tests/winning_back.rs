@@ -86,7 +86,7 @@ fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
 /// It has the votes of all, and two nodes have let the key expire.
 fn robbed(without: Option<Rule>) -> Scene {
     let mut scene = begun(Ok(GRANTED));
-    scene.candidate.terms.rules = Rules { without };
+    Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
     let (now, soon) = (scene.now(), scene.now().after(TTL / 2));
     assert!(scene.candidate.renew(now, soon, |_| {}));
     scene.advance(MILLISECOND);
@@ -169,7 +169,7 @@ fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
 fn without_the_rule_a_lock_comes_back_that_was_lost() {
     for (without, comes_back) in [(None, false), (Some(Rule::LapsedLocksStayLost), true)] {
         let mut scene = begun(Ok(Reply::Taken));
-        scene.candidate.terms.rules = Rules { without };
+        Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
         scene.send(2, WIN_BACK);
         scene.hear(0, EXTEND, Reply::NotOwner);
         assert!(!scene.is_won());
