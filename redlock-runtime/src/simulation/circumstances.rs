@@ -232,9 +232,12 @@ pub(super) fn rolling() -> Profile {
     }
 }
 
-/// The same with numbers, of which each server has lost the first by the time of the second.
+/// The same with numbers, of which each server has lost the first by the time of the second, and with processes that know of
+/// none because they start later.
 pub(super) fn fenced_rolling() -> Profile {
-    Profile { nodes: vec![3], fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, ..rolling() }
+    let faults = Faults { rolls: 12, ..rolling().faults };
+    let base = Profile { nodes: vec![3], clients: 3..=4, late: 26_000, faults, ..rolling() };
+    Profile { fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, ..base }
 }
 
 /// Votes split between those who come at once; then one server stops for good, as far as a lease goes.
