@@ -4,6 +4,7 @@
 //! or from the whole key when nothing does.
 
 use crate::time::ballot_clock::SLOTS;
+use std::sync::LazyLock;
 
 /// The slot of the key called `name`.
 pub(crate) fn slot_of(name: &str) -> u16 {
@@ -27,21 +28,11 @@ pub(crate) fn slot(tag: &[u8]) -> u16 {
 }
 
 /// CRC-16/XMODEM, for each value of a byte. Source: the Redis cluster specification.
-const TABLE: [u16; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = (byte as u16) << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
+static TABLE: LazyLock<[u16; 256]> = LazyLock::new(|| {
+    let shifted = |crc: u16| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+    let mut byte = 0_u16..;
+    std::array::from_fn(|_| (0..8).fold(byte.next().unwrap_or_default() << 8, |crc, _| shifted(crc)))
+});
 
 #[cfg(test)]
 mod tests {

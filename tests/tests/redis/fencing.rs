@@ -33,8 +33,8 @@ pub(crate) async fn token_of(manager: &LockManager, request: impl Into<LockReque
 
 /// The largest ballot that `node` has accepted, 0 for none.
 pub(crate) async fn register(node: &RedisServer) -> u64 {
-    let score: Option<f64> = node.inspect().command(&["ZSCORE", REGISTER, "n"]).await;
-    score.unwrap_or_default() as u64
+    let score: Option<String> = node.inspect().command(&["ZSCORE", REGISTER, "n"]).await;
+    score.map_or(0, |score| score.parse().expect("a whole number"))
 }
 
 /// A release is confirmed by a majority; the other nodes come to it in their own time.

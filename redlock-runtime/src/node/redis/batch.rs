@@ -55,8 +55,8 @@ impl Batch {
                         (_, None) => asked.disconnected(),
                         (1, Some(answer)) => live.answered(asked, answer),
                         (_, Some(first)) => {
-                            let rest = answers.by_ref().take(commands - 1);
-                            live.answered_in_parts(asked, first, rest.collect());
+                            let rest: Vec<_> = answers.by_ref().take(commands - 1).collect();
+                            live.answered_in_parts(asked, first, &rest);
                         }
                     }
                 }

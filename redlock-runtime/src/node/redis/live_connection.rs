@@ -122,12 +122,12 @@ impl LiveConnection {
     }
 
     /// Hands an answer that came in parts to whoever asked. The first one is about the lock, and the others about its number.
-    pub(super) fn answered_in_parts(&self, asked: Asked, lock: Value, number: Vec<Value>) {
+    pub(super) fn answered_in_parts(&self, asked: Asked, lock: Value, number: &[Value]) {
         match asked {
             Asked::Question(question) => {
                 let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
                 // An error of the others must not hide what was done to the lock.
-                let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, &number)]));
+                let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
                 self.replied(question, parts);
             }
             other => self.answered(other, lock),

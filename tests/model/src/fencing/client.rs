@@ -51,19 +51,6 @@ impl Fencing {
         (0..NODES).filter(move |node| may_give(&links[*node])).map(move |node| Action::Give { token, node })
     }
 
-    pub(super) fn propose(&self, state: &mut State, token: usize, ballot: u8) {
-        let client = &mut state.clients[token];
-        let sent = if client.rounds == 0 { Sent::Take(ballot) } else { Sent::Ask(ballot) };
-        (client.phase, client.ballot) = (Phase::Asking, ballot);
-        client.rounds += 1;
-        for column in &mut state.columns {
-            let link = &mut column.links[token];
-            if link.commands.len() < MOST_ON_THE_WAY && !link.is_given_back() {
-                link.send(sent);
-            }
-        }
-    }
-
     /// The node has answered that it keeps the lock for the token, and whether it has `accepted` a ballot.
     pub(super) fn hear(&self, link: &mut Link, accepted: Option<u8>) {
         // What was granted before the token gave the node away does not count.
@@ -98,29 +85,10 @@ impl Fencing {
         number.filter(|_| has_votes)
     }
 
-    pub(super) fn hold(&self, state: &mut State, token: usize, number: u8) {
-        state.is_late |= number <= state.issued;
-        state.issued = state.issued.max(number);
-        let client = &mut state.clients[token];
-        (client.phase, client.ballot) = (Phase::Holding, number);
-    }
-
     pub(super) fn win_back(&self, state: &mut State, token: usize, node: usize) {
         let number = state.clients[token].ballot;
         let is_plain = self.lacks(Rule::WonVotesCarryTheNumber);
         state.columns[node].links[token].send(if is_plain { Sent::AskPlainly } else { Sent::Ask(number) });
-    }
-
-    /// Gives every node back that may have the token.
-    pub(super) fn end(&self, state: &mut State, token: usize) {
-        state.clients[token].phase = Phase::Ended;
-        for column in &mut state.columns {
-            let link = &mut column.links[token];
-            if (link.has_vote || !link.commands.is_empty()) && !link.is_given_back() {
-                link.send(Sent::Give);
-            }
-            (link.has_vote, link.accepted) = (false, 0);
-        }
     }
 
     pub(super) fn lacks(&self, rule: Rule) -> bool {
@@ -132,4 +100,36 @@ impl Fencing {
 fn winnable(state: &State, token: usize) -> impl Iterator<Item = usize> {
     let (links, is_proven) = (state.links(token), state.votes(token) >= QUORUM);
     (0..NODES).filter(move |node| is_proven && !links[*node].has_vote && links[*node].commands.is_empty())
+}
+
+pub(super) fn propose(state: &mut State, token: usize, ballot: u8) {
+    let client = &mut state.clients[token];
+    let sent = if client.rounds == 0 { Sent::Take(ballot) } else { Sent::Ask(ballot) };
+    (client.phase, client.ballot) = (Phase::Asking, ballot);
+    client.rounds += 1;
+    for column in &mut state.columns {
+        let link = &mut column.links[token];
+        if link.commands.len() < MOST_ON_THE_WAY && !link.is_given_back() {
+            link.send(sent);
+        }
+    }
+}
+
+pub(super) fn hold(state: &mut State, token: usize, number: u8) {
+    state.is_late |= number <= state.issued;
+    state.issued = state.issued.max(number);
+    let client = &mut state.clients[token];
+    (client.phase, client.ballot) = (Phase::Holding, number);
+}
+
+/// Gives every node back that may have the token.
+pub(super) fn end(state: &mut State, token: usize) {
+    state.clients[token].phase = Phase::Ended;
+    for column in &mut state.columns {
+        let link = &mut column.links[token];
+        if (link.has_vote || !link.commands.is_empty()) && !link.is_given_back() {
+            link.send(Sent::Give);
+        }
+        (link.has_vote, link.accepted) = (false, 0);
+    }
 }

@@ -14,6 +14,7 @@ mod state;
 
 use std::fmt;
 
+use crate::fifo::Fifo;
 use crate::rule::Rule;
 use crate::search::Model;
 use command::Sent;
@@ -105,7 +106,7 @@ impl Model for Fencing {
     fn apply(&self, state: &State, action: Action) -> State {
         let mut state = *state;
         match action {
-            Action::Propose { token, ballot } => self.propose(&mut state, token, ballot),
+            Action::Propose { token, ballot } => client::propose(&mut state, token, ballot),
             Action::Execute { token, node, heard } => self.execute(&mut state, token, node, heard),
             Action::Drop { token, node } => state.columns[node].links[token].commands.pop(),
             Action::Give { token, node } => {
@@ -118,10 +119,10 @@ impl Model for Fencing {
                 state.changes += 1;
                 self.expire(&mut state, node);
             }
-            Action::Hold { token, number } => self.hold(&mut state, token, number),
+            Action::Hold { token, number } => client::hold(&mut state, token, number),
             Action::WinBack { token, node } => self.win_back(&mut state, token, node),
             Action::Wipe { node } => self.wipe(&mut state, node),
-            Action::End { token } => self.end(&mut state, token),
+            Action::End { token } => client::end(&mut state, token),
         }
         state
     }
@@ -183,7 +184,7 @@ impl Fencing {
         self.expire(state, at);
         let column = &mut state.columns[at];
         column.register = Register::default();
-        column.links.iter_mut().for_each(|link| link.commands = Default::default());
+        column.links.iter_mut().for_each(|link| link.commands = Fifo::default());
         state.wipes += 1;
     }
 }
