@@ -10,11 +10,13 @@
 )]
 
 mod check;
+#[path = "../common/cpu_time.rs"]
+mod cpu_time;
 #[path = "../common/percentile.rs"]
 mod percentile;
-mod process;
 mod renewal;
 mod report;
+mod resident;
 #[path = "../common/result_file.rs"]
 mod result_file;
 mod short_call;
@@ -30,12 +32,12 @@ fn is_quick() -> bool {
 
 #[tokio::main]
 async fn main() {
-    let nodes = Nodes::start(1).await;
+    let nodes = Nodes::start(3).await;
     let manager = LockManager::builder().nodes(nodes.urls()).build().expect("the harness gives valid URLs");
     manager.ready().await.expect("the server has been started");
     let report = Report {
         // First: later ones would find memory that was used and given back.
-        renewal: renewal::measure(&manager, &nodes[0], is_quick()).await,
+        renewal: renewal::measure(&manager, &nodes, is_quick()).await,
         check: check::measure(&manager).await,
         short_call: short_call::measure(&manager, is_quick()).await,
     };

@@ -1,6 +1,6 @@
 //! The table.
 
-use crate::renewal::{LOCKS, Renewal, TTL};
+use crate::renewal::{BURST, Held, LOCKS, Renewal, TTL};
 use crate::result_file::verdict;
 use crate::short_call::ShortCall;
 use std::fmt;
@@ -20,24 +20,15 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { renewal, check, short_call } = self;
         writeln!(f, "| | measured | to reach | |\n|---|---:|---:|---|")?;
-        let locks = format!("{LOCKS} held locks, 1 node, ttl {TTL:?}");
-        let of_a_core = renewal.of_a_core;
-        writeln!(
-            f,
-            "| {locks}: CPU of this process | {:.2} % of a core | at most {:.0} % | {} |",
-            of_a_core * 100.0,
-            MOST_OF_A_CORE * 100.0,
-            verdict(of_a_core <= MOST_OF_A_CORE)
-        )?;
-        writeln!(f, "| the same without renewal | {:.2} % of a core | | |", renewal.of_a_core_idle * 100.0)?;
-        writeln!(f, "| {locks}: renewals | {:.0}/s | | |", renewal.renewals_per_second)?;
-        writeln!(
-            f,
-            "| {locks}: memory of each | {:.0} bytes | under {MOST_BYTES:.0} | {} |",
-            renewal.bytes_per_lock,
-            verdict(renewal.bytes_per_lock < MOST_BYTES)
-        )?;
+        let locks = format!("{LOCKS} held locks, 3 nodes, ttl {TTL:?}");
+        for (scene, held) in [(locks.clone(), &renewal.answered), (format!("{locks}, 1 node frozen"), &renewal.frozen)]
+        {
+            held.write(&scene, f)?;
+        }
+        writeln!(f, "| {locks}, without renewal: CPU | {:.2} % of a core | | |", renewal.of_a_core_idle * 100.0)?;
         writeln!(f, "| {locks}: lost | {} | 0 | {} |", renewal.lost, verdict(renewal.lost == 0))?;
+        let stays = renewal.stays / 1024;
+        writeln!(f, "| {BURST} locks that were held at once: memory that stays | {stays} KiB | | |")?;
         writeln!(f, "| `ensure_held` | {check:.0?} | under {LONGEST_CHECK:?} | {} |", verdict(*check < LONGEST_CHECK))?;
         let ratio = short_call.renewed.as_secs_f64() / short_call.unrenewed.as_secs_f64();
         writeln!(f, "| uncontended call, p50: with renewal / without | {ratio:.2} | | |")?;
@@ -46,5 +37,17 @@ impl fmt::Display for Report {
             "\nMemory is the growth of the resident set while the locks are taken, with the connection's buffers and the\n\
              names of the keys. A call that is over before a third of its ttl sends nothing for its renewal."
         )
+    }
+}
+
+impl Held {
+    fn write(&self, scene: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { of_a_core, bytes_per_lock, renewals_per_second } = *self;
+        let (percent, most) = (of_a_core * 100.0, MOST_OF_A_CORE * 100.0);
+        let met = verdict(of_a_core <= MOST_OF_A_CORE);
+        writeln!(f, "| {scene}: CPU of this process | {percent:.2} % of a core | at most {most:.0} % | {met} |")?;
+        writeln!(f, "| {scene}: renewals | {renewals_per_second:.0}/s | | |")?;
+        let met = verdict(bytes_per_lock <= MOST_BYTES);
+        writeln!(f, "| {scene}: memory of each | {bytes_per_lock:.0} bytes | at most {MOST_BYTES:.0} | {met} |")
     }
 }

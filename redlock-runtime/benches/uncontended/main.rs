@@ -9,6 +9,8 @@
 )]
 
 mod contestants;
+#[path = "../common/cpu_time.rs"]
+mod cpu_time;
 mod measure;
 #[path = "../common/percentile.rs"]
 mod percentile;

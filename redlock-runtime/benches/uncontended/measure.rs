@@ -1,6 +1,7 @@
 //! Closed loops: each task takes and gives back locks on keys of its own, one after the other.
 
 use crate::contestants::Contestant;
+use crate::cpu_time::cpu_time;
 use crate::percentile::percentile;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ pub(crate) struct Loop {
     latencies: Vec<Duration>,
     pub(crate) failures: usize,
     elapsed: Duration,
+    /// That of all threads of this process.
+    cpu: Duration,
 }
 
 impl Figures {
@@ -52,6 +55,7 @@ impl Figures {
             mine.latencies.extend(theirs.latencies);
             mine.failures += theirs.failures;
             mine.elapsed += theirs.elapsed;
+            mine.cpu += theirs.cpu;
         }
     }
 }
@@ -66,9 +70,18 @@ impl Loop {
     }
 
     pub(crate) fn per_second(&self) -> f64 {
+        self.pairs() / self.elapsed.as_secs_f64()
+    }
+
+    /// How long the threads of this process have run for each pair.
+    pub(crate) fn cpu_per_pair(&self) -> Duration {
+        self.cpu.div_f64(self.pairs().max(1.0))
+    }
+
+    fn pairs(&self) -> f64 {
         #[allow(clippy::cast_precision_loss, reason = "far fewer pairs than 2^52")]
         let pairs = self.latencies.len() as f64;
-        pairs / self.elapsed.as_secs_f64()
+        pairs
     }
 }
 
@@ -82,7 +95,7 @@ pub(crate) async fn measure(plan: &Plan, contestant: &Arc<dyn Contestant>, most_
 }
 
 async fn closed_loop(length: Duration, contestant: &Arc<dyn Contestant>, tasks: usize) -> Loop {
-    let begun = Instant::now();
+    let (begun, used) = (Instant::now(), cpu_time());
     let workers: Vec<_> =
         (0..tasks).map(|task| tokio::spawn(worker(Arc::clone(contestant), task, begun + length))).collect();
     let mut result = Loop::default();
@@ -91,7 +104,7 @@ async fn closed_loop(length: Duration, contestant: &Arc<dyn Contestant>, tasks: 
         result.latencies.extend(latencies);
         result.failures += failures;
     }
-    result.elapsed = begun.elapsed();
+    (result.elapsed, result.cpu) = (begun.elapsed(), cpu_time().saturating_sub(used));
     result
 }
 

@@ -47,6 +47,11 @@ impl Report {
         self.figures(scene, name).loops[TASKS.len() - 1].per_second()
     }
 
+    /// The CPU time of this process for a pair, with number `load` of [`TASKS`].
+    fn cpu(&self, scene: Scene, name: &str, load: usize) -> f64 {
+        self.figures(scene, name).loops[load].cpu_per_pair().as_secs_f64()
+    }
+
     fn goals(&self) -> Vec<Goal> {
         use Scene::{FiveNodes, FiveNodesOneFrozen, OneNode};
         let (awaited, unawaited, ours, rslock) =
@@ -90,6 +95,30 @@ impl Report {
                 1.5,
                 false,
             ),
+            goal(
+                "1 node, 1 task, CPU of this process: ours / raw pair whose release is awaited",
+                self.cpu(OneNode, ours, 0) / self.cpu(OneNode, awaited, 0),
+                0.9,
+                true,
+            ),
+            goal(
+                "5 nodes, 1 task, CPU of this process: ours / rslock",
+                self.cpu(FiveNodes, ours, 0) / self.cpu(FiveNodes, rslock, 0),
+                0.4,
+                true,
+            ),
+            goal(
+                "64 tasks, CPU of this process, ours: 5 nodes / 1 node",
+                self.cpu(FiveNodes, ours, 1) / self.cpu(OneNode, ours, 1),
+                4.0,
+                true,
+            ),
+            goal(
+                "512 tasks, CPU of this process, ours: 5 nodes / 1 node",
+                self.cpu(FiveNodes, ours, 2) / self.cpu(OneNode, ours, 2),
+                4.0,
+                true,
+            ),
         ]
     }
 }
@@ -112,18 +141,22 @@ impl Scene {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "One pair is an acquisition and the release as the caller sees them. All in one run, in turns.\n")?;
-        writeln!(f, "| nodes | contestant | tasks | p50 | p99 | pairs per second | failed |")?;
-        writeln!(f, "|---|---|---:|---:|---:|---:|---:|")?;
+        writeln!(
+            f,
+            "One pair is an acquisition and the release as the caller sees them. All in one run, in turns. CPU is that of all\n\
+             threads of the client, for one pair.\n"
+        )?;
+        writeln!(f, "| nodes | contestant | tasks | p50 | p99 | pairs per second | CPU | failed |")?;
+        writeln!(f, "|---|---|---:|---:|---:|---:|---:|---:|")?;
         for (scene, all) in &self.scenes {
             for figures in all {
                 for (tasks, result) in TASKS.into_iter().zip(&figures.loops).filter(|(_, result)| !result.is_empty()) {
                     let (p50, p99) = (result.percentile(50), result.percentile(99));
                     let (title, name, rate) = (scene.title(), figures.name, result.per_second());
+                    let (cpu, failures) = (result.cpu_per_pair(), result.failures);
                     writeln!(
                         f,
-                        "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} | {} |",
-                        result.failures
+                        "| {title} | {name} | {tasks} | {p50:.1?} | {p99:.1?} | {rate:.0} | {cpu:.1?} | {failures} |"
                     )?;
                 }
             }

@@ -43,8 +43,8 @@ pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Re
     loop {
         match call.number(&turn).await {
             Ok(fencing_token) => return Ok(call.hold(turn, fencing_token)),
-            Err(Unnumbered::Overtaken { above }) if call.has_time() => turn = call.start_above(turn, above).await?,
-            Err(Unnumbered::Overtaken { .. }) => return Err(turn.acquisition().failure()),
+            Err(Unnumbered::TooLate) if call.has_time() => turn = call.start_again(turn).await?,
+            Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
             Err(Unnumbered::Failed(error)) => return Err(error),
         }
     }
@@ -67,7 +67,7 @@ pub(crate) async fn attach(
     match call.number(&turn).await {
         Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),
         // There is no second try: the lock was left once.
-        Err(Unnumbered::Overtaken { .. }) => Err(turn.acquisition().failure()),
+        Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
         Err(Unnumbered::Failed(error)) => Err(error),
     }
 }
@@ -268,9 +268,9 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Starts anew with another token, whose fencing number is larger than `above`.
-    async fn start_above(&self, mut turn: LocalTurn, above: u64) -> Result<LocalTurn, LockError> {
-        let next = turn.acquisition().again_above(above);
+    /// Starts anew with another token, because the lease of the one before ran out before it had a number.
+    async fn start_again(&self, mut turn: LocalTurn) -> Result<LocalTurn, LockError> {
+        let next = turn.acquisition().again();
         let secured = match turn.change(next) {
             Ok(()) => self.secure(turn).await,
             Err(superseded) => Err(superseded.into()),

@@ -1,4 +1,5 @@
-//! Keys for which others have waited lately, and whether a first try for such a key is skipped.
+//! Keys for which others have waited lately: whether a first try for such a key is skipped, and whether a place in its queues
+//! is asked for a little later.
 
 use crate::client::recent_keys::RecentKeys;
 use crate::lock::LockKey;
@@ -9,25 +10,50 @@ use std::time::Duration;
 /// larger, calls for a key that has become free go through the queues for longer, which costs a script instead of a `SET`.
 const MEMORY: Duration = Duration::from_secs(2);
 
-/// Remembers contention: a key that is taken for another one is asked for by a script instead of a plain `SET`, and that is
-/// all.
+/// So many others make a crowd. Fewer, and all of them may be done before whoever has given the lock back asks for it again;
+/// more, and hand-overs among them are slowed down by that.
+const CROWD: u32 = 16;
+
+/// For how long whoever has given a lock to a crowd lets it be before asking for it again. Smaller, and the nodes have that
+/// question before them when the next one asks whether the lock is its own; larger, and the crowd may be gone.
+const REST: Duration = Duration::from_millis(1);
+
+/// Remembers contention: a key that is taken for another one is asked for by a script instead of a plain `SET`, or a
+/// millisecond later, and that is all.
 #[derive(Debug)]
-pub(crate) struct HotKeys(RecentKeys);
+pub(crate) struct HotKeys {
+    wanted: RecentKeys,
+    /// Those that were given to a crowd just now.
+    given: RecentKeys,
+}
 
 impl HotKeys {
     pub(crate) fn new() -> Self {
-        Self(RecentKeys::remembered_for(MEMORY))
+        Self { wanted: RecentKeys::remembered_for(MEMORY), given: RecentKeys::remembered_for(REST) }
     }
 
     /// Whether a call for `key` may try all nodes at once, without standing in their queues first. Where others have waited
     /// lately it would fail; but who does not wait may not stand in a queue.
     pub(crate) fn may_try_at_once(&self, key: &LockKey, waits: bool, now: Instant) -> bool {
-        !(waits && self.0.contains(key, now))
+        !(waits && self.wanted.contains(key, now))
     }
 
     /// Others wait for `key` now.
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {
-        self.0.note(key, now);
+        self.wanted.note(key, now);
+    }
+
+    /// The lock of `key` is given back now, for which so many others wait.
+    pub(crate) fn give(&self, key: &LockKey, waiters: u32, now: Instant) {
+        if waiters >= CROWD {
+            self.given.note(key, now);
+        }
+    }
+
+    /// How much later the nodes should be asked for a place in the queues of `key`. It would be the last one, and the nodes
+    /// have the next holder to answer first.
+    pub(crate) fn rest(&self, key: &LockKey, now: Instant) -> Duration {
+        self.given.left(key, now).unwrap_or_default()
     }
 }
 
@@ -45,5 +71,16 @@ mod tests {
         assert!(is_hot(at(2009)));
         assert!(!is_hot(at(2010)));
         assert!(hot.may_try_at_once(&key, false, at(10)), "who does not wait has no other way");
+    }
+
+    #[test]
+    fn whoever_has_given_a_key_to_a_crowd_lets_it_be_for_a_moment() {
+        let at = |millis| Instant::from_origin(Duration::from_millis(millis));
+        let table = [(0, 10, 0), (CROWD - 1, 10, 0), (CROWD, 10, 1), (u32::MAX, 10, 1), (CROWD, 11, 0)];
+        for (waiters, asked_at, rest) in table {
+            let (hot, key) = (HotKeys::new(), LockKey::from("order:7"));
+            hot.give(&key, waiters, at(10));
+            assert_eq!(hot.rest(&key, at(asked_at)), Duration::from_millis(rest), "{waiters} wait");
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, ServerRegister, Status};
+use crate::protocol::candidate::LeaseTerms;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
@@ -21,8 +22,8 @@ use crate::request::{Policy, Wait};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -55,8 +56,8 @@ pub(crate) struct Shared {
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
     pub(crate) rules: Rules,
-    /// The largest fencing number that a node has given here, for any lock.
-    pub(crate) largest_number: AtomicU64,
+    /// The terms of the last acquisition.
+    terms: Mutex<Option<Arc<LeaseTerms>>>,
     /// How many bodies have gone on without their lock.
     pub(crate) outlived: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
@@ -94,7 +95,7 @@ impl Shared {
             known_leases,
             kept_tokens,
             rules,
-            largest_number: AtomicU64::new(0),
+            terms: Mutex::default(),
             outlived: AtomicU64::new(0),
             started,
             listening,
@@ -104,6 +105,19 @@ impl Shared {
 
     pub(crate) fn new_token(&self) -> OwnerToken {
         OwnerToken::new(self.id, self.token_clock.next())
+    }
+
+    /// The terms of leases with this `ttl`. Acquisitions that follow each other with the same one share them.
+    pub(crate) fn terms(&self, ttl: Duration) -> Arc<LeaseTerms> {
+        // No code that can panic runs under this mutex.
+        let mut last = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let terms = last.take().filter(|terms| terms.ttl == ttl).unwrap_or_else(|| Arc::new(self.new_terms(ttl)));
+        Arc::clone(last.insert(terms))
+    }
+
+    fn new_terms(&self, ttl: Duration) -> LeaseTerms {
+        let (node_timeout, drift_factor) = (self.policy.node_timeout(ttl), self.policy.drift_factor);
+        LeaseTerms { ttl, drift_factor, node_timeout, quorum: self.quorum, rules: self.rules }
     }
 
     /// Opens the channels for wake-ups, at the first contention: most managers never need them.

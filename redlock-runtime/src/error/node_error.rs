@@ -51,8 +51,8 @@ pub enum NodeError {
     Refused(Box<str>),
     /// The node answered with something that is no answer to the command, which may or may not have been executed.
     Unintelligible(Box<str>),
-    /// The node granted the lock and no fencing number: the counter of the lock (`{order:7}:f` for `order:7`) or the key
-    /// `redlock:fence` holds something else, or the user may not use it.
+    /// The node granted the lock and no fencing number: a key `redlock:f:{..}`, in which it keeps the largest one, holds something
+    /// else, or the user may not use it.
     Unnumbered,
     /// The key holds data on this node and is no lock of anybody: a value without an expiry, or of another type than text.
     /// A [`namespace`](crate::LockManagerBuilder::namespace) keeps locks and data apart.
@@ -114,8 +114,8 @@ impl fmt::Display for NodeError {
             Self::Refused(answer) => write!(f, "answered {answer}"),
             Self::Unintelligible(answer) => write!(f, "answered {answer}, which is no answer to the command"),
             Self::Unnumbered => f.write_str(
-                "granted the lock without a fencing number: its counter (`{order:7}:f` for `order:7`) or `redlock:fence` \
-                 holds something else, or the user lacks `+mget ~redlock:fence`",
+                "granted the lock without a fencing number: a key `redlock:f:*` holds something else, or the user lacks \
+                 `+zadd +zscore ~redlock:f:*`",
             ),
             Self::HoldsData => f.write_str(
                 "the key holds data and is no lock: keep the two apart, as with `LockManager::builder().namespace(\"locks\")`",

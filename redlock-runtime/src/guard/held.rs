@@ -47,11 +47,11 @@ impl Held {
     }
 
     /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
-    pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
+    pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
         self.acquisition().watch(watcher, waker)
     }
 
-    pub(crate) fn forget_watcher(&self, watcher: u64) {
+    pub(crate) fn forget_watcher(&self, watcher: u32) {
         self.acquisition().forget_watcher(watcher);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct LossTimer {
     /// It is ready so long before the end of the lease.
     margin: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    watcher: Option<u64>,
+    watcher: Option<u32>,
 }
 
 impl LossTimer {
@@ -61,7 +61,7 @@ impl LossTimer {
     }
 
     /// The number under which the acquisition knows it.
-    pub(crate) const fn watcher(&self) -> Option<u64> {
+    pub(crate) const fn watcher(&self) -> Option<u32> {
         self.watcher
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod key;
 pub(crate) mod namespace;
 pub(crate) mod owner_token;
 pub(crate) mod reserved;
+pub(crate) mod slot;
 
 pub use self::key::LockKey;
 pub use self::owner_token::OwnerToken;

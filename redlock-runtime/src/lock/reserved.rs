@@ -1,21 +1,25 @@
-//! Names that no lock may have, because something beside a lock has them: a queue, a counter, the largest number.
+//! Names that no lock may have, because something beside a lock has them: a queue, a fencing register.
 //!
 //! `node::redis::side_key` makes these names, and a test there sees to it that they are all known here.
 
 use std::borrow::Cow;
 
-/// The name of the key that holds the largest fencing number that a node has given to any lock. It is one key for all
-/// locks of a database, and does not expire.
+/// How the names of fencing registers begin. They are the same for all locks of a slot, and do not expire.
+pub(crate) const REGISTER: &str = "redlock:f:";
+
+/// Where versions that counted kept the largest fencing number that a node had given.
 pub(crate) const LARGEST_NUMBER: &str = "redlock:fence";
 
-/// How the names of queues and counters go on behind the first closing brace.
+/// How the names of queues go on behind the first closing brace, and those of the counters of such versions.
 pub(crate) const SIDE_KINDS: [&str; 2] = [":q", ":f"];
 
-/// Whether something beside a lock may have this `name` in Redis: `{order:7}:q`, or `{7}:f:order:{7}`.
+/// Whether something beside a lock may have this `name` in Redis: `{order:7}:q`, or `redlock:f:{9}`.
 pub(crate) fn is_reserved(name: &str) -> bool {
     let is_of = |rest: &str, kind| rest.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
     let behind_tag = name.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-    name == LARGEST_NUMBER || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
+    name == LARGEST_NUMBER
+        || name.starts_with(REGISTER)
+        || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
 }
 
 /// The `text` of a template as one that is not reserved: with the first character by its code where it is, or could be taken
@@ -53,6 +57,8 @@ mod tests {
             "{7}:q:order:{7}",
             "{}:f",
             "redlock:fence",
+            "redlock:f:{9}",
+            "redlock:f:9",
             "%7Border:7}:q",
             "%72edlock:fence",
             "%257Border:7}:q",

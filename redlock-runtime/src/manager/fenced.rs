@@ -11,37 +11,39 @@ use crate::request::{LockRequest, Wait};
 impl LockManager {
     /// Takes the lock together with a [`FencingToken`](crate::FencingToken), waiting for it if need be.
     ///
-    /// The nodes keep a counter for each lock, and a majority must agree on the next number. It comes with the lock
-    /// itself. When the counters differ, as after a node was down or has lost its data, one more round trip makes them
-    /// alike again. A call that the lock is passed on to within this process has the next token without asking anybody.
+    /// The number is a *ballot*: each node accepts it only if it is larger than all that it has accepted, and a majority has
+    /// to. It is proposed together with the lock, and costs a round trip more only when it was too small: when the clock of
+    /// another process is ahead by more than this one knows of, or two locks meet that share a register. A call that the lock
+    /// is passed on to within this process has the next token without asking anybody.
     ///
-    /// Fenced and other calls for one key exclude each other as always; only fenced ones draw numbers.
+    /// Fenced and other calls for one key exclude each other as always; only fenced ones have numbers.
     ///
-    /// # What the nodes must keep
+    /// # What the nodes keep
     ///
-    /// A counter is a key beside the lock, `{order:7}:f` for `order:7`, which expires 31 days after the last number was
-    /// drawn. It then starts again above `redlock:fence`, the largest number that the node has given to any lock; this one
-    /// key, one for each database, never expires.
+    /// Each has at most 16 384 keys `redlock:f:{..}` in a database, for all names of locks together, 161 bytes each. They do
+    /// not expire.
     ///
-    /// Tokens grow as long as every node that has given the last number keeps these keys until the others have it as well: a
-    /// majority gives it, and a node that was away then does not know it. A node that comes back without its data is made
-    /// equal to the others by the next call. With [`tolerate_amnesia`](crate::LockManagerBuilder::tolerate_amnesia), so
-    /// many nodes may forget at any time. When too many have, numbers are given twice, or start from the beginning; the
-    /// resource then refuses every new owner until they have caught up: with one node, that is every restart without
-    /// persistence (`appendonly yes` with `appendfsync always` loses none). A server that evicts keys loses them, too.
+    /// Tokens grow in the order of the owners, whatever the clocks say, as long as a majority keeps these keys; a holder
+    /// tells its number to nodes that come back without their data, so that servers may be restarted empty one after the
+    /// other while locks are held. Where that is not so, as with one server without persistence that is restarted, clocks
+    /// decide: ballots are the time, so that tokens go on above what was given before, unless the clock of the next owner is
+    /// further behind than the restart took.
     ///
-    /// On a server in cluster mode, a script reaches one slot only, and `redlock:fence` is in another one than the lock:
-    /// the nodes then refuse, and the call fails with [`LockError::NoQuorum`].
+    /// # Coming from a version that counted
+    ///
+    /// Numbers begin above `redlock:fence`, the largest one that such a version has given. A process that still counts gives
+    /// smaller ones: do not let both work on the same locks. [`check`](Self::check) warns as long as that key is there; delete
+    /// it when no such process is left.
     ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire). [`LockError::NoQuorum`] also when too few nodes gave a number; the lock is
-    /// given back then.
+    /// Those of [`acquire`](Self::acquire). [`LockError::NoQuorum`] also when too few nodes have accepted a number; the
+    /// lock is given back then.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
     ///
     /// # Cancel safety
-    /// As for [`acquire`](Self::acquire). Numbers that were drawn by then are not used.
+    /// As for [`acquire`](Self::acquire). Numbers that were proposed by then are not used.
     ///
     /// # Examples
     /// ```

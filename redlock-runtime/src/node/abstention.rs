@@ -127,6 +127,7 @@ fn running_for(before: &KnownServer, identity: &Identity, rules: Rules, now: Ins
 mod tests {
     use super::*;
     use crate::node::server_identity::DataSet;
+    use crate::protocol::command::Number;
     use AfterRestart::{Abstain, Trust};
 
     const LONGEST: Duration = Duration::from_millis(30_302);
@@ -236,11 +237,11 @@ mod tests {
     fn what_proves_a_lease_is_an_error_meanwhile() {
         let left = Duration::from_secs(2);
         let abstains = Err(NodeError::Abstains(left));
-        let extended = Reply::Extended { waiters: 3, number: Some(7) };
+        let extended = Reply::Extended { waiters: 3, number: Some(Number::Accepted(7)) };
         let table = [
             (Reply::Kept, Some(left), abstains.clone()),
             (Reply::Granted { smaller: false, number: None }, Some(left), abstains),
-            // The number is not taken over: the counter may have been forgotten.
+            // The number is not taken over: the register may have been lost.
             (extended, Some(left), Ok(Reply::Found { waiters: 3, left })),
             (extended, None, Ok(extended)),
             (Reply::Kept, None, Ok(Reply::Kept)),

@@ -3,6 +3,7 @@
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
+mod handing_on;
 mod step;
 
 use self::step::{HOUR, Step};
@@ -11,9 +12,10 @@ use crate::lock::owner_token::ManagerId;
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::{BackgroundThread, Environment, Node};
-use crate::protocol::command::{Command, Fence, Notice, Reply, Subject, Verb, Wakeup};
+use crate::protocol::command::{Command, Notice, Number, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::wakeup::channel;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, ClockError};
 use crate::time::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
@@ -135,7 +137,7 @@ impl Pair {
     async fn ask(
         &mut self,
         verb: Verb,
-        fence: Option<Fence>,
+        fence: Option<Ballot>,
         key: usize,
         token: OwnerToken,
         other: Option<OwnerToken>,
@@ -164,6 +166,10 @@ impl Pair {
         }));
     }
 
+    fn listens(&self, manager: usize) -> bool {
+        self.memory.listening.contains(&channel(&self.managers[manager].to_string()))
+    }
+
     fn turn(&mut self, manager: usize) {
         let channel = channel(&self.managers[manager].to_string());
         if self.memory.listening.remove(&channel) {
@@ -179,12 +185,16 @@ impl Pair {
         self.redis.pass(time);
     }
 
-    async fn run(&mut self, seed: u64) {
-        let mut random = Rng::with_seed(seed);
-        // Later than those of the sequence before, so that the clocks start anew.
-        let millis = (seed + 1) * 1000;
+    /// The tokens of one sequence, later than those of the sequence before, so that the clocks start anew.
+    fn begin(&mut self, sequence: u64) {
+        let millis = (sequence + 1) * 1000;
         let tokens = (0..).map(|i| OwnerToken::new(self.managers[i % MANAGERS], TokenTime::new(millis + i as u64, 0)));
         self.tokens = tokens.take(TOKENS).collect();
+    }
+
+    async fn run(&mut self, seed: u64) {
+        let mut random = Rng::with_seed(seed);
+        self.begin(seed);
         let mut latest = (0, 0);
         for step in 0..STEPS {
             let next = Step::random(&mut random, &mut latest);
@@ -209,7 +219,7 @@ impl Pair {
         }
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
         let left: Vec<String> = self.redis.server.keys("*").unwrap();
-        assert!(left.iter().all(|key| key == "redlock:fence" || key.contains("}:f")), "{left:?}");
+        assert!(left.iter().all(|key| key.starts_with("redlock:f:")), "{left:?}");
         self.memory.state = NodeState::default();
         redis::cmd("FLUSHDB").exec(&mut self.redis.server).unwrap();
     }
@@ -286,12 +296,13 @@ const fn naming(verb: Verb, reply: Reply) -> Option<&'static str> {
     }
 }
 
-/// What became of the number that a fenced command asked for.
+/// What became of the ballot of a fenced command.
 const fn numbering(reply: Reply) -> Option<&'static str> {
-    match reply {
-        Reply::Granted { number: Some(_), .. } | Reply::Extended { number: Some(_), .. } => Some("numbered"),
-        Reply::Granted { number: None, .. } | Reply::Extended { number: None, .. } => Some("refused a number"),
-        _ => None,
+    let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
+    match number {
+        Some(Number::Accepted(_)) => Some("accepted a ballot"),
+        Some(Number::Refused { .. }) => Some("refused a ballot"),
+        None => Some("said nothing of a ballot"),
     }
 }
 

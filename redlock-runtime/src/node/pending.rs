@@ -3,6 +3,7 @@
 use crate::error::NodeError;
 use crate::protocol::command::Answer;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot::{self, error::TryRecvError};
@@ -14,20 +15,22 @@ pub(crate) struct Pending(Source);
 /// Where the answer comes from.
 #[derive(Debug)]
 enum Source {
-    /// It is here, or it was taken.
-    Here(Option<Answer>),
+    /// It was taken, or there is none.
+    Gone,
+    /// It is here. Boxed: every held lock keeps room for one answer of each node, and most of them come later.
+    Here(Box<Answer>),
     /// From a [`Recipient::task`].
     Later(oneshot::Receiver<Answer>),
 }
 
 impl Pending {
-    pub(crate) const fn answered(answer: Answer) -> Self {
-        Self(Source::Here(Some(answer)))
+    pub(crate) fn answered(answer: Answer) -> Self {
+        Self(Source::Here(Box::new(answer)))
     }
 
     /// No answer, as of a command that was not sent yet.
     pub(crate) const fn none() -> Self {
-        Self(Source::Here(None))
+        Self(Source::Gone)
     }
 
     pub(crate) const fn later(answer: oneshot::Receiver<Answer>) -> Self {
@@ -36,28 +39,33 @@ impl Pending {
 
     /// The answer, once. Whoever polls is woken when it comes.
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        let answer = match &mut self.0 {
-            Source::Here(answer) => return answer.take().map_or(Poll::Pending, Poll::Ready),
-            Source::Later(answer) => ready!(Pin::new(answer).poll(cx)),
-        };
-        *self = Self::none();
-        // A connection that is gone has answered nothing.
-        Poll::Ready(answer.unwrap_or(Err(NodeError::Disconnected)))
+        if let Source::Later(answer) = &mut self.0 {
+            let answer = ready!(Pin::new(answer).poll(cx));
+            *self = Self::none();
+            // A connection that is gone has answered nothing.
+            return Poll::Ready(answer.unwrap_or(Err(NodeError::Disconnected)));
+        }
+        self.take().map_or(Poll::Pending, Poll::Ready)
     }
 
     /// The answer, if it is here. Whoever has polled for it before is still woken when it comes.
     pub(crate) fn try_answer(&mut self) -> Option<Answer> {
-        let answer = match &mut self.0 {
-            Source::Here(answer) => return answer.take(),
-            Source::Later(answer) => answer.try_recv(),
-        };
-        let answer = match answer {
+        let Source::Later(answer) = &mut self.0 else { return self.take() };
+        let answer = match answer.try_recv() {
             Ok(answer) => answer,
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Closed) => Err(NodeError::Disconnected),
         };
         *self = Self::none();
         Some(answer)
+    }
+
+    /// The answer that is here.
+    fn take(&mut self) -> Option<Answer> {
+        match mem::replace(&mut self.0, Source::Gone) {
+            Source::Here(answer) => Some(*answer),
+            Source::Gone | Source::Later(_) => None,
+        }
     }
 }
 

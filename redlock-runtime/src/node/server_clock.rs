@@ -27,6 +27,11 @@ impl ServerClock {
         Self { drift_factor, last: None }
     }
 
+    /// How far it is ahead of ours, in microseconds, as far as is known.
+    pub(crate) fn ahead(&self) -> Option<i64> {
+        self.last.map(|Offset { least, most, .. }| least.midpoint(most))
+    }
+
     /// Takes in the `time` of the server, since 1970, from an answer that was `received` to what was `sent`.
     ///
     /// When its clock has gone ahead by more than drift can explain, the result is by how much at the most.

@@ -9,6 +9,10 @@ use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// So many microseconds more or less between the clocks of a server and ours are told to whoever wants to know roughly.
+/// Smaller, and many answers would be; larger, and a clock that is wrong by an hour would be taken for one that is not.
+const NEWS: u64 = 1_000_000;
+
 /// What is known of the server at one address.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
@@ -65,7 +69,14 @@ impl ServerFacts {
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
         // No code that can panic runs under this mutex.
-        let step = self.clock.lock().unwrap_or_else(PoisonError::into_inner).observe(time, sent, received);
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = clock.ahead();
+        let step = clock.observe(time, sent, received);
+        let ahead = clock.ahead();
+        drop(clock);
+        if let Some(ahead) = ahead.filter(|ahead| before.is_none_or(|before| before.abs_diff(*ahead) > NEWS)) {
+            self.servers.is_ahead(&self.address, ahead);
+        }
         if let Some(step) = step {
             self.servers.stepped(&self.address, step);
         }

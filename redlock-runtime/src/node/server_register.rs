@@ -4,12 +4,16 @@
 //! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
+use crate::lock::LockKey;
+use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
+use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rule;
 use crate::request::AfterRestart;
+use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
@@ -21,12 +25,16 @@ use std::time::Duration;
 pub(crate) struct ServerRegister {
     pub(crate) clock: Clock,
     pub(crate) drift_factor: f64,
+    /// Draws fencing numbers by the clocks of the servers.
+    pub(crate) ballots: BallotClock,
     caution: Caution,
     quorum: Quorum,
     on_step: OnceLock<OnStep>,
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
+    /// By how many microseconds each clock is ahead of ours, by address.
+    ahead: Mutex<HashMap<Box<str>, i64>>,
     /// By address.
     known: Mutex<HashMap<Box<str>, KnownServer>>,
 }
@@ -36,8 +44,9 @@ pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
-        let (longest_lease, known) = (AtomicU64::new(0), Mutex::default());
-        Self { clock, drift_factor, caution, quorum, on_step: OnceLock::new(), longest_lease, known }
+        let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
+        let (ahead, known) = (Mutex::default(), Mutex::default());
+        Self { clock, drift_factor, ballots, caution, quorum, on_step: OnceLock::new(), longest_lease, ahead, known }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -49,6 +58,28 @@ impl ServerRegister {
     pub(crate) fn stepped(&self, address: &str, step: Duration) {
         if let Some(on_step) = self.on_step.get() {
             on_step(address, step);
+        }
+    }
+
+    /// A server has answered with `reply` to a command about `key` that proposed `ballot`.
+    pub(crate) fn heard_of(&self, key: &LockKey, ballot: Ballot, reply: &Reply) {
+        if let Some(Number::Refused { largest }) = reply.number() {
+            self.ballots.refused(slot_of(key.name()), ballot, largest);
+        }
+    }
+
+    /// The clock of the server at `address` is so many microseconds ahead of ours, which is compared with the time that most
+    /// of them show.
+    pub(crate) fn is_ahead(&self, address: &str, micros: i64) {
+        // No code that can panic runs under this mutex.
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        ahead.insert(address.into(), micros);
+        let mut sorted: Vec<_> = ahead.values().copied().collect();
+        drop(ahead);
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        // Neither a minority that is ahead nor one that is behind moves it.
+        if let Some(most) = sorted.get(self.quorum.needed - 1) {
+            self.ballots.servers_are_ahead(*most);
         }
     }
 

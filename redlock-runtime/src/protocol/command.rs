@@ -3,6 +3,7 @@
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
+use crate::time::ballot_clock::Ballot;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
-    /// What a `SetNx`, `Acquire`, `Extend` or `Adopt` also does when the token owns the lock after it.
-    pub(crate) fence: Option<Fence>,
+    /// Is proposed as the fencing number when the token owns the lock after an `Acquire`, `Extend` or `Adopt`; and with a
+    /// `SetNx` in any case, because that is no script.
+    pub(crate) fence: Option<Ballot>,
     /// Shared by all commands of one acquisition, to all nodes.
     pub(crate) subject: Arc<Subject>,
 }
@@ -95,27 +97,27 @@ impl Verb {
     }
 }
 
-/// What happens to the fencing counter of a lock.
+/// What a node says to a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fence {
-    /// The next number, which is larger than `above`; the same one again for a token that has drawn it.
-    Draw { above: u64 },
-    /// The number becomes `to`, unless another token has drawn one that is not smaller.
-    Raise { to: u64 },
+pub(crate) enum Number {
+    /// It has accepted the ballot with this number, which was larger than all before.
+    Accepted(u64),
+    /// It has accepted this one before, which is not smaller.
+    Refused { largest: u64 },
 }
 
 /// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it. `number`:
-    /// what the token has in the fencing counter, if it was asked for and not refused.
-    Granted { smaller: bool, number: Option<u64> },
+    /// what the node says to the ballot, if there was one and its register could be used.
+    Granted { smaller: bool, number: Option<Number> },
     /// `SetNx`: somebody has it.
     Taken,
     /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
     Queued { left: Option<Duration>, rank: u32 },
     /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
-    Extended { waiters: u32, number: Option<u64> },
+    Extended { waiters: u32, number: Option<Number> },
     /// As `Extended`, at a node that abstains for as long as is `left`: it has found the token, which proves a lease only to
     /// whom the node had proven one before that has not ended yet. Nobody else can have had the lock there since.
     Found { waiters: u32, left: Duration },
@@ -127,6 +129,16 @@ pub(crate) enum Reply {
     Released,
     /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock.
     NotOwner,
+}
+
+impl Reply {
+    /// What the node says to a ballot, if it says anything.
+    pub(crate) const fn number(self) -> Option<Number> {
+        match self {
+            Self::Granted { number, .. } | Self::Extended { number, .. } => number,
+            _ => None,
+        }
+    }
 }
 
 pub(crate) type Answer = Result<Reply, NodeError>;

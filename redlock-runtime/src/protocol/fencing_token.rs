@@ -2,7 +2,6 @@
 
 use crate::error::LockError;
 use std::fmt;
-use std::ops::Range;
 use std::str::FromStr;
 
 /// A number that grows with each owner of a lock: what was written with a smaller one is out of date.
@@ -51,9 +50,6 @@ pub struct FencingToken(u64);
 impl FencingToken {
     /// How many tokens come from one number: for the calls of one process, which pass the lock on among themselves.
     const SEQUENCE_BITS: u32 = 16;
-    /// The numbers that nodes may give. The largest one still makes a token that is no negative `BIGINT`; a million of
-    /// them a second would last four years.
-    pub(crate) const NUMBERS: Range<u64> = 1..1 << (63 - Self::SEQUENCE_BITS);
 
     /// The token of the call that is number `sequence` of those that have the lock with the number of the nodes.
     pub(crate) const fn new(number: u64, sequence: u16) -> Self {
@@ -108,10 +104,11 @@ impl<'de> serde_core::Deserialize<'de> for FencingToken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::ballot_clock::Ballot;
 
     #[test]
     fn tokens_sort_by_number_and_then_by_sequence_and_fit_a_signed_column() {
-        let last = FencingToken::NUMBERS.end - 1;
+        let last = Ballot::NUMBERS.end - 1;
         let parts = [(1, 0), (1, 1), (1, u16::MAX), (2, 0), (last, u16::MAX)];
         let tokens = parts.map(|(number, sequence)| FencingToken::new(number, sequence));
         assert!(tokens.is_sorted_by(|a, b| a < b));
@@ -132,7 +129,7 @@ mod tests {
     #[cfg(feature = "serde")]
     #[test]
     fn serde_writes_and_reads_the_number() {
-        let last = FencingToken::new(FencingToken::NUMBERS.end - 1, u16::MAX);
+        let last = FencingToken::new(Ballot::NUMBERS.end - 1, u16::MAX);
         for token in [FencingToken::new(1, 0), FencingToken::new(7, 3), last] {
             let json = serde_json::to_string(&token).unwrap();
             assert_eq!(json, token.to_string());

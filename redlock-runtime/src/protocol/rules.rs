@@ -45,8 +45,14 @@ pub(crate) enum Rule {
     TtlTimer,
     /// A lock passes on within a process only for a while when others wait for it.
     PassesAreLimited,
-    /// A majority gives the same fencing number: the largest one may have been given to somebody else as well.
-    NumbersAreAgreedOn,
+    /// A node accepts a ballot only if it is larger than all that it has accepted.
+    BallotsOnlyRise,
+    /// A majority has accepted the same ballot: the largest of different ones may be that of somebody else, too.
+    AcceptsAreOfOneRound,
+    /// A ballot that was refused is no number, however many votes came with the refusals.
+    RefusedIsNotIssued,
+    /// What a node has accepted counts only together with the vote that came with it: it may have had another owner since.
+    AcceptsEndWithTheVote,
     /// A lock that is renewed ends all the same when it was held for as long as it may be.
     HoldsAreCapped,
     /// A key that has to stay taken for a while is not given back before.
@@ -62,7 +68,7 @@ pub(crate) enum Rule {
     /// A vote is won back when those who have voted have said that they still have the lock: keys may have ended at several
     /// nodes at once.
     VotersAreAskedFirst,
-    /// A vote that is won back comes with the fencing number of the token: the node may have lost its counter.
+    /// A vote that is won back comes with the fencing number of the token: the node may have lost its register.
     WonVotesCarryTheNumber,
     /// A lock that is not renewed wins votes back for the rest of its lease only.
     UnrenewedLeasesEnd,

@@ -37,10 +37,6 @@ pub(crate) const RECHECK_PER_CLAIM: f64 = 0.9;
 /// live would lose their places; larger, the entries of dead processes stay for longer where nobody hands over.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
 
-/// How long a fencing counter that nothing is drawn from stays at a node. It must be longer than [`MAX_TTL`]: otherwise a
-/// node could forget the number of a lease that still runs. Longer, more memory for the names of locks that are gone.
-pub(crate) const COUNTER_EXPIRY: Duration = Duration::from_secs(31 * 24 * 3600);
-
 /// A waiting token asks every node again after about this time, should all wake-ups have been lost. Smaller, it is polling;
 /// larger, a lock that another program has deleted stays unnoticed for longer.
 pub(crate) const POLL: Duration = Duration::from_secs(1);

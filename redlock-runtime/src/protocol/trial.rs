@@ -5,14 +5,15 @@
 //!    tells whether it was.
 //! 3. The second one asks again, as whoever waits does, and has the lock in either case. It offers to yield; nobody waits.
 //! 4. The third one adopts the lock from the second, and gives it back.
-//! 5. The fourth one does the same with fencing. It asks to raise the counter to zero, which the counters are read for and
-//!    which is always refused: a number that is drawn would stay behind for a month.
+//! 5. The fourth one does the same with fencing. Its ballot is looked at like any other, and never accepted: a register that
+//!    is made once stays for ever.
 //!
 //! The commands can be sent together. When each is answered as it should be, nothing is left at the node.
 
-use super::command::{Answer, Command, Fence, Reply, Subject, Verb};
+use super::command::{Answer, Command, Reply, Subject, Verb};
 use super::timing::CLAIM;
 use crate::lock::{LockKey, OwnerToken};
+use crate::time::ballot_clock::Ballot;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,9 +94,8 @@ impl Trial {
         let acquire = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: false };
         let plain =
             |step, verb, subject: &Arc<Subject>| (step, Command { verb, fence: None, subject: Arc::clone(subject) });
-        let fenced = |step, verb| {
-            (step, Command { verb, fence: Some(Fence::Raise { to: 0 }), subject: Arc::clone(&self.fenced) })
-        };
+        let fenced =
+            |step, verb| (step, Command { verb, fence: Some(Ballot::LOOK), subject: Arc::clone(&self.fenced) });
         [
             plain(Step::Take, Verb::SetNx { ttl: TTL }, &self.first),
             plain(Step::Extend, extend, &self.first),

@@ -192,7 +192,7 @@ impl LockRequest {
     /// At least 100 ms and at most 30 days. The `wait` is for whoever runs the window at present, and 1 s unless the request
     /// says something else; it ends with the window. It cannot be [`Wait::None`]: when several calls come at the same
     /// moment, each might find the vote of a node with another one, and the window would be nobody's. It goes neither with
-    /// `min_hold` nor with fencing tokens, whose counter belongs to a key.
+    /// `min_hold` nor with fencing tokens, which are those of one key.
     ///
     /// Servers that lose their data forget which windows have run. One of three may do so; when a majority does within a
     /// window, that window may run twice.

@@ -121,10 +121,10 @@ pub(super) fn families_with_cuts() -> Profile {
     }
 }
 
-/// Counters differ where some servers have missed the last numbers.
+/// Registers differ where some servers have missed the last numbers, and clocks do not hide it.
 pub(super) fn fenced_with_cuts() -> Profile {
     let faults = Faults { freezes: 2, restarts: 2, longest: 400, ..cuts().faults };
-    Profile { fenced: 100, faults, ..cuts() }
+    Profile { fenced: 100, has_no_wall_clocks: true, faults, ..cuts() }
 }
 
 /// Bodies that take longer than they may, on leases that are renewed.
@@ -137,7 +137,7 @@ pub(super) fn windows() -> Profile {
     Profile { nodes: vec![1, 3], min_holds: 50, calls: 2..=4, ..crowd() }
 }
 
-/// Counters differ, and locks have several owners.
+/// Registers differ, and locks have several owners.
 pub(super) fn fenced_with_thefts() -> Profile {
     let faults = Faults { thefts: 6, until: 900, ..fenced_with_cuts().faults };
     Profile { nodes: vec![3], faults, keys: 2..=2, renewals: 50, bodies: 50..=600, ..fenced_with_cuts() }
@@ -232,9 +232,12 @@ pub(super) fn rolling() -> Profile {
     }
 }
 
-/// The same with numbers, of which each server has lost the first by the time of the second.
+/// The same with numbers, of which each server has lost the first by the time of the second, and with processes that know of
+/// none because they start later.
 pub(super) fn fenced_rolling() -> Profile {
-    Profile { nodes: vec![3], fenced: 100, is_sure_of_counters: true, ..rolling() }
+    let faults = Faults { rolls: 12, ..rolling().faults };
+    let base = Profile { nodes: vec![3], clients: 3..=4, late: 26_000, faults, ..rolling() };
+    Profile { fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, ..base }
 }
 
 /// Votes split between those who come at once; then one server stops for good, as far as a lease goes.

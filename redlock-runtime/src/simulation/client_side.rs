@@ -53,10 +53,13 @@ impl World {
                 if let Some(seen) = seen.filter(|_| self.rules.apply(Rule::TokensFollowTheLatest)) {
                     link.environment.token_clock.observe(seen);
                 }
-                let Some(Asked { recipient, sent }) = link.unanswered.pop_front() else { return };
+                let Some(Asked { recipient, sent, ballot }) = link.unanswered.pop_front() else { return };
                 // Before the answer: it proves something about the time after a step.
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
+                }
+                if let Some((key, ballot)) = ballot {
+                    link.environment.servers.heard_of(&key, ballot, reply);
                 }
                 let left = link.server_facts.abstains_for(link.abstention, sent);
                 recipient.answer(worth(Ok(*reply), left));
@@ -94,7 +97,7 @@ impl World {
         }
         let wire = self.wires.len();
         self.wires.push(Wire::new(index, now));
-        let (identity, time) = (server.identity(now), server.wall(now).since_origin());
+        let (identity, time) = (server.identity(now), server.time(now));
         let link = &mut self.links[index];
         link.server_facts.told(time, link.server_facts.now());
         // No server is behind two addresses.

@@ -34,7 +34,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 51] = [
+const CASES: [Case; 53] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -55,11 +55,13 @@ const CASES: [Case; 51] = [
     (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned]),
     (Rule::TtlTimer, crashed_holder, &[Promise::Progress]),
     (Rule::PassesAreLimited, families_with_cuts, &[Promise::Fairness]),
-    (Rule::NumbersAreAgreedOn, fenced_with_cuts, &[Promise::Fencing]),
+    (Rule::BallotsOnlyRise, fenced_with_cuts, &[Promise::Fencing]),
+    (Rule::AcceptsAreOfOneRound, fenced_with_cuts, &[Promise::Fencing]),
+    (Rule::RefusedIsNotIssued, fenced_with_cuts, &[Promise::Fencing]),
     (Rule::HoldsAreCapped, long_holds, &[Promise::BodyStops]),
     (Rule::WindowsAreKept, windows, &[Promise::MinHold]),
     (Rule::KeptTokensStay, windows, &[Promise::MinHold]),
-    (Rule::NumbersAreAgreedOn, fenced_with_thefts, &[Promise::Fencing]),
+    (Rule::BallotsOnlyRise, fenced_with_thefts, &[Promise::Fencing]),
     (Rule::LeasesAreRenewed, troubled_minority, &[Promise::Kept]),
     (Rule::VotesAreWonBack, rolling, &[Promise::Kept]),
     (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),

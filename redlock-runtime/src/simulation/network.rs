@@ -207,7 +207,8 @@ impl World {
             return recipient.answer(Err(NodeError::Unreachable("there is no connection".into())));
         };
         let sent = self.links[link].server_facts.now();
-        self.links[link].unanswered.push_back(Asked { recipient, sent });
+        let ballot = command.fence.map(|ballot| (command.subject.key.clone(), ballot));
+        self.links[link].unanswered.push_back(Asked { recipient, sent, ballot });
         self.trace_send(link, &command);
         self.aim(link, command.verb, now);
         self.request(wire, Request::Command(command), now);

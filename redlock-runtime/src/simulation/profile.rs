@@ -61,6 +61,8 @@ pub(super) struct Profile {
     pub(super) drift_ppm: i32,
     /// How wrong a wall clock may be.
     pub(super) skew: i64,
+    /// Whether no wall clock was ever set, so that fencing numbers come from the registers alone.
+    pub(super) has_no_wall_clocks: bool,
     /// No live waiter waits for longer than this while the lock is free.
     pub(super) bound: u64,
     /// No live waiter waits for longer than this, free or not, where the lock goes round quickly.
@@ -132,6 +134,7 @@ impl Profile {
             keeps_all: false,
             drift_ppm: 0,
             skew: 0,
+            has_no_wall_clocks: false,
             bound: 300,
             fair_within: None,
             rules: Rules::default(),
@@ -205,6 +208,7 @@ impl Profile {
             after_restart: if forgets > 0 { AfterRestart::Abstain } else { AfterRestart::Trust },
             drift_ppm: 4500,
             skew: 10_000,
+            has_no_wall_clocks: fenced % 3 == 0,
             bound,
             ..calm
         }

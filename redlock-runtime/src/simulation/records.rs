@@ -73,6 +73,8 @@ pub(super) struct Records {
     /// The numbers that were issued, for each key.
     pub(super) numbers: [BTreeSet<FencingToken>; 2],
     pub(super) windows: Vec<Window>,
+    /// For how long the key of a token was to stay taken when its body ended. A server counts that from when it is told.
+    pub(super) kept_for: HashMap<OwnerToken, Duration>,
     /// The managers that were shut down, and when.
     pub(super) closed: HashMap<usize, Instant>,
 }

@@ -214,6 +214,7 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
 fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
     let is_durable = profile.faults.forget() == 0 && !profile.is_cold;
     let mut server = Server::new(number, drift(random, profile), is_durable, profile.rules, now);
+    server.has_wall_clock = !profile.has_no_wall_clocks;
     if !profile.is_cold {
         server.age();
     }
@@ -223,7 +224,8 @@ fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> S
 /// A manager as the builder makes it, but for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
     let drift_ppm = drift(random, profile);
-    let error = ClockError { drift_ppm, skew_ms: random.i64(-profile.skew..=profile.skew) };
+    let skew_ms = random.i64(-profile.skew..=profile.skew);
+    let error = ClockError { drift_ppm, skew_ms: if profile.has_no_wall_clocks { i64::MIN } else { skew_ms } };
     let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error };
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {

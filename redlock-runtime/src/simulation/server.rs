@@ -5,7 +5,7 @@ use crate::node::server_identity::{DataSet, Identity};
 use crate::protocol::command::{Command, Reply, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
-use crate::time::clock::Instant;
+use crate::time::clock::{Instant, virtual_origin};
 use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -16,6 +16,8 @@ pub(super) struct Server {
     number: usize,
     /// How much faster its clock runs, in parts in a million.
     ppm: i32,
+    /// Whether that shows the time, and not only how long it has been running.
+    pub(super) has_wall_clock: bool,
     /// By how much its wall clock was set forward.
     ahead: Duration,
     /// How many processes there have been, and since when there is the present one.
@@ -63,6 +65,7 @@ impl Server {
             rules,
             number,
             ppm,
+            has_wall_clock: true,
             ahead: Duration::ZERO,
             starts: 0,
             started_at: origin,
@@ -81,6 +84,12 @@ impl Server {
     /// Its wall clock: keys expire by it.
     pub(super) fn wall(&self, now: Instant) -> Instant {
         now.drifted(self.ppm).after(self.ahead)
+    }
+
+    /// What it says that the time is, since 1970.
+    pub(super) fn time(&self, now: Instant) -> Duration {
+        let since = self.wall(now).since_origin();
+        if self.has_wall_clock { virtual_origin() + since } else { since }
     }
 
     /// Its wall clock is set forward.
@@ -134,7 +143,7 @@ impl Server {
         if let Reply::Queued { .. } = reply {
             self.queued_since.entry(command.subject.token).or_insert(now);
         }
-        let time = command.verb.is_extension().then(|| wall.since_origin());
+        let time = command.verb.is_extension().then(|| self.time(now));
         Executed { reply, seen, time, published }
     }
 

@@ -87,6 +87,11 @@ impl Network {
         alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
     }
 
+    /// How much is left of what `token` has of `key` at one server.
+    pub(super) fn lease_left(&self, server: usize, key: &LockKey, token: OwnerToken) -> Option<Duration> {
+        self.world().servers[server].lease_left(key.name(), token, self.now())
+    }
+
     /// The manager that has made `token`.
     pub(super) fn client_of(&self, token: OwnerToken) -> Option<usize> {
         self.world().client_of(token)

@@ -90,24 +90,37 @@ impl Clock {
         }
     }
 
-    /// The wall clock in milliseconds since 1970. That of the tokio clock is a virtual one, which moves with the virtual
-    /// time.
+    /// The wall clock in milliseconds since 1970.
     pub(crate) fn wall_ms(self) -> u64 {
-        // One origin for the whole process and in whole milliseconds, so that virtual clocks differ by virtual time alone.
-        static VIRTUAL_ORIGIN: OnceLock<u64> = OnceLock::new();
+        self.wall_micros() / 1000
+    }
+
+    /// The wall clock in microseconds since 1970. That of the tokio clock is a virtual one, which moves with the virtual
+    /// time.
+    pub(crate) fn wall_micros(self) -> u64 {
         match self {
-            Self::Boot => since_1970_ms(),
+            Self::Boot => micros(since_1970()),
             Self::Tokio { error, .. } => {
-                let wall = VIRTUAL_ORIGIN.get_or_init(since_1970_ms) + self.now().millis();
-                wall.saturating_add_signed(error.skew_ms)
+                let wall = micros(virtual_origin() + self.now().since_origin());
+                wall.saturating_add_signed(error.skew_ms.saturating_mul(1000))
             }
         }
     }
 }
 
-fn since_1970_ms() -> u64 {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+/// Where virtual clocks begin, since 1970. It is one origin for the whole process and in whole milliseconds, so that they differ
+/// by virtual time alone.
+pub(crate) fn virtual_origin() -> Duration {
+    static ORIGIN: OnceLock<Duration> = OnceLock::new();
+    *ORIGIN.get_or_init(|| Duration::from_millis(micros(since_1970()) / 1000))
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(unix)]

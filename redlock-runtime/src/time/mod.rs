@@ -3,6 +3,7 @@
 //! What belongs here reads the time or waits, and knows nothing of locks. What the time means for a lease is arithmetic
 //! and stands in `protocol`.
 
+pub(crate) mod ballot_clock;
 pub(crate) mod clock;
 pub(crate) mod token_clock;
 pub(crate) mod wait_until;

@@ -42,6 +42,14 @@ pub enum Rule {
     UnknownTokensAreReleased,
     /// A lease is counted from when it was asked for, and ends before the key does.
     ValidityFromTheSend,
-    /// A majority gives the same fencing number: the largest one may have been given to somebody else as well.
-    NumbersAreAgreedOn,
+    /// A node accepts a ballot only if it is larger than all that it has accepted.
+    BallotsOnlyRise,
+    /// A quorum has accepted the same ballot: the largest of different ones may have been accepted nowhere else.
+    AcceptsAreOfOneRound,
+    /// A ballot that was refused is no number, however many votes came with the refusals.
+    RefusedIsNotIssued,
+    /// What a node has accepted counts only together with the vote that came with it.
+    AcceptsEndWithTheVote,
+    /// A vote that is won back comes with the number of the token: the node may have lost its register.
+    WonVotesCarryTheNumber,
 }

@@ -72,8 +72,8 @@ async fn keys_that_are_no_names_are_refused() {
     let table = [
         (String::new(), "the key is empty"),
         ("k".repeat(10 * 1024), "10240 bytes"),
-        ("{order:7}:f".to_owned(), "the counter of another lock"),
-        ("redlock:fence".to_owned(), "the counter of another lock"),
+        ("{order:7}:q".to_owned(), "beside other locks"),
+        ("redlock:f:{9}".to_owned(), "beside other locks"),
     ];
     for (key, expected) in table {
         let error = manager.acquire(key).await.unwrap_err();

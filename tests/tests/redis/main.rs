@@ -8,12 +8,12 @@
 )]
 
 mod again;
+mod ballots;
 mod blocked_threads;
 mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
-mod counters;
 mod detached;
 mod detached_twice;
 mod ended;

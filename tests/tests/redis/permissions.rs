@@ -17,8 +17,8 @@ const USEFUL: [(&str, &str); 8] = [
     ("+publish", "waiting callers are not woken and ask again and again: the user may not run PUBLISH"),
     ("+subscribe", "waiting callers are not woken and ask again and again"),
     ("&redlock:*", "the user may not publish on channels"),
-    ("+mget", "fenced locks fail: the user may not run MGET"),
-    ("~redlock:fence", "the user may not use the key redlock:fence"),
+    ("+zscore", "fenced locks fail: the user may not run ZSCORE"),
+    ("~redlock:f:*", "fenced locks fail: the user may not use the keys of fencing numbers"),
     ("+time", "the user may not ask for the time"),
     ("+info", "the user may not ask who the server is"),
 ];

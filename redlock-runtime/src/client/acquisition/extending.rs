@@ -2,8 +2,7 @@
 
 use super::Acquisition;
 use crate::error::LockError;
-use crate::protocol::candidate::Extension;
-use crate::protocol::command::Fence;
+use crate::protocol::candidate::{Extension, Fence};
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -29,9 +28,14 @@ impl Acquisition {
         Ok(())
     }
 
+    /// Waits until nobody else waits for answers: an answer wakes one task.
+    pub(super) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.extending.get_or_init(Box::default).lock().await
+    }
+
     /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.
     async fn extend_with(&self, fence: Option<Fence>) -> Result<(), LockError> {
-        let _alone = self.extending.lock().await;
+        let _alone = self.alone().await;
         let begun = self.now();
         {
             let mut state = self.state();
@@ -54,7 +58,7 @@ impl Acquisition {
                 Extension::Unanswered => Poll::Ready(Err(self.no_quorum(&state))),
             }
         });
-        if let Ok(answer) = tokio::time::timeout(self.node_timeout, answers).await {
+        if let Ok(answer) = tokio::time::timeout(self.node_timeout(), answers).await {
             return answer;
         }
         // What the watchdog has asked in between may have been answered: that wakes nobody here.

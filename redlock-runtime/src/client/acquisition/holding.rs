@@ -134,13 +134,13 @@ impl Acquisition {
     }
 
     /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost.
-    pub(crate) fn watch(&self, watcher: &mut Option<u64>, waker: &Waker) -> Duration {
+    pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
         self.state().watchers.watch(watcher, waker);
         self.validity()
     }
 
     /// Whoever watches as `watcher` does not want to know any more.
-    pub(crate) fn forget_watcher(&self, watcher: u64) {
+    pub(crate) fn forget_watcher(&self, watcher: u32) {
         self.state().watchers.forget(watcher);
     }
 

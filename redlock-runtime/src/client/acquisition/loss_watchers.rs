@@ -5,14 +5,14 @@ use std::task::Waker;
 /// One waker for each watcher, which keeps its number.
 #[derive(Debug, Default)]
 pub(super) struct LossWatchers {
-    wakers: Vec<(u64, Waker)>,
-    next: u64,
+    wakers: Vec<(u32, Waker)>,
+    next: u32,
     is_called: bool,
 }
 
 impl LossWatchers {
     /// Wakes `waker` from now on, in place of the one that this watcher had before.
-    pub(super) fn watch(&mut self, number: &mut Option<u64>, waker: &Waker) {
+    pub(super) fn watch(&mut self, number: &mut Option<u32>, waker: &Waker) {
         let number = *number.get_or_insert_with(|| {
             self.next += 1;
             self.next
@@ -28,7 +28,7 @@ impl LossWatchers {
     }
 
     /// The watcher with this number does not want to know any more.
-    pub(super) fn forget(&mut self, number: u64) {
+    pub(super) fn forget(&mut self, number: u32) {
         self.wakers.retain(|(other, _)| *other != number);
     }
 
@@ -52,7 +52,7 @@ impl LossWatchers {
 /// same thread, and look at the lock.
 #[derive(Debug, Default)]
 #[must_use = "those who were called are woken when this is dropped"]
-pub(crate) struct Calls(Vec<(u64, Waker)>);
+pub(crate) struct Calls(Vec<(u32, Waker)>);
 
 impl Drop for Calls {
     fn drop(&mut self) {

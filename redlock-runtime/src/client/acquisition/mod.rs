@@ -23,17 +23,17 @@ pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
 pub(crate) use self::trying::{Occupied, TakenUp};
 
-use self::state::State;
+use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
-use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
+use crate::protocol::candidate::{Candidate, Phase};
 use crate::protocol::command::{Notice, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -43,26 +43,21 @@ use std::time::Duration;
 pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
-    ttl: Duration,
-    node_timeout: Duration,
     state: Mutex<State>,
-    /// Held while somebody waits for the answers to an extension: an answer wakes one task.
-    extending: tokio::sync::Mutex<()>,
+    /// Held while somebody waits for the answers to an extension. Boxed: most locks are extended by the watchdog alone, which
+    /// waits for nothing.
+    extending: OnceLock<Box<tokio::sync::Mutex<()>>>,
 }
 
 impl Acquisition {
     pub(crate) fn new(shared: &Arc<Shared>, subject: Subject, ttl: Duration, now: Instant) -> Self {
-        let (policy, node_timeout) = (&shared.policy, shared.policy.node_timeout(ttl));
-        let (drift_factor, quorum, rules) = (policy.drift_factor, shared.quorum, shared.rules);
-        let terms = LeaseTerms { ttl, drift_factor, node_timeout, quorum, rules };
-        let candidate = Candidate::new(shared.nodes.iter().map(|node| node.epoch(&subject.key)), terms, now);
+        let epochs = shared.nodes.iter().map(|node| node.epoch(&subject.key));
+        let candidate = Candidate::new(epochs, shared.terms(ttl), now);
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
-            ttl,
-            node_timeout,
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
-            extending: tokio::sync::Mutex::const_new(()),
+            extending: OnceLock::new(),
         }
     }
 
@@ -81,13 +76,13 @@ impl Acquisition {
         let is_dead = self.shared.rules.apply(Rule::ReleasedTokensAreDead);
         let again = |token: &OwnerToken| if token.asks() { token.asking() } else { token.again() };
         let token = if is_dead { again(self.token()) } else { *self.token() };
-        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl, self.now())
+        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl(), self.now())
     }
 
     /// The next token of this process for the same key, for a call that only wants to know whether a body runs.
     pub(crate) fn asking(&self) -> Self {
         let token = self.shared.new_token().asking();
-        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl, self.now())
+        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl(), self.now())
     }
 
     pub(crate) fn key(&self) -> &LockKey {
@@ -98,12 +93,12 @@ impl Acquisition {
         &self.subject.token
     }
 
-    pub(crate) const fn ttl(&self) -> Duration {
-        self.ttl
+    pub(crate) fn ttl(&self) -> Duration {
+        self.lock().candidate.terms().ttl
     }
 
-    pub(crate) const fn node_timeout(&self) -> Duration {
-        self.node_timeout
+    pub(crate) fn node_timeout(&self) -> Duration {
+        self.lock().candidate.terms().node_timeout
     }
 
     fn now(&self) -> Instant {
@@ -129,12 +124,11 @@ impl Acquisition {
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
         }
         // At once: the task that waits has a way to go until it runs.
-        self.send_next(&mut state, now);
-        let waker = state.waker.take();
+        let has_sent = self.send_next(&mut state, now);
+        // Most of what comes before the last vote changes nothing for the task: it would only go to sleep again.
+        let sleeper = if has_sent { state.sleeper.take() } else { state.due_sleeper(now) };
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        sleeper.into_iter().for_each(Sleeper::wake);
         true
     }
 

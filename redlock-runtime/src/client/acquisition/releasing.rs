@@ -1,10 +1,9 @@
 //! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
 
-use super::state::{Sender, State};
+use super::state::{Sender, Sleeper, State};
 use super::{Acquisition, ConfirmedRelease};
 use crate::protocol::candidate::Phase;
 use crate::protocol::last_command::LastCommand;
-use std::task::Waker;
 
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
@@ -29,9 +28,9 @@ impl Acquisition {
         let mut state = self.state();
         if state.candidate.phase() == Phase::Waiting {
             self.end(&mut state, in_background);
-            let waker = state.waker.take();
+            let sleeper = state.sleeper.take();
             drop(state);
-            waker.into_iter().for_each(Waker::wake);
+            sleeper.into_iter().for_each(Sleeper::wake);
         }
     }
 
@@ -42,8 +41,8 @@ impl Acquisition {
         }
         state.watchers.call();
         state.take_in(self.shared.clock);
-        self.learn_numbers(state);
         let now = self.now();
+        self.shared.hot_keys.give(self.key(), state.candidate.waiters(), now);
         if let Some(rest) = state.candidate.kept_for(now) {
             self.shared.kept_tokens.keep(*self.token(), now.after(rest), now);
         }

@@ -3,10 +3,12 @@
 use super::loss_watchers::LossWatchers;
 use crate::client::shared::Shared;
 use crate::lock::OwnerToken;
+use crate::lock::slot::slot_of;
 use crate::node::Pending;
-use crate::protocol::candidate::{Candidate, Outgoing, Queue};
+use crate::protocol::candidate::{Candidate, Fence, Outgoing, Queue};
 use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, Instant};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -18,10 +20,23 @@ pub(super) struct State {
     answers: Box<[Queue<Pending>]>,
     /// Those who want to know when the lock is lost.
     pub(super) watchers: LossWatchers,
-    /// The task to wake when a wake-up came from a node.
-    pub(super) waker: Option<Waker>,
+    /// The task to wake when a wake-up came from a node that it has not foreseen.
+    pub(super) sleeper: Option<Sleeper>,
     /// The token that was told last that a body runs. Boxed: it is rare, and there are many locks.
     pub(super) answered: Option<Box<OwnerToken>>,
+}
+
+/// A task that waits with a token.
+pub(super) struct Sleeper {
+    pub(super) waker: Waker,
+    /// When it goes on by itself.
+    pub(super) until: Instant,
+}
+
+impl Sleeper {
+    pub(super) fn wake(self) {
+        self.waker.wake();
+    }
 }
 
 /// Sends what a candidate wants to be sent at `now`, and keeps the answers for it.
@@ -30,12 +45,14 @@ pub(super) struct Sender<'a> {
     subject: &'a Arc<Subject>,
     answers: &'a mut [Queue<Pending>],
     now: Instant,
+    /// The same for all commands that are sent together.
+    ballot: Option<Ballot>,
 }
 
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), waker: None, answered: None }
+        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, answered: None }
     }
 
     /// The candidate, and what sends for it.
@@ -45,7 +62,13 @@ impl State {
         subject: &'a Arc<Subject>,
         now: Instant,
     ) -> (&'a mut Candidate, Sender<'a>) {
-        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now })
+        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now, ballot: None })
+    }
+
+    /// The task that waits, if it has something to do before it goes on by itself.
+    pub(super) fn due_sleeper(&mut self, now: Instant) -> Option<Sleeper> {
+        let Self { candidate, sleeper, .. } = self;
+        sleeper.take_if(|sleeper| candidate.has_event_before(sleeper.until, now))
     }
 
     /// Takes in the answers that are here.
@@ -107,9 +130,22 @@ impl State {
 impl Sender<'_> {
     /// Sends one command in the order of the connection, and keeps the place of its answer.
     pub(super) fn send(&mut self, Outgoing { index, verb, fence, other }: Outgoing) {
+        let fence = fence.and_then(|fence| self.ballot(fence));
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
             answers.push(node.ask(Command { verb, fence, subject }, self.now));
+        }
+    }
+
+    /// The ballot that is proposed; `None` when there are no larger ones, and nodes say nothing of a number then.
+    fn ballot(&mut self, fence: Fence) -> Option<Ballot> {
+        match fence {
+            Fence::Known(number) => Some(Ballot::known(number)),
+            Fence::New => {
+                let draw = || self.shared.servers.ballots.draw(slot_of(self.subject.key.name()));
+                self.ballot = self.ballot.or_else(draw);
+                self.ballot
+            }
         }
     }
 

@@ -11,7 +11,6 @@ use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -41,13 +40,9 @@ pub(crate) enum Occupied {
 
 impl Acquisition {
     /// A call acts for the token from now on, and has `wanted` the lock.
-    ///
-    /// Its fencing number will be above all that this process knows of, those of other locks included: nodes whose counters
-    /// are lower, because they are new, have expired or were lost, give the same one then.
     pub(crate) fn take_up(&self, wanted: Wanted) -> TakenUp {
-        let known = self.shared.largest_number.load(Ordering::Relaxed);
         let mut state = self.state();
-        state.candidate.want_number(wanted.is_fenced, known);
+        state.candidate.want_number(wanted.is_fenced);
         state.candidate.linger(wanted.linger);
         match state.candidate.phase() {
             Phase::Trying => TakenUp::Fresh,
@@ -56,13 +51,6 @@ impl Acquisition {
             Phase::Superseded => TakenUp::Superseded,
             Phase::Ended => TakenUp::Ended,
         }
-    }
-
-    /// Another token with the same place in the queues, whose number is above `above`.
-    pub(crate) fn again_above(&self, above: u64) -> Self {
-        let again = self.again();
-        again.state().candidate.want_number(true, above);
-        again
     }
 
     /// Whether what is left of the lease is worth having.
@@ -82,7 +70,7 @@ impl Acquisition {
         let asked = self.shared.nodes.iter().map(|node| node.node().occupant_of(self.key())).collect();
         let needed = self.shared.quorum.needed;
         // As many as are needed for a lock are too many for a refusal.
-        let answers = gather(asked, self.node_timeout, |answers| without_data(answers) >= needed).await;
+        let answers = gather(asked, self.node_timeout(), |answers| without_data(answers) >= needed).await;
         // A vote that is here and was not taken in would make what its node has said of no use.
         self.state().take_in(self.shared.clock);
         for (index, occupant) in answers.iter().enumerate() {

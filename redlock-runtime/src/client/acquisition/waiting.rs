@@ -1,6 +1,7 @@
 //! Waiting for a lock that others hold: in the queues of the nodes, until a majority is ours.
 
 use super::Acquisition;
+use super::state::Sleeper;
 use crate::protocol::candidate::{Phase, Waited};
 use crate::time::clock::Instant;
 use std::future::{Future, poll_fn};
@@ -25,7 +26,7 @@ impl Acquisition {
     pub(crate) async fn wait(&self, limit: Option<Instant>) -> Waited {
         self.shared.listen();
         let begun = self.now();
-        self.state().candidate.wait(begun);
+        self.begin_to_wait(limit);
         let changed = &self.shared.changed;
         let (mut change, mut timer) = (pin!(changed.notified()), pin!(sleep(Duration::ZERO)));
         let waited = poll_fn(|cx| {
@@ -51,6 +52,14 @@ impl Acquisition {
         waited
     }
 
+    /// Begins to wait, unless it does already: at once, or after a rest where the call has time for that.
+    fn begin_to_wait(&self, limit: Option<Instant>) {
+        let now = self.now();
+        let rest = self.shared.hot_keys.rest(self.key(), now);
+        let has_time = limit.is_none_or(|limit| now.after(self.node_timeout()) < limit);
+        self.state().candidate.wait(now.after(if has_time { rest } else { Duration::ZERO }));
+    }
+
     /// Whether so many want the lock that the next call should not try to take it at once. Where locks linger, a short wait is
     /// that for an idle one.
     fn is_hot(&self, begun: Instant) -> bool {
@@ -66,7 +75,6 @@ impl Acquisition {
     /// How the wait has ended.
     fn advance(&self, limit: Option<Instant>, cx: &mut Context<'_>) -> Result<Instant, Waited> {
         let mut state = self.state();
-        state.waker = Some(cx.waker().clone());
         loop {
             state.poll(cx, self.shared.clock);
             let now = self.now();
@@ -80,7 +88,9 @@ impl Acquisition {
             state.candidate.tick(now);
             // A node in memory has answered by now, and the others have our waker.
             if !self.send_next(&mut state, now) {
-                return state.candidate.wait_until(limit, now);
+                let until = state.candidate.wait_until(limit, now)?;
+                state.sleeper = Some(Sleeper { waker: cx.waker().clone(), until });
+                return Ok(until);
             }
         }
     }

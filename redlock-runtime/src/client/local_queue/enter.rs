@@ -27,10 +27,11 @@ impl LocalQueue {
         // Before the shard, so that they are woken after it.
         let (is_free, _seen, _superseded);
         let mut shard = self.shard(key.name());
-        shard.look_by(now.after(schedule::pause(wanted.ttl)));
+        let look_at = now.after(schedule::pause(wanted.ttl));
+        shard.look_by(key.name(), look_at);
         let Some(entry) = shard.entries.get_mut(key.name()) else {
             let acquisition = first();
-            shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition)));
+            shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition), look_at));
             return Entered::First(LocalTurn::new(self, acquisition));
         };
         if entry.is_left() {

@@ -13,6 +13,7 @@
 
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
+use crate::client::watchdog::schedule;
 use crate::time::clock::Instant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ pub(super) struct Entry {
     waiters: BTreeMap<u64, Arc<LocalWaiter>>,
     next_place: u64,
     standing: Standing,
+    /// When the watchdog should look at the token, at the latest. It stands here because most tokens need no look, and to read
+    /// it there would cost more than all else that is done about them.
+    look_at: Instant,
 }
 
 /// Who has what stands in an entry.
@@ -51,8 +55,22 @@ pub(super) enum Next {
 }
 
 impl Entry {
-    pub(super) const fn new(acquisition: Arc<Acquisition>) -> Self {
-        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken }
+    pub(super) const fn new(acquisition: Arc<Acquisition>, look_at: Instant) -> Self {
+        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken, look_at }
+    }
+
+    /// The watchdog should look at the token at `at`, or before.
+    pub(super) fn look_by(&mut self, at: Instant) {
+        self.look_at = self.look_at.min(at);
+    }
+
+    /// Looks at the token if that is to be done by then, and puts it to those that are `due` if it is. Returns when to look
+    /// the next time.
+    pub(super) fn look(&mut self, by: Instant, now: Instant, due: &mut Vec<Arc<Acquisition>>) -> Instant {
+        if self.look_at <= by {
+            self.look_at = schedule::look(&self.acquisition, now, due);
+        }
+        self.look_at
     }
 
     /// The token with which the process has the key or asks for it.

@@ -212,7 +212,7 @@ impl Shard {
         self.idle.next_place += 1;
         self.idle.order.insert(place, acquisition.key().shared_name());
         entry.leave_idle(place, until);
-        self.look_by(until);
+        self.look_by(acquisition.key().name(), until);
         Some(until)
     }
 

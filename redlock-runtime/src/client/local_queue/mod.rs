@@ -99,6 +99,7 @@ impl LocalQueue {
             }
             // After the changes: a look in between has not seen them.
             let mut shard = lock(shard);
+            shard.entries.values_mut().for_each(|entry| entry.look_by(now));
             shard.look_at = shard.look_at.map(|at| at.min(now));
         }
         self.look_within(Duration::ZERO, now);
@@ -107,7 +108,7 @@ impl LocalQueue {
     /// The lock of `key` is held from now on with this `ttl`, and the watchdog looks at it in time.
     pub(crate) fn watch(self: &Arc<Self>, key: &LockKey, ttl: Duration, now: Instant) {
         let within = schedule::pause(ttl);
-        self.shard(key.name()).look_by(now.after(within));
+        self.shard(key.name()).look_by(key.name(), now.after(within));
         self.look_within(within, now);
     }
 
@@ -167,7 +168,7 @@ impl Watched for LocalQueue {
         if looked.next.is_none_or(|next| now < next) {
             return looked;
         }
-        for index in self.parts_due(schedule::part_due_by(now)) {
+        for index in self.parts_due(schedule::due_by(now)) {
             if schedule::is_crowd(looked.due.len()) {
                 break;
             }
@@ -192,35 +193,39 @@ impl Drop for LocalQueue {
     }
 }
 
-/// A part of the lines keeps room for this many entries. Fewer, and room is made anew all the time; more, and idle managers
-/// keep it for nothing.
-const LEAST_ROOM: usize = 64;
+/// A part of the lines that is empty keeps room for this many entries, which is a table of 32. Fewer, and room is made anew
+/// all the time; more, and idle managers keep it for nothing.
+const LEAST_ROOM: usize = 28;
 
 impl Shard {
     /// Nobody has the key called `name`, or waits for it. Room for many more entries than there are is given back.
     fn remove(&mut self, name: &str) {
         self.entries.remove(name);
         let room = self.entries.capacity();
-        if room > LEAST_ROOM && self.entries.len() < room / 4 {
-            self.entries.shrink_to(LEAST_ROOM.max(room / 2));
+        if room > LEAST_ROOM && self.entries.is_empty() {
+            // A table that was made in the midst of others would keep the allocator from giving those back.
+            self.entries = HashMap::default();
+        } else if room > 2 * LEAST_ROOM && self.entries.len() < room / 4 {
+            self.entries.shrink_to(room / 2);
         }
     }
 
-    /// The watchdog should look at the entries at `at`, or before.
-    fn look_by(&mut self, at: Instant) {
+    /// The watchdog should look at the entry of the key called `name` at `at`, or before.
+    fn look_by(&mut self, name: &str, at: Instant) {
         self.look_at = Some(self.look_at.map_or(at, |look_at| look_at.min(at)));
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.look_by(at);
+        }
     }
 
-    /// Looks at every entry, puts those to `due` that are, and notes when to look again. Returns the locks that have been
-    /// idle for long enough.
+    /// Looks at the entries for which it is time, or soon will be, puts those to `due` that are, and notes when to look again.
+    /// Returns the locks that have been idle for long enough.
     fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Arc<Acquisition>>) -> Vec<Arc<Acquisition>> {
         let ended = if rules.apply(Rule::IdleEnds) { self.end_overdue(now) } else { Vec::new() };
-        self.look_at = None;
-        for entry in self.entries.values() {
-            let next =
-                if entry.is_left() { entry.idle_until() } else { Some(schedule::look(entry.acquisition(), now, due)) };
-            self.look_at = self.look_at.into_iter().chain(next).min();
-        }
+        let by = schedule::due_by(now);
+        let next =
+            |entry: &mut Entry| if entry.is_left() { entry.idle_until() } else { Some(entry.look(by, now, due)) };
+        self.look_at = self.entries.values_mut().filter_map(next).min();
         ended
     }
 }

@@ -5,8 +5,9 @@ use super::local_waiter::LocalWaiter;
 use super::{Entered, LEAST_ROOM, LocalQueue, SHARDS, lock};
 use crate::client::acquisition::Acquisition;
 use crate::client::hooked_node::{Fate, HookedNode};
+use crate::node::Node;
 use crate::protocol::candidate::Wanted;
-use crate::protocol::command::Verb;
+use crate::protocol::command::{Command, Subject, Verb};
 use crate::time::clock::Clock;
 use crate::{LockError, LockKey, LockManager, LockRequest, Wait};
 use std::future::Future;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
+use tokio::time::sleep;
 
 const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(10);
@@ -192,8 +194,8 @@ async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_g
 async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     let manager = LockManager::in_memory();
     let (wanted, key) = (Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO }, LockKey::from(KEY));
-    let line =
-        || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, manager.shared().clock.now())));
+    let at = manager.shared().clock.now();
+    let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, at)), at);
     let waiter = || Arc::new(LocalWaiter::new(wanted));
     let (mut before, mut now, gone, waits) = (line(), line(), waiter(), waiter());
     let place = before.join(Arc::clone(&gone));
@@ -213,8 +215,26 @@ async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
         held.push(manager.acquire(format!("order:{i}")).await.unwrap());
     }
     assert!(room() >= held.len());
+    held.truncate(SHARDS);
+    assert!(room() <= SHARDS * 4 * LEAST_ROOM, "{}", room());
     drop(held);
-    assert!(room() <= SHARDS * 2 * LEAST_ROOM, "{}", room());
+    assert_eq!(room(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_renewed_in_time_however_long_the_one_before_it_could_wait() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(request().ttl(60 * TTL).renew(true)).await.unwrap();
+    let next = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.acquire(request().ttl(TTL / 10).renew(true)).await }
+    });
+    // The watchdog has looked, and will not for a while.
+    sleep(20 * TTL).await;
+    drop(held);
+    let next = next.await.unwrap().unwrap();
+    sleep(TTL).await;
+    assert!(next.is_held(), "{next:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,4 +258,36 @@ async fn the_line_names_a_token_until_its_releases_are_sent() {
     next.await.unwrap().unwrap();
     assert_eq!(*named.lock().unwrap(), [true, true], "{node:?}");
     assert!(node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_a_lock_to_a_crowd_asks_for_it_again_after_a_moment() {
+    let clock = Clock::tokio();
+    // How many others wait, and how many milliseconds after its release the lock is asked for again.
+    for (crowd, rest) in [(15, 0), (16, 1)] {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let node = HookedNode::new(clock, move |command| {
+            if matches!(command.verb, Verb::Acquire { .. }) {
+                seen.lock().unwrap().push(clock.now());
+            }
+            Fate::Answered
+        });
+        let manager = LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None)));
+        let held = manager.acquire(request()).await.unwrap();
+        for _ in 0..crowd {
+            let subject = Arc::new(Subject::new(KEY.into(), manager.shared().new_token()));
+            let verb = Verb::Acquire { ttl: TTL, claim: TTL, holds: false };
+            node.send(Command { verb, fence: None, subject }).await.unwrap();
+        }
+        held.extend().await.unwrap();
+        manager.shared().hot_keys.heat(held.key(), clock.now());
+        drop(held);
+        let released = clock.now();
+        let again = waiting(&manager, request()).await;
+        tokio::time::sleep(TTL / 100).await;
+        let asked = asked.lock().unwrap()[crowd].since(released);
+        assert_eq!(asked, Duration::from_millis(rest), "{crowd} wait");
+        again.abort();
+    }
 }

@@ -3,8 +3,8 @@
 //! 1. A lock that was taken is looked at after an eighth of its ttl: well before a third of it is over, when it is due.
 //! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet, or
 //!    was just renewed, is looked at after another eighth.
-//! 3. What is due within a thirty-second of its ttl is renewed together with what is due now, and parts of the line that are
-//!    to be looked at within 100 ms are looked at together: what costs most is to wake up.
+//! 3. Locks that are to be looked at within 100 ms are looked at together, and what is due within a thirty-second of its ttl
+//!    is renewed then: what costs most is to wake up. No other lock is touched: of many, hardly any is in a cache.
 //! 4. Unless 256 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
 //!    a process that ask a node to which there is a new connection. The rest is looked at 5 ms later, the most urgent first.
 
@@ -20,7 +20,7 @@ const LOOKS_PER_TTL: u32 = 8;
 /// What is due within this part of its ttl is renewed together with what is due now. Smaller, more wake-ups; larger, more
 /// renewals.
 const TOGETHER_PER_TTL: u32 = 32;
-/// Parts of the line that are to be looked at within this time are looked at together. Smaller, more wake-ups; larger, more
+/// Locks that are to be looked at within this time are looked at together. Smaller, more wake-ups; larger, more
 /// locks that are looked at for nothing.
 const SOON: Duration = Duration::from_millis(100);
 /// Unless so many are due already. Smaller, more wake-ups, and the last of many locks are renewed late; larger, a burst that
@@ -40,8 +40,8 @@ pub(crate) fn pause(ttl: Duration) -> Duration {
     ttl / LOOKS_PER_TTL
 }
 
-/// By when a part of the line must be due to be looked at now.
-pub(crate) fn part_due_by(now: Instant) -> Instant {
+/// By when a lock, or a part of the line, must be due to be looked at now.
+pub(crate) fn due_by(now: Instant) -> Instant {
     now.after(SOON)
 }
 

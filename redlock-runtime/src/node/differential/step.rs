@@ -1,15 +1,16 @@
 //! Draws what happens next to both nodes.
 
 use super::{KEYS, MANAGERS, TOKENS};
-use crate::protocol::command::{Fence, Verb};
+use crate::protocol::command::Verb;
+use crate::time::ballot_clock::Ballot;
 use fastrand::Rng;
 use std::time::Duration;
 
 pub(super) const HOUR: Duration = Duration::from_secs(3600);
 /// The lease of a holder that dies, and leaves its queue behind.
-const MOMENT: Duration = Duration::from_secs(10);
+pub(super) const MOMENT: Duration = Duration::from_secs(10);
 /// Two of them outlast a queue, one does not.
-const WHILE: Duration = Duration::from_secs(20);
+pub(super) const WHILE: Duration = Duration::from_secs(20);
 /// Two of them outlast a fencing counter, one does not.
 const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 
@@ -18,7 +19,7 @@ const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 pub(super) enum Step {
     Ask {
         verb: Verb,
-        fence: Option<Fence>,
+        fence: Option<Ballot>,
         key: usize,
         token: usize,
         /// Whose place it takes, if it adopts the lock; or whom it names, if it yields.
@@ -59,11 +60,6 @@ impl Step {
     }
 }
 
-fn fence(random: &mut Rng) -> Option<Fence> {
-    match random.u32(0..6) {
-        0..=1 => Some(Fence::Draw { above: 0 }),
-        2 => Some(Fence::Draw { above: random.u64(0..60) }),
-        3 => Some(Fence::Raise { to: random.u64(1..60) }),
-        _ => None,
-    }
+fn fence(random: &mut Rng) -> Option<Ballot> {
+    random.bool().then(|| Ballot::known(random.u64(1..60)))
 }

@@ -2,8 +2,8 @@
 
 use crate::error::NodeError;
 use crate::lock::owner_token;
-use crate::protocol::command::{Answer, Occupant, Reply, Verb, Wakeup};
-use crate::protocol::fencing_token::FencingToken;
+use crate::protocol::command::{Answer, Number, Occupant, Reply, Verb, Wakeup};
+use crate::time::ballot_clock::Ballot;
 use crate::time::token_clock::TokenTime;
 use redis::{ErrorKind, PushInfo, PushKind, RedisError, Value};
 use std::slice;
@@ -53,10 +53,10 @@ pub(super) fn time_of([seconds, micros]: [&str; 2]) -> Option<Duration> {
 fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     let reply = match (verb, parts) {
         (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false, number: None },
-        (Verb::SetNx { .. }, [number @ Value::Int(_)]) => {
+        (Verb::SetNx { .. }, [Value::Okay, number @ Value::Int(_)]) => {
             Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
-        (Verb::SetNx { .. }, [Value::Nil]) => Reply::Taken,
+        (Verb::SetNx { .. }, [Value::Nil] | [Value::Nil, _]) => Reply::Taken,
         (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller), number @ ..]) => {
             Reply::Granted { smaller: *smaller == 1, number: fencing_number(number).ok()? }
         }
@@ -77,22 +77,23 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     Some(reply)
 }
 
-/// The fencing number at the end of an answer; `None` when the command was not fenced, or the token got no number.
+/// What a node says to a ballot, at the end of an answer; `None` when there was none, or its register cannot be used.
 ///
 /// # Errors
-/// When something else stands there than a number that we have drawn. The whole answer is unintelligible then.
-fn fencing_number(parts: &[Value]) -> Result<Option<u64>, NoNumber> {
+/// When something else stands there. The whole answer is unintelligible then.
+fn fencing_number(parts: &[Value]) -> Result<Option<Number>, NoNumber> {
     match parts {
-        [] | [Value::Int(-1)] => Ok(None),
-        [Value::Int(number)] => {
-            let number = u64::try_from(*number).ok().filter(|number| FencingToken::NUMBERS.contains(number));
-            number.map(Some).ok_or(NoNumber)
+        [] | [Value::Int(0)] => Ok(None),
+        [Value::Int(accepted @ 1..)] => {
+            let ballot = accepted.unsigned_abs();
+            if Ballot::NUMBERS.contains(&ballot) { Ok(Some(Number::Accepted(ballot))) } else { Err(NoNumber) }
         }
+        [Value::Int(refused)] => Ok(Some(Number::Refused { largest: refused.unsigned_abs() })),
         _ => Err(NoNumber),
     }
 }
 
-/// Something else than a fencing number.
+/// Something else than what a node says to a ballot.
 struct NoNumber;
 
 /// What is left of a lease, from the answer to `PTTL`; `None` for a key without expiry, of which that is negative.
@@ -204,14 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_what_a_grant_says() {
+    fn what_is_said_to_a_ballot_follows_what_a_grant_says() {
+        let taken = |number| Value::Array(vec![Value::Okay, Value::Int(number)]);
+        let (seven, nine) = (Some(Number::Accepted(7)), Some(Number::Refused { largest: 9 }));
         let table = [
-            (Verb::SetNx { ttl: TTL }, numbers([7]), Reply::Granted { smaller: false, number: Some(7) }),
-            (Verb::SetNx { ttl: TTL }, numbers([-1]), Reply::Granted { smaller: false, number: None }),
-            (ACQUIRE, numbers([1, 1, 7]), Reply::Granted { smaller: true, number: Some(7) }),
-            (EXTEND, numbers([2, 7]), Reply::Extended { waiters: 2, number: Some(7) }),
-            (EXTEND, numbers([0, -1]), Reply::Extended { waiters: 0, number: None }),
-            (ADOPT, numbers([2, 7]), Reply::Extended { waiters: 2, number: Some(7) }),
+            (Verb::SetNx { ttl: TTL }, taken(7), Reply::Granted { smaller: false, number: seven }),
+            (Verb::SetNx { ttl: TTL }, taken(-9), Reply::Granted { smaller: false, number: nine }),
+            (Verb::SetNx { ttl: TTL }, taken(0), Reply::Granted { smaller: false, number: None }),
+            (Verb::SetNx { ttl: TTL }, Value::Array(vec![Value::Nil, Value::Int(7)]), Reply::Taken),
+            (ACQUIRE, numbers([1, 1, 7]), Reply::Granted { smaller: true, number: seven }),
+            (EXTEND, numbers([2, 7]), Reply::Extended { waiters: 2, number: seven }),
+            (EXTEND, numbers([0, -9]), Reply::Extended { waiters: 0, number: nine }),
+            (EXTEND, numbers([0, 0]), Reply::Extended { waiters: 0, number: None }),
+            (ADOPT, numbers([2, 7]), Reply::Extended { waiters: 2, number: seven }),
         ];
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");
@@ -267,7 +273,6 @@ mod tests {
             (ACQUIRE, numbers([0, 5, -1])),
             (EXTEND, Value::Okay),
             (EXTEND, numbers([-2])),
-            (EXTEND, numbers([0, 0])),
             (EXTEND, numbers([0, i64::MAX])),
             (ACQUIRE, numbers([1, 0, 7, 7])),
             (YIELD, numbers([0])),

@@ -15,7 +15,8 @@ const LARGEST: usize = 64;
 
 /// Commands that were sent together.
 pub(super) struct Batch {
-    asked: Vec<Asked>,
+    /// With the number of commands that each has sent.
+    asked: Vec<(Asked, usize)>,
     answers: Answers,
 }
 
@@ -30,8 +31,11 @@ impl Batch {
         let size = gathered.len().min(LARGEST);
         let (mut pipeline, mut asked) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
         for outgoing in gathered.take(size) {
-            pipeline.add_command(outgoing.wire);
-            asked.push(outgoing.asked);
+            asked.push((outgoing.asked, 1 + outgoing.wire.rest.len()));
+            pipeline.add_command(outgoing.wire.first);
+            for command in outgoing.wire.rest {
+                pipeline.add_command(command);
+            }
         }
         Self { asked, answers: answers(connection.clone(), pipeline) }
     }
@@ -44,7 +48,19 @@ impl Batch {
     /// Hands out the answers.
     pub(super) fn deliver(self, answers: Result<Vec<Value>, RedisError>, live: &LiveConnection) {
         match answers {
-            Ok(answers) => self.asked.into_iter().zip(answers).for_each(|(asked, answer)| live.answered(asked, answer)),
+            Ok(answers) => {
+                let mut answers = answers.into_iter();
+                for (asked, commands) in self.asked {
+                    match (commands, answers.next()) {
+                        (_, None) => asked.disconnected(),
+                        (1, Some(answer)) => live.answered(asked, answer),
+                        (_, Some(first)) => {
+                            let rest: Vec<_> = answers.by_ref().take(commands - 1).collect();
+                            live.answered_in_parts(asked, first, &rest);
+                        }
+                    }
+                }
+            }
             // Not an answer of the server, whatever it is: some of the commands may have been executed.
             Err(error) => {
                 tracing::debug!(%error, "a batch was not answered");
@@ -55,7 +71,7 @@ impl Batch {
 
     /// There will be no answers.
     pub(super) fn disconnected(self) {
-        self.asked.into_iter().for_each(Asked::disconnected);
+        self.asked.into_iter().for_each(|(asked, _)| asked.disconnected());
     }
 }
 

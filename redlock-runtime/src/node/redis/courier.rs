@@ -3,7 +3,7 @@
 //! One task takes what has gathered in the outbox, sends it in batches and hands out the answers: so one system call,
 //! one message to the client crate and one wake-up serve many commands. At each turn the courier
 //!
-//! 1. goes to the back of the scheduler's queue once, so that all tasks that are ready put their commands in first,
+//! 1. goes to the back of the scheduler's queue once if several tasks put commands in, so that all that are ready do so first,
 //! 2. takes what has gathered and gives it to the client crate, behind the question for the server's data if that is due,
 //! 3. polls the driver, which writes that to the socket and reads what has come,
 //! 4. hands out the answers of every batch that is answered, unless the server's data is in doubt.
@@ -21,6 +21,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+/// A task alone puts in so many commands at a time: the release of one lock, and the acquisition of the next one. Smaller, and
+/// a single task waits for others that are not there; larger, and few tasks have a system call each.
+const OF_ONE_TASK: usize = 2;
+
+/// Room for so many commands is used again. Smaller, and much traffic makes room again and again; larger, and every
+/// connection keeps it when it is idle: each takes about 200 bytes, twice.
+const MOST_ROOM: usize = 128;
+
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -37,20 +45,33 @@ pub(super) struct Courier {
     live: Arc<LiveConnection>,
     connection: Connection,
     verification: Verification,
+    /// Room for what is taken out next.
+    room: Vec<Outgoing>,
     /// Sent and not answered, in the order of the connection.
     batches: VecDeque<Batch>,
-    /// Whether the other tasks have had their turn.
-    has_gathered: bool,
+    others: Others,
     /// Whether it is being polled, and so for ever when that has panicked.
     is_polled: bool,
     /// Whether the server is not what it was: what it has answered since is not handed out.
     is_distrusted: bool,
 }
 
+/// Who else puts commands in, as far as the last ones tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// It was one task.
+    None,
+    /// There were several, and they are to have a turn before the courier has one.
+    ToCome,
+    /// They have had it.
+    Served,
+}
+
 impl Courier {
     pub(super) fn new(live: Arc<LiveConnection>, connection: Connection, verification: Verification) -> Self {
-        let batches = VecDeque::new();
-        Self { live, connection, verification, batches, has_gathered: false, is_polled: false, is_distrusted: false }
+        let (room, batches) = (Vec::new(), VecDeque::new());
+        let (others, is_polled, is_distrusted) = (Others::None, false, false);
+        Self { live, connection, verification, room, batches, others, is_polled, is_distrusted }
     }
 
     pub(super) const fn live(&self) -> &Arc<LiveConnection> {
@@ -66,11 +87,29 @@ impl Courier {
         !self.batches.is_empty()
     }
 
+    /// Whether the other tasks should have a turn first. A task alone has nobody to wait for, neither with what it sends nor
+    /// with what it is answered.
+    fn lets_gather(&mut self) -> bool {
+        self.others = match self.others {
+            Others::None => Others::None,
+            Others::ToCome => Others::Served,
+            Others::Served => Others::ToCome,
+        };
+        self.others == Others::Served
+    }
+
     /// Gives all that has `gathered` to the client crate.
-    fn send(&mut self, gathered: Vec<Outgoing>) {
-        let mut gathered = gathered.into_iter();
-        while gathered.len() > 0 {
-            self.batches.push_back(Batch::send(&mut gathered, &self.connection.commands));
+    fn send(&mut self, mut gathered: Vec<Outgoing>) {
+        if !gathered.is_empty() {
+            self.others = if gathered.len() > OF_ONE_TASK { Others::ToCome } else { Others::None };
+        }
+        let mut commands = gathered.drain(..);
+        while commands.len() > 0 {
+            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands));
+        }
+        drop(commands);
+        if gathered.capacity() <= MOST_ROOM {
+            self.room = gathered;
         }
     }
 
@@ -98,8 +137,7 @@ impl Future for Courier {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.has_gathered = !self.has_gathered;
-        if self.has_gathered {
+        if self.lets_gather() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -107,7 +145,8 @@ impl Future for Courier {
             // It has panicked on another thread, as it does on a runtime without sockets: no driver may be polled after that.
             return Poll::Ready(());
         }
-        let gathered = self.live.outbox.take(cx);
+        let room = mem::take(&mut self.room);
+        let gathered = self.live.outbox.take(cx, room);
         let Self { live, connection, verification, .. } = &mut *self;
         verification.ask(live, &connection.commands, !gathered.is_empty());
         self.send(gathered);

@@ -7,6 +7,7 @@ use super::live_connection::LiveConnection;
 use super::permissions::{self, Permissions};
 use crate::error::NodeError;
 use crate::lock::LockKey;
+use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::report::{CLUSTER_MEMBER, Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
@@ -91,6 +92,8 @@ struct Answers {
     save: Option<Box<str>>,
     least_to_write: Option<Box<str>>,
     permissions: Permissions,
+    /// Whether a version that counted has given fencing numbers.
+    has_counted: bool,
     measured: Measured,
 }
 
@@ -111,13 +114,15 @@ async fn answers(live: &LiveConnection, connections: &Connections, key: &LockKey
     let info = live.probe(&["INFO"]);
     let [fsync, save, least] =
         ["appendfsync", "save", "min-replicas-to-write"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
+    let counted = live.probe(&["GET", LARGEST_NUMBER]);
     let permissions = permissions::ask(live, key, &channel(&connections.environment.manager.to_string()));
     let measured = measured.await?;
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
     let cluster = if info.as_ref().is_some_and(is_cluster_member) { cluster(live).await? } else { None };
-    Ok(Answers { info, cluster, fsync, save, least_to_write, permissions, measured })
+    let has_counted = permitted::<String>(counted.await)?.is_some();
+    Ok(Answers { info, cluster, fsync, save, least_to_write, permissions, has_counted, measured })
 }
 
 /// Measures a round trip, which begins before this returns.
@@ -178,6 +183,7 @@ impl Answers {
         report.capabilities = Capabilities { time: time.is_some(), ..Capabilities::default() };
         report.refusals = self.permissions.refusals;
         report.may_use_name = self.permissions.may_use_name;
+        report.has_counted = self.has_counted;
         let Some(info) = self.info else { return };
         report.version = info.field("redis_version").map(Into::into);
         report.run_id = info.field("run_id").map(Into::into);

@@ -3,8 +3,9 @@
 use super::answer::{answer, refused, server_time};
 use super::lost_script::{is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
-use super::question::{Asked, Question};
-use super::script::{Scripts, millis};
+use super::question::{Asked, Question, Wire};
+use super::script::{MEMBER, Scripts, millis};
+use super::side_key::register_name;
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::Environment;
@@ -13,6 +14,7 @@ use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::wakeup::channel;
+use crate::time::ballot_clock::Ballot;
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +94,7 @@ impl LiveConnection {
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
-        let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command));
+        let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
         // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
         // clock. For all other commands the look at our clock is saved.
         let is_timed = self.abstention.is_any() || command.verb.is_extension();
@@ -119,6 +121,19 @@ impl LiveConnection {
         }
     }
 
+    /// Hands an answer that came in parts to whoever asked. The first one is about the lock, and the others about its number.
+    pub(super) fn answered_in_parts(&self, asked: Asked, lock: Value, number: &[Value]) {
+        match asked {
+            Asked::Question(question) => {
+                let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
+                // An error of the others must not hide what was done to the lock.
+                let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
+                self.replied(question, parts);
+            }
+            other => self.answered(other, lock),
+        }
+    }
+
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
@@ -130,6 +145,9 @@ impl LiveConnection {
                 // A step of the server's clock has to be known before the answer, since what that proves depends on it.
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
+                }
+                if let (Some(ballot), Ok(reply)) = (question.command.fence, &answer) {
+                    self.environment.servers.heard_of(&question.command.subject.key, ballot, reply);
                 }
                 let left = question.sent.and_then(|sent| self.server.abstains_for(self.abstention, sent));
                 question.answer(worth(answer, left));
@@ -170,13 +188,43 @@ fn is_read_only(error: &NodeError) -> bool {
     matches!(error, NodeError::Refused(answer) if answer.contains("READONLY "))
 }
 
-/// The plain `SET key token NX PX ttl`, which needs no script.
-fn set_nx(command: &Command) -> Cmd {
+/// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
+/// either: whether the lock was free does not matter to it.
+fn set_nx(command: &Command) -> Wire {
     let (key, token) = (command.key(), command.token());
     let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
     set.arg("SET").arg(key).arg(token).arg("NX");
     if let Verb::SetNx { ttl } = command.verb {
         set.arg("PX").arg(millis(ttl));
     }
-    set
+    let Some(ballot) = command.fence else { return set.into() };
+    let register = register_name(key);
+    let (mut propose, mut read) = (Cmd::new(), Cmd::new());
+    propose.arg("ZADD").arg(&register);
+    if ballot == Ballot::LOOK {
+        propose.arg("XX");
+    }
+    propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
+    read.arg("ZSCORE").arg(&register).arg(MEMBER);
+    Wire { first: set, rest: vec![propose, read] }
+}
+
+/// What a node says to a ballot by its answers to `ZADD` and `ZSCORE`, in the words of `lua/fence.lua`.
+fn said_to(ballot: u64, answers: &[Value]) -> Value {
+    let ballot = i64::try_from(ballot).unwrap_or(0);
+    match answers {
+        [Value::Int(1), _] => Value::Int(ballot),
+        [Value::Int(0), largest] => Value::Int(-score(largest).unwrap_or(0)),
+        _ => Value::Int(0),
+    }
+}
+
+/// A score that is a whole number.
+#[expect(clippy::cast_possible_truncation, reason = "what is no whole number below 2^53 becomes none that is used")]
+fn score(value: &Value) -> Option<i64> {
+    match value {
+        Value::Double(score) => Some(*score as i64),
+        Value::BulkString(text) => str::from_utf8(text).ok()?.parse().ok(),
+        _ => None,
+    }
 }

@@ -36,12 +36,12 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
     };
     let wire = script.by_source(&question.command);
     question.is_repeated = true;
-    outbox.put_if(question, wire, |question| !is_abandoned(question));
+    outbox.put_if(question, wire.into(), |question| !is_abandoned(question));
 }
 
 /// Whether the command takes the lock and nobody waits for its answer.
 fn is_abandoned(question: &Question) -> bool {
-    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::SetNx { .. } | Verb::Adopt { .. });
+    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. });
     takes && question.recipient.is_gone()
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use crate::lock::owner_token::ManagerId;
     use crate::node::pending::{Pending, Recipient};
     use crate::node::redis::question::{Asked, Outgoing};
-    use crate::protocol::command::{Command, Fence, Subject};
+    use crate::protocol::command::{Command, Subject};
     use crate::protocol::timing::CLAIM;
     use crate::time::token_clock::TokenTime;
     use std::convert::Infallible;
@@ -63,11 +63,11 @@ mod tests {
     const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM, holds: false };
     const RELEASE: Verb = Verb::Release { claim: CLAIM };
 
-    fn question(verb: Verb, fence: Option<Fence>) -> (Question, Pending) {
+    fn question(verb: Verb) -> (Question, Pending) {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         let subject = Arc::new(Subject::new("order:7".into(), token));
         let (recipient, pending) = Recipient::task();
-        (Question::new(Command { verb, fence, subject }, None, recipient), pending)
+        (Question::new(Command { verb, fence: None, subject }, None, recipient), pending)
     }
 
     fn repeat(outbox: &Outbox, question: Question) {
@@ -77,23 +77,22 @@ mod tests {
     }
 
     fn taken(outbox: &Outbox) -> Vec<Outgoing> {
-        outbox.take(&Context::from_waker(Waker::noop()))
+        outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
     }
 
     #[test]
     fn what_takes_the_lock_is_not_repeated_when_nobody_waits_for_it() {
-        let (set_nx, adopt) = (Verb::SetNx { ttl: CLAIM }, Verb::Adopt { ttl: CLAIM });
+        let adopt = Verb::Adopt { ttl: CLAIM };
         let table = [
             (ACQUIRE, false, true),
             (ACQUIRE, true, false),
-            (set_nx, true, false),
             (adopt, false, true),
             (adopt, true, false),
             (RELEASE, true, true),
             (Verb::Extend { ttl: CLAIM }, true, true),
         ];
         for (verb, is_abandoned, expected) in table {
-            let (question, pending) = question(verb, None);
+            let (question, pending) = question(verb);
             if is_abandoned {
                 drop(pending);
             }
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn nothing_is_repeated_twice() {
         let outbox = Outbox::default();
-        let (question, _pending) = question(RELEASE, None);
+        let (question, _pending) = question(RELEASE);
         repeat(&outbox, question);
         let Some(Outgoing { asked: Asked::Question(question), .. }) = taken(&outbox).pop() else { panic!() };
         assert!(!may_be_repeated(&question));
@@ -113,10 +112,10 @@ mod tests {
     #[test]
     fn what_was_abandoned_in_the_meantime_is_not_put_behind_its_release() {
         let outbox = Outbox::default();
-        let (taking, pending) = question(Verb::SetNx { ttl: CLAIM }, Some(Fence::Draw { above: 0 }));
+        let (taking, pending) = question(ACQUIRE);
         assert!(may_be_repeated(&taking));
         drop(pending);
-        let (release, _pending) = question(RELEASE, None);
+        let (release, _pending) = question(RELEASE);
         outbox.put(release, redis::Cmd::new());
         repeat(&outbox, taking);
         assert_eq!(taken(&outbox).len(), 1, "the release alone");
@@ -125,7 +124,7 @@ mod tests {
     #[test]
     fn a_command_without_a_script_gets_the_error() {
         let outbox = Outbox::default();
-        let (question, mut pending) = question(Verb::SetNx { ttl: CLAIM }, None);
+        let (question, mut pending) = question(Verb::SetNx { ttl: CLAIM });
         repeat(&outbox, question);
         assert!(matches!(pending.try_answer(), Some(Err(NodeError::Refused(_)))));
     }

@@ -3,7 +3,7 @@
 //! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes
 //! its place in the order.
 
-use super::question::{Asked, Outgoing, Question};
+use super::question::{Asked, Outgoing, Question, Wire};
 use crate::error::NodeError;
 use redis::{Cmd, Value};
 use std::mem;
@@ -36,13 +36,13 @@ struct Gathered {
 
 impl Outbox {
     /// Puts `question` into the order of the connection.
-    pub(super) fn put(&self, question: Question, wire: Cmd) {
-        self.put_if(question, wire, |_| true);
+    pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) {
+        self.put_if(question, wire.into(), |_| true);
     }
 
     /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look
     /// at that and the question. A question that is not put in is answered as if the connection had broken.
-    pub(super) fn put_if(&self, question: Question, wire: Cmd, is_wanted: impl FnOnce(&Question) -> bool) {
+    pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
         let gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
             // The recipient must not be called under the mutex.
@@ -58,7 +58,7 @@ impl Outbox {
         if !mem::replace(&mut gathered.is_subscribed, true) && !gathered.is_closed {
             let mut wire = Cmd::new();
             wire.arg("SUBSCRIBE").arg(channel);
-            self.put_into(gathered, Outgoing { wire, asked: Asked::Subscription });
+            self.put_into(gathered, Outgoing { wire: wire.into(), asked: Asked::Subscription });
         }
     }
 
@@ -76,11 +76,11 @@ impl Outbox {
         }
     }
 
-    /// Takes everything out, and sees to it that the next command wakes the courier.
-    pub(super) fn take(&self, cx: &Context<'_>) -> Vec<Outgoing> {
+    /// Takes everything out, and sees to it that the next command wakes the courier. What follows has the room of `empty`.
+    pub(super) fn take(&self, cx: &Context<'_>, empty: Vec<Outgoing>) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
         gathered.courier = Some(cx.waker().clone());
-        mem::take(&mut gathered.commands)
+        mem::replace(&mut gathered.commands, empty)
     }
 
     /// How many commands were put in so far, and whether some are here that were not taken out.
@@ -113,7 +113,7 @@ impl Outbox {
         let gathered = self.gathered();
         // After the end of the connection the sender of the answer is dropped here, which the receiver is told.
         if !gathered.is_closed {
-            self.put_into(gathered, Outgoing { wire, asked: Asked::Probe(answer) });
+            self.put_into(gathered, Outgoing { wire: wire.into(), asked: Asked::Probe(answer) });
         }
         pending
     }
@@ -174,7 +174,7 @@ mod tests {
         outbox.subscribe("redlock:1");
         let _pending = put(&outbox, Verb::Release { claim: CLAIM });
         outbox.subscribe("redlock:1");
-        let taken = outbox.take(&Context::from_waker(Waker::noop()));
+        let taken = outbox.take(&Context::from_waker(Waker::noop()), Vec::new());
         assert!(matches!(taken[..], [Outgoing { asked: Asked::Subscription, .. }, _]));
     }
 }

@@ -6,18 +6,14 @@
 //! that name.
 
 use super::live_connection::LiveConnection;
-use super::side_key::{counter_name, queue_name};
+use super::script::MEMBER;
+use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::lock::LockKey;
-use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::report::{Purpose, Refusal, Refused};
-use redis::Value;
 
 /// A digest that no script has.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
-
-/// What is said of a largest number that another program has written.
-const NO_NUMBER: &str = "a value of redlock:fence that is no number: delete that key, or use another database";
 
 /// What the server refuses.
 pub(super) struct Permissions {
@@ -34,8 +30,8 @@ pub(super) fn ask(
     channel: &str,
 ) -> impl Future<Output = Result<Permissions, NodeError>> + use<> {
     let key = key.name();
-    let (queue, counter) = (queue_name(key), counter_name(key));
-    let asked = questions(key, &queue, &counter, channel).map(|(purpose, words)| {
+    let (queue, register) = (queue_name(key), register_name(key));
+    let asked = questions(key, &queue, &register, channel).map(|(purpose, words)| {
         let command = words.first().copied().unwrap_or_default();
         (purpose, command.to_owned(), live.probe(&words))
     });
@@ -44,10 +40,13 @@ pub(super) fn ask(
         for (purpose, command, answer) in asked {
             match answer.await {
                 Err(NodeError::Refused(answer)) if is_refusal(&answer) => {
-                    refusals.push(Refusal::new(&command, purpose, answer));
-                }
-                Ok(value) if purpose == Purpose::Fencing && !is_number_or_none(&value) => {
-                    refusals.push(Refusal::new(&command, purpose, NO_NUMBER.into()));
+                    let refusal = Refusal::new(&command, purpose, answer);
+                    let is_named =
+                        |named: &Refusal| named.command == refusal.command && named.refused() == Refused::Command;
+                    // What every lock needs is not said once more of some.
+                    if !refusals.iter().any(is_named) {
+                        refusals.push(refusal);
+                    }
                 }
                 Ok(_) | Err(NodeError::Refused(_)) => {}
                 Err(error) => return Err(error),
@@ -58,7 +57,7 @@ pub(super) fn ask(
 }
 
 /// Every command that a script or a call uses, and what for.
-fn questions<'a>(key: &'a str, queue: &'a str, counter: &'a str, channel: &'a str) -> [(Purpose, Vec<&'a str>); 15] {
+fn questions<'a>(key: &'a str, queue: &'a str, register: &'a str, channel: &'a str) -> [(Purpose, Vec<&'a str>); 16] {
     let locks = |words: &[&'a str]| (Purpose::Locks, words.to_vec());
     [
         // The first: what is refused of it is about the name of the lock alone.
@@ -77,22 +76,14 @@ fn questions<'a>(key: &'a str, queue: &'a str, counter: &'a str, channel: &'a st
         (Purpose::LostScripts, vec!["EVAL", "return 1", "0"]),
         // The message goes to this manager alone, and it is no wake-up, so that it is ignored.
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
-        (Purpose::Fencing, vec!["MGET", counter, LARGEST_NUMBER]),
+        (Purpose::Fencing, vec!["ZADD", register, "XX", "GT", "CH", "0", MEMBER]),
+        (Purpose::Fencing, vec!["ZSCORE", register, MEMBER]),
     ]
 }
 
 /// Whether the server has refused the command, and not found out that the script does not exist.
 fn is_refusal(answer: &str) -> bool {
     !answer.contains("NOSCRIPT")
-}
-
-/// Whether the largest number can be read in an answer to `MGET`, where it stands behind the counter of the lock.
-fn is_number_or_none(answer: &Value) -> bool {
-    let Value::Array(values) = answer else { return true };
-    match values.last() {
-        Some(Value::BulkString(text)) => str::from_utf8(text).is_ok_and(|text| text.parse::<u64>().is_ok()),
-        _ => true,
-    }
 }
 
 /// Takes out what says nothing of other locks.

@@ -7,6 +7,7 @@ use super::live_connection::LiveConnection;
 use super::script::Scripts;
 use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
+use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use redis::{FromRedisValue, Pipeline, Value};
@@ -50,6 +51,10 @@ pub(super) async fn prepare(
     if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
         server.told(time, sent);
     }
+    // In a cluster, it may be elsewhere; there were no numbers in clusters then.
+    if let Some(number) = permitted(answers.next()) {
+        environment.servers.ballots.given(number);
+    }
     if info.is_replica() {
         if let Some(identity) = identity {
             server.is_replica(identity);
@@ -75,6 +80,7 @@ fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
     pipeline.cmd("INFO");
     pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
     pipeline.cmd("TIME");
+    pipeline.cmd("GET").arg(LARGEST_NUMBER);
     pipeline
 }
 

@@ -3,7 +3,8 @@
 //! 1. While the connection is in use, it is looked at every 10 ms, and less and less often while nothing is sent.
 //! 2. A host that was not polled since the last look is asked: it may have had nothing to do.
 //! 3. A host that was not polled after that is silent.
-//! 4. After a second in which nothing was sent and nothing was to be answered, the next command calls for a look.
+//! 4. All connections of the process are looked at in the same moments: what costs most is to wake up.
+//! 5. After a second in which nothing was sent and nothing was to be answered, the next command calls for a look.
 
 use std::mem;
 use std::time::Duration;
@@ -20,6 +21,13 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How often nothing was in use before the looks end. Fewer, the next command has to call for one; more, needless wake-ups
 /// of a process that is idle. Wake-ups for those who wait in a queue come unasked: whoever waits asks every second.
 const IDLE_LOOKS: u32 = 25;
+
+/// When to look again, `pause` after a look at `now`: both are counted from one moment for all connections of a process. The
+/// pauses are multiples of the shortest one, so that only the first one is a little longer or shorter than that.
+pub(super) fn next_look(now: Duration, pause: Duration) -> Duration {
+    let looks = (now + pause + SHORTEST_PAUSE / 2).as_millis() / SHORTEST_PAUSE.as_millis();
+    SHORTEST_PAUSE * u32::try_from(looks).unwrap_or(u32::MAX)
+}
 
 /// What is seen of a host that drives a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,6 +141,17 @@ mod tests {
             for (number, (seen, beat)) in steps.iter().enumerate() {
                 assert_eq!(pulse.beat(*seen), *beat, "{name}, step {number}");
             }
+        }
+    }
+
+    #[test]
+    fn all_connections_are_looked_at_in_the_same_moments() {
+        // When the last look was, in microseconds, the pause after it, and when the next one is, in milliseconds.
+        let table =
+            [(0, 10, 10), (4_999, 10, 10), (5_000, 10, 20), (20_300, 10, 30), (20_300, 20, 40), (34_900, 40, 70)];
+        for (now, pause, expected) in table {
+            let next = next_look(Duration::from_micros(now), Duration::from_millis(pause));
+            assert_eq!(next, Duration::from_millis(expected), "{pause} ms after {now} us");
         }
     }
 

@@ -9,8 +9,20 @@ use tokio::sync::oneshot;
 
 /// Something to send, in its wire format.
 pub(super) struct Outgoing {
-    pub(super) wire: Cmd,
+    pub(super) wire: Wire,
     pub(super) asked: Asked,
+}
+
+/// One command of the server, or several that follow each other and have one answer together.
+pub(super) struct Wire {
+    pub(super) first: Cmd,
+    pub(super) rest: Vec<Cmd>,
+}
+
+impl From<Cmd> for Wire {
+    fn from(first: Cmd) -> Self {
+        Self { first, rest: Vec::new() }
+    }
 }
 
 /// What an answer will be the answer to.

@@ -6,14 +6,14 @@
 
 use super::connections::Connections;
 use super::courier::Courier;
-use super::pulse::{Beat, Pulse};
+use super::pulse::{Beat, Pulse, next_look};
 use super::shared_courier::{Host, Look, SharedCourier, Turn};
 use crate::error::NodeError;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout, timeout_at};
 
 /// For how long a connection stays on the library's thread after the host was silent. Smaller, a host that blocks again and
 /// again costs a few milliseconds each time; larger, each pair costs the way to another thread for longer.
@@ -89,7 +89,7 @@ async fn while_host_drives(shared: &SharedCourier) {
         }
         match beat {
             // Which of both has ended it does not matter: there is something to look at.
-            Beat::Wait(pause) => drop(timeout(pause, shared.outbox().attention()).await),
+            Beat::Wait(pause) => drop(timeout_at(look_after(pause), shared.outbox().attention()).await),
             Beat::Ask(pause) => {
                 shared.offer();
                 sleep(pause).await;
@@ -98,4 +98,10 @@ async fn while_host_drives(shared: &SharedCourier) {
             Beat::Silent => return,
         }
     }
+}
+
+/// When to look again, about `pause` from now: together with all other connections of the process.
+fn look_after(pause: Duration) -> tokio::time::Instant {
+    static FIRST: LazyLock<tokio::time::Instant> = LazyLock::new(tokio::time::Instant::now);
+    *FIRST + next_look(FIRST.elapsed(), pause)
 }

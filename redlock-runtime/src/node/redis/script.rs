@@ -3,12 +3,10 @@
 //! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
 //! `lua/assembled/`.
 
-use super::side_key::{counter_name, queue_name};
+use super::side_key::{queue_name, register_name};
 use crate::lock::OwnerToken;
-use crate::lock::reserved::LARGEST_NUMBER;
-use crate::protocol::command::{Command, Fence, Verb};
-use crate::protocol::fencing_token::FencingToken;
-use crate::protocol::timing::{COUNTER_EXPIRY, QUEUE_EXPIRY};
+use crate::protocol::command::{Command, Verb};
+use crate::protocol::timing::QUEUE_EXPIRY;
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
 use std::sync::LazyLock;
@@ -30,8 +28,7 @@ fn with_constants(parts: &str) -> String {
         ("MARK", MARK.to_owned()),
         ("CHANNEL", format!("'{}'", channel(""))),
         ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
-        ("NUMBERS_END", FencingToken::NUMBERS.end.to_string()),
-        ("COUNTER_EXPIRY", millis(COUNTER_EXPIRY).to_string()),
+        ("MEMBER", format!("'{MEMBER}'")),
     ];
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
@@ -39,12 +36,15 @@ fn with_constants(parts: &str) -> String {
 /// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
 const MARK: &str = "'+'";
 
+/// The one member of a fencing register, whose score is the ballot.
+pub(super) const MEMBER: &str = "n";
+
 /// Puts the parts of a script together, which are files of `lua/`: a script cannot include another.
 macro_rules! parts {
     ($($part:literal),+) => { concat!($(include_str!(concat!("lua/", $part, ".lua"))),+) };
 }
 
-/// Puts a script together whose answer the part `$end` completes with a fencing number.
+/// Puts a script together whose answer the part `$end` completes with what is said to a ballot.
 macro_rules! fenced_parts {
     ($($part:literal),+; $end:literal) => {
         concat!(
@@ -96,20 +96,18 @@ macro_rules! scripts {
 
 // One line for each script: its name, the verb and the fence that it executes, and its parts.
 //
-// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does when
-// nobody waits comes first in it, because it takes longer to make the functions that this does not need than to do all
-// of it.
+// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
+// time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
-    no script: (Verb::SetNx { .. }, None),
-    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "lock", "hand", "acquire"),
-    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "lock", "extend"),
-    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "lock", "extend"),
-    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "lock", "hand", "yield"),
-    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "lock", "hand", "release"),
-    set_nx_fenced: (Verb::SetNx { .. }, Some(_)) => parts!("names", "fence", "set_nx_fenced"),
-    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "lock", "hand", "acquire"; "acquire_fenced"),
-    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "lock", "extend"; "extend_fenced"),
-    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "lock", "extend"; "extend_fenced"),
+    no script: (Verb::SetNx { .. }, _),
+    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "lock", "hand", "acquire"),
+    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "token", "extend_marked", "lock", "extend"),
+    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
+    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "lock", "hand", "yield"),
+    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "release_marked", "lock", "hand", "release"),
+    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "lock", "hand", "acquire"; "acquire_fenced"),
+    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "token", "lock", "extend"; "extend_fenced"),
 }
 
 impl Script {
@@ -129,9 +127,9 @@ impl Script {
 fn call(eval: &str, script: &str, command: &Command) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
-    call.arg(eval).arg(script).arg(if command.fence.is_some() { 4 } else { 2 }).arg(key).arg(queue_name(key));
+    call.arg(eval).arg(script).arg(if command.fence.is_some() { 3 } else { 2 }).arg(key).arg(queue_name(key));
     if command.fence.is_some() {
-        call.arg(counter_name(key)).arg(LARGEST_NUMBER);
+        call.arg(register_name(key));
     }
     call.arg(token);
     match command.verb {
@@ -142,11 +140,9 @@ fn call(eval: &str, script: &str, command: &Command) -> Cmd {
         Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
         Verb::Release { claim } => call.arg(millis(claim)),
     };
-    match command.fence {
-        Some(Fence::Draw { above }) => call.arg("draw").arg(above),
-        Some(Fence::Raise { to }) => call.arg("raise").arg(to),
-        None => &mut call,
-    };
+    if let Some(ballot) = command.fence {
+        call.arg(ballot.number);
+    }
     call
 }
 
@@ -199,8 +195,7 @@ mod tests {
             ("string.sub(largest, 1, TIME_LEN)", "string.sub(largest, 1, 18)"),
             ("to .. MARK", "to .. '+'"),
             ("CHANNEL .. id", "'redlock:' .. id"),
-            ("number < NUMBERS_END", "number < 140737488355328"),
-            ("{QUEUE_EXPIRY, COUNTER_EXPIRY}", "{30000, 2678400000}"),
+            ("{QUEUE_EXPIRY, MEMBER}", "{30000, 'n'}"),
         ];
         for (part, expected) in table {
             assert_eq!(with_constants(part), expected);

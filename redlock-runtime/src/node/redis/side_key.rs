@@ -1,12 +1,9 @@
 //! How the keys beside a lock are named: in the same slot of a cluster, and shared with no other lock.
-//!
-//! A cluster takes the slot from the *hash tag*, which is what stands between the first `{` and the first `}` after it,
-//! or from the whole key when nothing does.
 
+use crate::lock::reserved::REGISTER;
+use crate::lock::slot::{hash_tag, slot, slot_of};
+use crate::time::ballot_clock::SLOTS;
 use std::sync::OnceLock;
-
-/// How many slots a cluster has.
-const SLOTS: u16 = 16384;
 
 /// The queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
 /// `order:{7}`.
@@ -14,9 +11,10 @@ pub(super) fn queue_name(lock: &str) -> String {
     side_key(lock, "}:q")
 }
 
-/// The fencing counter: `{order:7}:f` for `order:7`, and so on.
-pub(super) fn counter_name(lock: &str) -> String {
-    side_key(lock, "}:f")
+/// The fencing register: `redlock:f:{4438}` for `order:7`, and for all other locks of its slot. A register outlives its locks, so
+/// that there must not be one for each of them.
+pub(super) fn register_name(lock: &str) -> String {
+    format!("{REGISTER}{{{}}}", number_in(slot_of(lock)))
 }
 
 /// A name that ends in `kind` holds no second closing brace and the others do, so that no two locks share one.
@@ -28,13 +26,6 @@ fn side_key(lock: &str, kind: &str) -> String {
         // number that happens to have the slot of the lock.
         None => format!("{{{}{kind}:{lock}", number_in(slot(lock.as_bytes()))),
     }
-}
-
-/// The part of `key` that decides its slot, unless the whole key does.
-fn hash_tag(key: &str) -> Option<&str> {
-    let (_, rest) = key.split_once('{')?;
-    let (tag, _) = rest.split_once('}')?;
-    (!tag.is_empty()).then_some(tag)
 }
 
 /// The smallest number that has this slot when it is a hash tag.
@@ -60,28 +51,12 @@ fn numbers() -> Box<[u32]> {
     numbers.into_iter().flatten().collect()
 }
 
-/// The slot of what stands in braces, or of a whole key.
-fn slot(tag: &[u8]) -> u16 {
-    tag.iter().fold(0, |crc, byte| crc16(crc, *byte)) % SLOTS
-}
-
-/// CRC-16/XMODEM. Source: the Redis cluster specification.
-const fn crc16(crc: u16, byte: u8) -> u16 {
-    let mut crc = crc ^ ((byte as u16) << 8);
-    let mut bit = 0;
-    while bit < 8 {
-        crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
-        bit += 1;
-    }
-    crc
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::LockKey;
     use crate::lock::namespace;
-    use crate::lock::reserved::{LARGEST_NUMBER, is_reserved};
+    use crate::lock::reserved::is_reserved;
     use crate::private::part;
     use fastrand::Rng;
     use std::collections::{HashMap, HashSet};
@@ -112,18 +87,6 @@ mod tests {
         "{order:7}:f",
     ];
 
-    /// What the server computes.
-    fn server_slot(key: &str) -> u16 {
-        slot(hash_tag(key).unwrap_or(key).as_bytes())
-    }
-
-    #[test]
-    fn slots_are_those_of_the_specification() {
-        assert_eq!(slot(b"123456789"), 0x31c3 % SLOTS);
-        // `CLUSTER KEYSLOT` of a server.
-        assert_eq!([server_slot("foo"), server_slot("{user1000}.following")], [12182, 3443]);
-    }
-
     #[test]
     fn the_usual_names() {
         let table = [
@@ -134,15 +97,19 @@ mod tests {
         ];
         for (lock, expected) in table {
             assert_eq!(queue_name(lock), expected);
-            assert_eq!(counter_name(lock), expected.replacen("}:q", "}:f", 1));
         }
+        assert_eq!([register_name("order:7"), register_name("{order:7}:state")], ["redlock:f:{4438}"; 2]);
     }
 
     #[test]
     fn a_side_key_has_the_slot_of_its_lock_and_a_name_of_its_own() {
         let mut names = HashMap::new();
-        for (lock, name) in KEYS.into_iter().flat_map(|lock| [(lock, queue_name(lock)), (lock, counter_name(lock))]) {
-            assert_eq!(server_slot(&name), server_slot(lock), "{lock}: {name}");
+        for lock in KEYS {
+            let register = register_name(lock);
+            assert!(slot_of(&register) == slot_of(lock) && is_reserved(&register), "{lock}: {register}");
+        }
+        for (lock, name) in KEYS.map(|lock| (lock, queue_name(lock))) {
+            assert_eq!(slot_of(&name), slot_of(lock), "{lock}: {name}");
             assert!(is_reserved(&name), "{name} must not be a lock");
             if let Some(other) = names.insert(name.clone(), lock) {
                 panic!("{lock} and {other} share {name}");
@@ -152,7 +119,7 @@ mod tests {
 
     /// What side keys are made of, and what escapes it.
     const PIECES: [&str; 16] =
-        ["{", "}", ":", "q", "f", ":q", "}:f", "}:q:", "a", "7", "%", "%7B", "%72", "redlock", "fence", "\0é"];
+        ["{", "}", ":", "q", "f", ":q", "}:f", "}:q:", "a", "7", "%", "%7B", "%72", "redlock", "f:{9", "\0é"];
 
     const NAMESPACES: [&str; 8] = ["", "", "", "{", "{a}", "redlock", "a:{b", "%7Ba}"];
 
@@ -178,20 +145,20 @@ mod tests {
     struct Database {
         locks: HashSet<String>,
         beside: HashMap<String, String>,
+        registers: HashSet<String>,
     }
 
     impl Database {
         fn add(&mut self, lock: &str) {
-            for name in [queue_name(lock), counter_name(lock)] {
-                let other = self.beside.insert(name.clone(), lock.to_owned());
-                assert!(other.as_deref().is_none_or(|other| other == lock), "{lock} and {other:?} share {name}");
-            }
+            let other = self.beside.insert(queue_name(lock), lock.to_owned());
+            assert!(other.as_deref().is_none_or(|other| other == lock), "{lock} and {other:?} share a queue");
+            self.registers.insert(register_name(lock));
             self.locks.insert(lock.to_owned());
         }
 
         /// The locks that have the name of something beside another lock.
         fn confused(&self) -> Vec<&String> {
-            let is_beside = |lock: &&String| *lock == LARGEST_NUMBER || self.beside.contains_key(*lock);
+            let is_beside = |lock: &&String| self.registers.contains(*lock) || self.beside.contains_key(*lock);
             self.locks.iter().filter(is_beside).collect()
         }
     }
@@ -217,11 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn two_segments_of_a_path_do_not_make_a_counter() {
-        let text = format!("{}:{}", part("{a").escaped(':'), part("b}:f").escaped('%'));
-        assert_eq!(text, counter_name("a:b"));
+    fn two_segments_of_a_path_do_not_make_a_queue() {
+        let text = format!("{}:{}", part("{a").escaped(':'), part("b}:q").escaped('%'));
+        assert_eq!(text, queue_name("a:b"));
         let key = LockKey::from_template(text);
-        assert_eq!((key.name(), key.fault()), ("%7Ba:b}:f", None));
+        assert_eq!((key.name(), key.fault()), ("%7Ba:b}:q", None));
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct NodeReport {
     pub(crate) trial_name: Box<str>,
     /// Whether the user may use that name: if not, nothing can be said of others.
     pub(crate) may_use_name: bool,
+    /// Whether the fencing numbers of a version that counted stand there.
+    pub(crate) has_counted: bool,
 }
 
 /// A wall clock that is wrong by more is worth a warning: nothing depends on what it shows, but its next correction may
@@ -77,6 +79,7 @@ impl NodeReport {
             refusals: Vec::new(),
             trial_name: "".into(),
             may_use_name: true,
+            has_counted: false,
         }
     }
 
@@ -179,7 +182,7 @@ impl NodeReport {
                 .to_owned()
         });
         let no_fences = (fencing == Some(false) && locks == Some(true) && fences.is_none())
-            .then(|| "fenced locks fail: see what stands under the key redlock:fence".to_owned());
+            .then(|| "fenced locks fail: see what stands under the keys redlock:f:*".to_owned());
         let time = (!time).then(|| "the user may not ask for the time, so that steps of the server's clock are not noticed: grant it `+time`".to_owned());
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
@@ -200,12 +203,16 @@ impl NodeReport {
         });
         let is_only_shard = self.is_cluster_member == Some(true) && self.error.is_none();
         let cluster = is_only_shard.then(|| {
-            "is the only member of a cluster: locks fail when it gets another, and fenced ones fail now: use a server \
-             without cluster mode"
+            "is the only member of a cluster: locks fail when it gets another: use a server without cluster mode"
+                .to_owned()
+        });
+        let counted = self.has_counted.then(|| {
+            "redlock:fence has the fencing numbers of a version that counted, whose processes must not take the same locks: \
+             delete that key when none of them is left"
                 .to_owned()
         });
         let replication = self.replication.and_then(Replication::risk);
-        [replication, cluster, eviction, clock].into_iter().flatten()
+        [replication, cluster, eviction, clock, counted].into_iter().flatten()
     }
 }
 

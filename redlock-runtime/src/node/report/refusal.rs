@@ -96,7 +96,7 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
 /// may only read.
 fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     if purpose == Purpose::Fencing {
-        return "the user may not use the key redlock:fence: grant it `~redlock:fence`".to_owned();
+        return "the user may not use the keys of fencing numbers: grant it `~redlock:f:*`".to_owned();
     }
     let mut text = String::new();
     let pattern = pattern(name);
@@ -187,7 +187,7 @@ mod tests {
             locks.contains("`~{redlock:check:*` beside `~redlock:check:*`, and the like for every lock"),
             "{locks}"
         );
-        assert!(text(Purpose::Fencing, "").unwrap().ends_with("grant it `~redlock:fence`"));
+        assert!(text(Purpose::Fencing, "").unwrap().ends_with("grant it `~redlock:f:*`"));
         assert!(text(Purpose::LostScripts, "").unwrap().contains("SET was answered OOM command not allowed: raise"));
         assert_eq!(text(Purpose::WakeUps, ""), None);
     }

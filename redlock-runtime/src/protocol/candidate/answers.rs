@@ -8,12 +8,11 @@
 //!    nobody has answered taints it.
 
 use super::Phase;
-use super::fencing_number::Drawn;
 use super::footprint::Footprint;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Kind};
 use super::voter::{Vote, Voter};
 use crate::error::NodeError;
-use crate::protocol::command::{Answer, Reply, Verb};
+use crate::protocol::command::{Answer, Number, Reply};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::{AFTER_FAILURE, EXPIRY_MARGIN, MOST_RANKS, PER_RANK};
 use crate::time::clock::Instant;
@@ -76,7 +75,7 @@ impl Voter {
         }
     }
 
-    fn granted(&mut self, sent: &InFlight, number: Option<u64>, now: Instant) {
+    fn granted(&mut self, sent: &InFlight, number: Option<Number>, now: Instant) {
         self.footprint = self.footprint.max(Footprint::Key);
         if sent.is_void {
             return;
@@ -84,9 +83,8 @@ impl Voter {
         let counts_from_send = self.rules.apply(Rule::ValidityFromTheSend);
         let end = if counts_from_send { sent.lease_end } else { now.after(sent.lease_end.since(sent.sent)) };
         self.heard_at = Some(now);
-        let drawn = number.map(|number| Drawn { round: sent.round, number });
-        self.vote =
-            Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)), number: drawn.or(self.vote.number()) };
+        self.numbered(number, self.lease_end().is_some_and(|end| now < end));
+        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)) };
     }
 
     /// The node has the token, and abstains because it may have forgotten others. It has forgotten nobody of the time for
@@ -114,7 +112,7 @@ impl Voter {
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
         let is_unknown =
             matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
-        if is_unknown && matches!(sent.verb, Verb::Yield { .. }) && self.rules.apply(Rule::CutYieldTaints) {
+        if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }
         let abstains = if let NodeError::Abstains(left) = error { Some(left) } else { None };
@@ -125,13 +123,13 @@ impl Voter {
             self.vote = Vote::Failed;
         }
         if is_unknown || abstains.is_some() {
-            self.footprint = self.footprint.max(Footprint::of(sent.verb));
+            self.footprint = self.footprint.max(Footprint::of(sent.kind));
         }
         // A holder asks again with its next renewal, or when there is a new connection: that may have come before this, and
         // then it is what the question was set for.
         let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
         self.recheck_at = pause.map_or(self.recheck_at, |pause| Some(now.after(pause)));
-        self.failure = Some(error);
+        self.failure = Some(Box::new(error));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Phase};
 use crate::lock::OwnerToken;
-use crate::protocol::command::Answer;
+use crate::protocol::command::{Answer, Reply};
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::POLL;
 use crate::time::clock::Instant;
@@ -14,6 +14,9 @@ impl Candidate {
         let is_holding = self.phase == Phase::Holding;
         let counts = !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost);
         let phase = self.phase;
+        if let Ok(Reply::Extended { waiters, .. }) = answer {
+            self.waiters = waiters;
+        }
         if let Some(voter) = self.voters.get_mut(index)
             && voter.answered(answer, phase, counts, now)
         {

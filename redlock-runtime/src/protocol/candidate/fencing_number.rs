@@ -1,57 +1,62 @@
-//! Fencing rounds: what the numbers that nodes give in one round mean, and the tokens that follow from one number.
+//! Fencing numbers: what the answers of the nodes to ballots mean, and the tokens that follow from one number.
 //!
-//! 1. Commands about the token that are sent together are of one *round*, and a node's number is that of the round in which
-//!    it was asked.
-//! 2. A number counts when a quorum has given exactly this one in one round. It is unique then, because a counter changes
-//!    hands only upwards, and larger than all that were agreed on before the round began. The largest of several numbers
-//!    would not do: two tokens can have the same one.
-//! 3. When a quorum has given different numbers, the lower counters are raised to the highest in another round, and once
-//!    more if a node that was not heard of before is further ahead.
+//! 1. A number counts when a quorum has accepted exactly this ballot. It is larger then than all that were issued before it was
+//!    proposed, and nobody else can have it, because another quorum shares a node, which accepts only what is larger.
+//! 2. What a node has accepted counts together with its vote, and ends with it. A node that gave the lock away in between
+//!    may have seen another holder with a larger number.
+//! 3. When nodes refuse, another ballot is proposed, which is larger than what they have told of.
 //! 4. From one number follow 65 536 tokens, one for each call that the lock is passed on to within the process.
+//!
+//! Source: ballots are those of Lamport, "The Part-Time Parliament", 1998; nothing is voted on here but their order.
 
-use crate::protocol::command::Fence;
+use crate::protocol::command::Number;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::rules::{Rule, Rules};
 
-/// The number that a node has given, and the round in which it was asked.
+/// What is proposed together with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Drawn {
-    pub(crate) round: u64,
-    pub(crate) number: u64,
+pub(crate) enum Fence {
+    /// A ballot that is drawn for all commands that are sent together.
+    New,
+    /// The number of the token: a node that comes late has to know it.
+    Known(u64),
 }
 
-/// What the numbers of the nodes mean.
+/// What the answers of the nodes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FencingDecision {
-    /// In no round have enough nodes given one.
+    /// Too few nodes have said anything about a number.
     Missing,
-    /// A quorum has given this one.
+    /// A quorum has accepted this one.
     Agreed(u64),
-    /// A quorum has given different ones.
-    Differ { highest: u64 },
+    /// Some have refused, or accepted another one. A larger one may be accepted by all.
+    Refused,
 }
 
-/// Looks at the latest round in which at least `quorum` nodes have `given` a number: those of an earlier round may have
-/// been overtaken by another owner, whatever this token is told later.
-fn decide(given: &[Drawn], quorum: usize) -> FencingDecision {
-    let in_round = |round| given.iter().filter(move |drawn| drawn.round == round).map(|drawn| drawn.number);
-    let rounds = given.iter().map(|drawn| drawn.round).filter(|round| in_round(*round).count() >= quorum);
-    let Some(round) = rounds.max() else { return FencingDecision::Missing };
-    let is_agreed = |number: &u64| in_round(round).filter(|other| other == number).count() >= quorum;
-    match in_round(round).find(is_agreed) {
-        Some(number) => FencingDecision::Agreed(number),
-        None => FencingDecision::Differ { highest: in_round(round).max().unwrap_or_default() },
+/// What the nodes that hold the lock for the token have said about numbers.
+fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
+    let accepted =
+        || said.iter().filter_map(|number| if let Number::Accepted(ballot) = number { Some(*ballot) } else { None });
+    let is_agreed = |ballot: &u64| accepted().filter(|other| other == ballot).count() >= quorum;
+    if let Some(ballot) = accepted().find(is_agreed) {
+        return FencingDecision::Agreed(ballot);
     }
+    let largest = |said: &Number| match said {
+        Number::Accepted(ballot) => *ballot,
+        Number::Refused { largest } => *largest,
+    };
+    if !rules.apply(Rule::AcceptsAreOfOneRound) && accepted().count() >= quorum
+        || !rules.apply(Rule::RefusedIsNotIssued) && said.len() >= quorum
+    {
+        return said.iter().map(largest).max().map_or(FencingDecision::Missing, FencingDecision::Agreed);
+    }
+    if said.len() >= quorum { FencingDecision::Refused } else { FencingDecision::Missing }
 }
 
 /// How far one token is with its number.
 #[derive(Clone, Debug)]
 pub(crate) struct FencingNumber {
     stage: Stage,
-    /// Commands that were sent together are of one round.
-    round: u64,
-    /// What was given in rounds before this one do not count.
-    counts_from: u64,
     rules: Rules,
 }
 
@@ -59,64 +64,49 @@ pub(crate) struct FencingNumber {
 enum Stage {
     /// The call that acts for the token is not fenced.
     Unwanted,
-    /// The nodes are asked for the next one, above this.
-    Drawing { above: u64 },
-    /// The nodes are asked to raise theirs.
-    Raising { to: u64 },
+    Wanted,
     /// The nodes have agreed, and the call that comes next is number `next` of those that have the lock with it.
-    Drawn { number: u64, next: u32 },
+    Issued {
+        number: u64,
+        next: u32,
+    },
 }
 
 impl FencingNumber {
     pub(crate) const fn new(rules: Rules) -> Self {
-        Self { stage: Stage::Unwanted, round: 0, counts_from: 0, rules }
+        Self { stage: Stage::Unwanted, rules }
     }
 
-    /// Another call acts for the token. A fenced one draws a number above `known`, an unfenced one draws none; one that
-    /// the nodes have agreed on stays.
-    pub(crate) fn want(&mut self, is_fenced: bool, known: u64) {
-        self.start_anew();
-        self.stage = match self.stage {
-            Stage::Drawn { .. } => return,
-            _ if !is_fenced => Stage::Unwanted,
-            Stage::Unwanted => Stage::Drawing { above: known },
-            // What was to be agreed on then is not what counts now; what follows is above it.
-            Stage::Drawing { above: so_far } | Stage::Raising { to: so_far } => {
-                Stage::Drawing { above: so_far.max(known) }
-            }
-        };
-    }
-
-    pub(crate) const fn raise(&mut self, to: u64) {
-        self.start_anew();
-        self.stage = Stage::Raising { to };
+    /// Another call acts for the token. A number that the nodes have agreed on stays.
+    pub(crate) const fn want(&mut self, is_fenced: bool) {
+        if !matches!(self.stage, Stage::Issued { .. }) {
+            self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
+        }
     }
 
     /// The nodes have agreed.
     pub(crate) const fn agreed(&mut self, number: u64) {
-        self.stage = Stage::Drawn { number, next: 0 };
+        self.stage = Stage::Issued { number, next: 0 };
     }
 
-    /// Whether the nodes are being asked for a number.
-    pub(crate) const fn is_drawing(&self) -> bool {
-        matches!(self.stage, Stage::Drawing { .. } | Stage::Raising { .. })
+    /// Whether the nodes have still to agree on a number.
+    pub(crate) const fn is_wanted(&self) -> bool {
+        matches!(self.stage, Stage::Wanted)
     }
 
-    /// What to ask of a node together with the lock.
+    /// What to propose to a node together with the lock.
     pub(crate) const fn fence(&self) -> Option<Fence> {
         match self.stage {
             Stage::Unwanted => None,
-            Stage::Drawing { above } => Some(Fence::Draw { above }),
-            Stage::Raising { to } => Some(Fence::Raise { to }),
-            // A node that comes late gives the same number, so that the next owner finds all of them alike.
-            Stage::Drawn { number, .. } => Some(Fence::Draw { above: number.saturating_sub(1) }),
+            Stage::Wanted => Some(Fence::New),
+            Stage::Issued { number, .. } => Some(Fence::Known(number)),
         }
     }
 
     /// The token of the call that has the lock now; `None` before the nodes have agreed, and when one number has served
     /// as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
-        let Stage::Drawn { number, next } = &mut self.stage else { return None };
+        let Stage::Issued { number, next } = &mut self.stage else { return None };
         let sequence = u16::try_from(*next).ok()?;
         *next += 1;
         Some(FencingToken::new(*number, sequence))
@@ -125,114 +115,72 @@ impl FencingNumber {
     /// Whether the next call in this process may go on with the token, as far as numbers go.
     pub(crate) fn may_pass(&self, is_fenced: bool) -> bool {
         match self.stage {
-            Stage::Drawn { next, .. } => !is_fenced || u16::try_from(next).is_ok(),
-            _ => true,
+            Stage::Issued { next, .. } => !is_fenced || u16::try_from(next).is_ok(),
+            Stage::Unwanted | Stage::Wanted => true,
         }
     }
 
-    /// From here on, only numbers count that are asked for later.
-    pub(crate) const fn start_anew(&mut self) {
-        self.counts_from = self.round + 1;
-    }
-
-    /// What the numbers that nodes have `given` mean.
-    pub(crate) fn decide(&self, given: impl Iterator<Item = Drawn>, quorum: usize) -> FencingDecision {
-        let given: Vec<_> = given.filter(|drawn| self.counts(*drawn)).collect();
-        match decide(&given, quorum) {
-            FencingDecision::Differ { highest } if !self.rules.apply(Rule::NumbersAreAgreedOn) => {
-                FencingDecision::Agreed(highest)
-            }
-            decision => decision,
-        }
-    }
-
-    pub(crate) const fn counts(&self, drawn: Drawn) -> bool {
-        drawn.round >= self.counts_from
-    }
-
-    /// From here on, what is sent is of another round.
-    pub(crate) const fn begin_round(&mut self) {
-        self.round += 1;
-    }
-
-    pub(crate) const fn round(&self) -> u64 {
-        self.round
+    /// What it means what the nodes that hold the lock for the token have `said`.
+    pub(crate) fn decide(&self, said: impl Iterator<Item = Number>, quorum: usize) -> FencingDecision {
+        decide(&said.collect::<Vec<_>>(), quorum, self.rules)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FencingDecision::{Agreed, Differ, Missing};
+    use FencingDecision::{Agreed, Missing, Refused};
 
     #[test]
-    fn a_quorum_must_give_the_same_number_in_one_round() {
-        type Given<'a> = &'a [(u64, u64)];
-        // (round, number) of each node that has given one; the quorum.
-        let table: [(Given<'_>, usize, FencingDecision); 16] = [
+    fn a_quorum_must_accept_the_same_ballot() {
+        // Negative: refused with what was accepted before.
+        let table: [(&[i64], usize, FencingDecision); 11] = [
             (&[], 1, Missing),
-            (&[(1, 5)], 1, Agreed(5)),
-            (&[(1, 5)], 2, Missing),
-            (&[(1, 5), (1, 5)], 2, Agreed(5)),
-            (&[(1, 5), (1, 6)], 2, Differ { highest: 6 }),
-            (&[(1, 5), (1, 9), (1, 5)], 2, Agreed(5)),
-            (&[(1, 9), (1, 5), (1, 9)], 2, Agreed(9)),
-            (&[(1, 4), (1, 5), (1, 6)], 2, Differ { highest: 6 }),
-            (&[(1, 5), (2, 5)], 2, Missing),
-            (&[(1, 5), (2, 5), (2, 6)], 2, Differ { highest: 6 }),
-            (&[(1, 5), (1, 5), (2, 5)], 2, Agreed(5)),
-            (&[(1, 5), (1, 5), (2, 6), (2, 7)], 2, Differ { highest: 7 }),
-            (&[(1, 5), (1, 5), (1, 6), (1, 6)], 3, Differ { highest: 6 }),
-            (&[(1, 5), (1, 5), (1, 6), (1, 6), (1, 6)], 3, Agreed(6)),
-            (&[(1, 5), (1, 5), (1, 6), (1, 6), (1, 7)], 3, Differ { highest: 7 }),
-            (&[(1, 5), (1, 5), (1, 5), (2, 5), (2, 5)], 4, Missing),
+            (&[5], 1, Agreed(5)),
+            (&[-5], 1, Refused),
+            (&[5], 2, Missing),
+            (&[5, 5], 2, Agreed(5)),
+            (&[5, 6], 2, Refused),
+            (&[5, -9], 2, Refused),
+            (&[5, 9, 5], 2, Agreed(5)),
+            (&[-9, 9, 9], 2, Agreed(9)),
+            (&[5, 5, 6, 6], 3, Refused),
+            (&[5, 5, 6, 6, 6], 3, Agreed(6)),
         ];
-        for (given, quorum, expected) in table {
-            let drawn: Vec<_> = given.iter().map(|&(round, number)| Drawn { round, number }).collect();
-            assert_eq!(decide(&drawn, quorum), expected, "{given:?}, {quorum} needed");
+        for (said, quorum, expected) in table {
+            let number = |said: &i64| match said {
+                1.. => Number::Accepted(said.unsigned_abs()),
+                _ => Number::Refused { largest: said.unsigned_abs() },
+            };
+            let numbers: Vec<_> = said.iter().map(number).collect();
+            assert_eq!(decide(&numbers, quorum, Rules::default()), expected, "{said:?}, {quorum} needed");
         }
     }
 
     #[test]
-    fn what_was_asked_for_before_does_not_count() {
-        let mut rounds = FencingNumber::new(Rules::default());
-        let given = |round, number| [Drawn { round, number }].into_iter();
-        rounds.want(true, 0);
-        assert_eq!(rounds.decide(given(0, 5), 1), Missing);
-        rounds.begin_round();
-        assert_eq!(rounds.decide(given(rounds.round(), 5), 1), Agreed(5));
-        rounds.raise(5);
-        assert_eq!(rounds.decide(given(rounds.round(), 5), 1), Missing);
-    }
-
-    #[test]
     fn one_number_serves_many_calls_and_not_more_than_it_can() {
-        let mut rounds = FencingNumber::new(Rules::default());
-        assert_eq!((rounds.next_token(), rounds.may_pass(true)), (None, true));
-        rounds.agreed(7);
-        let tokens: Vec<_> = std::iter::from_fn(|| rounds.next_token()).collect();
+        let mut number = FencingNumber::new(Rules::default());
+        assert_eq!((number.next_token(), number.may_pass(true)), (None, true));
+        number.agreed(7);
+        let tokens: Vec<_> = std::iter::from_fn(|| number.next_token()).collect();
         assert!(tokens.is_sorted_by(|a, b| a < b));
         let ends = (tokens.first().copied(), tokens.last().copied());
         assert_eq!(ends, (Some(FencingToken::new(7, 0)), Some(FencingToken::new(7, u16::MAX))));
-        assert_eq!((rounds.may_pass(true), rounds.may_pass(false)), (false, true));
+        assert_eq!((number.may_pass(true), number.may_pass(false)), (false, true));
     }
 
     #[test]
-    fn what_is_asked_of_the_nodes_at_each_stage() {
-        let mut rounds = FencingNumber::new(Rules::default());
-        assert_eq!(rounds.fence(), None);
-        rounds.want(true, 3);
-        assert_eq!(rounds.fence(), Some(Fence::Draw { above: 3 }));
-        rounds.raise(7);
-        assert_eq!(rounds.fence(), Some(Fence::Raise { to: 7 }));
-        rounds.want(true, 3);
-        assert_eq!(rounds.fence(), Some(Fence::Draw { above: 7 }), "another call starts anew");
-        rounds.want(false, 3);
-        assert_eq!((rounds.fence(), rounds.is_drawing()), (None, false));
-        rounds.agreed(9);
-        rounds.want(false, 20);
-        rounds.want(true, 20);
-        assert_eq!(rounds.fence(), Some(Fence::Draw { above: 8 }), "what was agreed on stays");
-        assert_eq!(rounds.next_token(), Some(FencingToken::new(9, 0)));
+    fn what_is_proposed_at_each_stage() {
+        let mut number = FencingNumber::new(Rules::default());
+        assert_eq!(number.fence(), None);
+        number.want(true);
+        assert_eq!((number.fence(), number.is_wanted()), (Some(Fence::New), true));
+        number.want(false);
+        assert_eq!((number.fence(), number.is_wanted()), (None, false));
+        number.agreed(9);
+        number.want(false);
+        number.want(true);
+        assert_eq!(number.fence(), Some(Fence::Known(9)), "what was agreed on stays");
+        assert_eq!(number.next_token(), Some(FencingToken::new(9, 0)));
     }
 }

@@ -1,6 +1,6 @@
 //! What is left of a token at a node.
 
-use crate::protocol::command::Verb;
+use super::in_flight::Kind;
 
 /// What a node may know of the token, by what it has answered and by what it has not: a lost reply and a cut connection
 /// count as "maybe".
@@ -14,10 +14,10 @@ pub(crate) enum Footprint {
 }
 
 impl Footprint {
-    pub(crate) const fn of(verb: Verb) -> Self {
-        match verb {
-            Verb::Acquire { .. } | Verb::Yield { .. } => Self::Queue,
-            Verb::SetNx { .. } | Verb::Extend { .. } | Verb::Adopt { .. } | Verb::Release { .. } => Self::Key,
+    pub(crate) const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Queue | Kind::Yield => Self::Queue,
+            Kind::Take | Kind::Extension | Kind::Release => Self::Key,
         }
     }
 }

@@ -9,11 +9,18 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct HoldPeriod {
     ttl: Duration,
-    options: HoldOptions,
     /// For how long the lock may be idle after the present call.
     linger: Duration,
     /// Whether the present call has had the lock, and not only obtained it.
     is_used: bool,
+    /// Whether the leases are started anew.
+    renews: bool,
+    /// When the call must be done, however often the lease is renewed.
+    must_end: Option<Instant>,
+    /// Until when the key must stay taken, even when the call ends before.
+    kept_until: Option<Instant>,
+    /// Whether that is the end of a window, which may be given back.
+    is_window: bool,
     /// Since when whoever has the lock now has had it.
     since: Instant,
     /// Since when the token has had the lock.
@@ -30,9 +37,12 @@ impl HoldPeriod {
     pub(crate) fn new(ttl: Duration, now: Instant) -> Self {
         Self {
             ttl,
-            options: HoldOptions::UNTIL_BEGUN,
             linger: Duration::ZERO,
             is_used: false,
+            renews: HoldOptions::UNTIL_BEGUN.renew,
+            must_end: None,
+            kept_until: None,
+            is_window: false,
             since: now,
             first_held: None,
             contended_passes: 0,
@@ -49,12 +59,22 @@ impl HoldPeriod {
 
     /// A call has the lock from now on, with options of its own.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) {
-        (self.options, self.since, self.is_used) = (options, now, true);
+        self.set(options, now);
+        self.is_used = true;
+    }
+
+    fn set(&mut self, options: HoldOptions, now: Instant) {
+        let HoldOptions { renew, max_hold, min_hold, window_rest } = options;
+        (self.renews, self.since) = (renew, now);
+        self.must_end = max_hold.map(|longest| now.after(longest));
+        self.kept_until = min_hold.or(window_rest).map(|least| now.after(least));
+        self.is_window = min_hold.is_none();
     }
 
     /// No call has the lock from now on, until the next one begins.
     pub(crate) fn leave(&mut self, now: Instant) {
-        (self.options, self.since, self.is_used) = (HoldOptions::UNTIL_BEGUN, now, false);
+        self.set(HoldOptions::UNTIL_BEGUN, now);
+        self.is_used = false;
     }
 
     /// The present call wants the lock to be idle for so long after it.
@@ -88,27 +108,22 @@ impl HoldPeriod {
 
     /// What the call may count on, when the nodes hold the lock for it until `valid_until`.
     pub(crate) fn capped(&self, valid_until: Instant) -> Instant {
-        self.must_end().map_or(valid_until, |end| end.min(valid_until))
-    }
-
-    /// When the call must be done, however often the lease is renewed.
-    fn must_end(&self) -> Option<Instant> {
-        self.options.max_hold.map(|longest| self.since.after(longest))
+        self.must_end.map_or(valid_until, |end| end.min(valid_until))
     }
 
     /// Whether the call has used up the time that it may have.
     pub(crate) fn is_used_up(&self, now: Instant) -> bool {
-        self.must_end().is_some_and(|end| end <= now)
+        self.must_end.is_some_and(|end| end <= now)
     }
 
     pub(crate) const fn renews(&self) -> bool {
-        self.options.renew
+        self.renews
     }
 
     /// When the leases should be asked for again: after a third of what was left of them the last time.
     pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
-        let is_needed = self.must_end().is_none_or(|end| valid_until < end);
-        (self.options.renew && is_needed).then(|| self.third_of(valid_until))
+        let is_needed = self.must_end.is_none_or(|end| valid_until < end);
+        (self.renews && is_needed).then(|| self.third_of(valid_until))
     }
 
     /// When a third is over of what was left of the leases the last time that all nodes were asked.
@@ -123,13 +138,14 @@ impl HoldPeriod {
 
     /// How much longer the key must stay taken when the call ends now.
     pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
-        let end = self.since.after(self.options.min_hold.or(self.options.window_rest)?);
-        Some(end.since(now)).filter(|rest| !rest.is_zero())
+        self.kept_until.map(|end| end.since(now)).filter(|rest| !rest.is_zero())
     }
 
     /// The key of a window is free again when the call ends.
     pub(crate) const fn give_back_window(&mut self) {
-        self.options.window_rest = None;
+        if self.is_window {
+            self.kept_until = None;
+        }
     }
 
     /// Whether the next call in this process may go on with the token, and if so, counts it.

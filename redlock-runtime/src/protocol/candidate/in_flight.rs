@@ -6,10 +6,8 @@ use crate::time::clock::Instant;
 /// A command that was sent, as far as its answer depends on it.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
-    pub(super) verb: Verb,
+    pub(super) kind: Kind,
     pub(super) sent: Instant,
-    /// Which of the commands about the token were sent together.
-    pub(super) round: u64,
     /// The lease end that a positive answer proves.
     pub(super) lease_end: Instant,
     /// A yield was sent after it: a positive answer proves nothing any more.
@@ -18,8 +16,38 @@ pub(crate) struct InFlight {
     pub(super) is_overtaken: bool,
 }
 
+/// What a [`Verb`] is without its durations: every held lock keeps room for one command of each node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Takes the lock, if it is free.
+    Take,
+    /// Takes the lock, or a place in the queue.
+    Queue,
+    /// Starts the lease of an owner anew.
+    Extension,
+    Yield,
+    Release,
+}
+
 impl InFlight {
-    pub(super) const fn new(verb: Verb, sent: Instant, round: u64, lease_end: Instant) -> Self {
-        Self { verb, sent, round, lease_end, is_void: false, is_overtaken: false }
+    pub(super) const fn new(verb: Verb, sent: Instant, lease_end: Instant) -> Self {
+        Self { kind: Kind::of(verb), sent, lease_end, is_void: false, is_overtaken: false }
+    }
+}
+
+impl Kind {
+    const fn of(verb: Verb) -> Self {
+        match verb {
+            Verb::SetNx { .. } => Self::Take,
+            Verb::Acquire { .. } => Self::Queue,
+            Verb::Extend { .. } | Verb::Adopt { .. } => Self::Extension,
+            Verb::Yield { .. } => Self::Yield,
+            Verb::Release { .. } => Self::Release,
+        }
+    }
+
+    /// Whether a positive answer proves a lease.
+    pub(super) const fn proves_lease(self) -> bool {
+        matches!(self, Self::Take | Self::Queue | Self::Extension)
     }
 }

@@ -98,7 +98,7 @@ mod winning_back;
 
 pub(crate) use self::ending::Loss;
 pub(crate) use self::fencing::NotIssued;
-pub(crate) use self::fencing_number::FencingDecision;
+pub(crate) use self::fencing_number::{Fence, FencingDecision};
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
 pub(crate) use self::passing::Wanted;
@@ -115,6 +115,7 @@ use crate::protocol::lease;
 use crate::protocol::quorum::{Tally, Verdict};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One token on its way to a lock; see the head of this file.
@@ -122,7 +123,7 @@ use std::time::Duration;
 pub(crate) struct Candidate {
     voters: Box<[Voter]>,
     phase: Phase,
-    terms: LeaseTerms,
+    terms: Arc<LeaseTerms>,
     hold_period: HoldPeriod,
     /// Another worker has left the lock with another token, and this one takes its place.
     adopts: bool,
@@ -131,6 +132,8 @@ pub(crate) struct Candidate {
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
     contended_since: Option<Instant>,
+    /// How many wait for the lock, as a node has told with an extension.
+    waiters: u32,
     /// Since when enough nodes have voted for a token that waits.
     voted_since: Option<Instant>,
     /// Since when too few nodes have answered.
@@ -160,22 +163,28 @@ pub(crate) enum Phase {
 
 impl Candidate {
     /// A token that no node knows yet. `epochs` are the numbers of the connections to the nodes.
-    pub(crate) fn new(epochs: impl Iterator<Item = u64>, terms: LeaseTerms, now: Instant) -> Self {
+    pub(crate) fn new(epochs: impl Iterator<Item = u64>, terms: impl Into<Arc<LeaseTerms>>, now: Instant) -> Self {
+        let terms = terms.into();
         Self {
             voters: epochs.map(|epoch| Voter::new(epoch, terms.rules)).collect(),
             phase: Phase::Trying,
-            terms,
             hold_period: HoldPeriod::new(terms.ttl, now),
             adopts: false,
             fencing: FencingNumber::new(terms.rules),
+            terms,
             proven_until: None,
             contended_since: None,
+            waiters: 0,
             voted_since: None,
             silent_since: None,
             listening_by: now,
             poll_at: now,
             is_busy: false,
         }
+    }
+
+    pub(crate) fn terms(&self) -> &LeaseTerms {
+        &self.terms
     }
 
     pub(crate) const fn phase(&self) -> Phase {
@@ -222,6 +231,11 @@ impl Candidate {
         self.contended_since.is_some()
     }
 
+    /// How many others wait for the end of the lock, as far as is known: the last node to extend it has said so.
+    pub(crate) const fn waiters(&self) -> u32 {
+        self.waiters
+    }
+
     /// Whether enough nodes answer, and vote.
     pub(crate) fn is_heard(&self, now: Instant) -> bool {
         let is_heard = |voter: &&Voter| voter.failure.is_none() && !voter.is_late(now, self.terms.node_timeout);
@@ -230,7 +244,7 @@ impl Candidate {
 
     /// Whether so many nodes refuse for reasons that do not pass that no others can make up for them.
     pub(crate) fn is_refused(&self) -> bool {
-        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_ref()))
+        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_deref()))
     }
 
     /// Whether enough nodes hold the lock for us, as lease or as claim.
@@ -238,7 +252,7 @@ impl Candidate {
         self.has_quorum(self.voters.iter().filter(|voter| voter.is_ours(now, self.terms.node_timeout)).count())
     }
 
-    const fn has_quorum(&self, voters: usize) -> bool {
+    fn has_quorum(&self, voters: usize) -> bool {
         voters >= self.terms.quorum.needed
     }
 
@@ -252,8 +266,12 @@ impl Candidate {
 
     /// The moment until which the present call has the lock.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        let is_capped = self.terms.applies(Rule::HoldsAreCapped);
-        self.valid_until().map(|end| if is_capped { self.hold_period.capped(end) } else { end })
+        self.valid_until().map(|end| self.capped(end))
+    }
+
+    /// What the present call may count on, when the nodes hold the lock until `valid_until`.
+    fn capped(&self, valid_until: Instant) -> Instant {
+        if self.terms.applies(Rule::HoldsAreCapped) { self.hold_period.capped(valid_until) } else { valid_until }
     }
 
     /// Whether the lock is ours for long enough to be useful.

@@ -11,12 +11,13 @@
 //! A holder extends claims that came late, asks for what it lacks ([`winning_back`](super::winning_back)), and yields
 //! nothing. No other phase asks for anything.
 
+use super::fencing_number::Fence;
 use super::in_flight::InFlight;
 use super::voter::{Vote, Voter};
 use super::winning_back::Round;
 use super::{Candidate, Phase};
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Fence, Verb};
+use crate::protocol::command::Verb;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::LISTENING_PAUSE;
@@ -43,20 +44,19 @@ impl Candidate {
         now: Instant,
         send: &mut impl FnMut(Outgoing),
     ) {
-        let (round, lease_end) = (self.fencing.round(), self.terms.proven_by(verb, now));
+        let lease_end = self.terms.proven_by(verb, now);
         if let Some(voter) = self.voters.get_mut(index) {
             let other = voter.wanted_by.as_deref().copied().filter(|_| matches!(verb, Verb::Yield { .. }));
             if self.phase == Phase::Holding {
                 voter.recheck_at = None;
             }
-            voter.asked(InFlight::new(verb, now, round, lease_end));
+            voter.asked(InFlight::new(verb, now, lease_end));
             send(Outgoing { index, verb, fence, other });
         }
     }
 
-    /// Asks every node that takes more commands, in one round. `now` must be before the first send.
+    /// Asks every node that takes more commands. `now` must be before the first send.
     pub(super) fn ask_all(&mut self, verb: Verb, fence: Option<Fence>, now: Instant, send: &mut impl FnMut(Outgoing)) {
-        self.fencing.begin_round();
         for index in 0..self.voters.len() {
             if self.voters.get(index).is_some_and(Voter::is_open) {
                 self.ask(index, verb, fence, now, send);
@@ -76,13 +76,12 @@ impl Candidate {
     ) -> bool {
         self.count_votes(now);
         let (mut has_asked, fence) = (false, self.fencing.fence());
-        self.fencing.begin_round();
         for index in 0..self.voters.len() {
             if let Some(verb) = self.wants(index, now)
                 && (is_ready(index) || !self.postpones(index, verb, now))
             {
                 let fence = match verb {
-                    // Who yields owns nothing to draw a number for.
+                    // Who yields owns nothing that a number could be for.
                     Verb::Yield { .. } => None,
                     Verb::Acquire { holds: true, .. } => self.fence_of_holder(verb),
                     _ => fence,
@@ -118,9 +117,8 @@ impl Candidate {
     }
 
     fn wants_extension(&self, voter: &Voter, now: Instant) -> bool {
-        // Numbers must be of one round: leases from before it do not do.
-        let is_drawing = self.fencing.is_drawing();
-        let useful_from = if is_drawing { self.terms.provable(now) } else { self.terms.useful_from(now) };
+        // The same ballot has to be accepted by a quorum, so that all who have voted are asked together.
+        let useful_from = if self.fencing.is_wanted() { self.terms.provable(now) } else { self.terms.useful_from(now) };
         voter.wants_extension(now, useful_from, self.fresh_from(), self.terms.node_timeout)
     }
 

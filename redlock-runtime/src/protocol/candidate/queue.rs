@@ -1,56 +1,82 @@
 //! What stands in the order of a connection.
 
-use std::collections::VecDeque;
+use std::iter::successors;
 
-/// A queue in the order of a connection. Without contention one thing at a time stands in it, and it needs no memory for
-/// more.
+/// A queue in the order of a connection. There are two for each node of each held lock, and nearly always nothing stands in
+/// them: empty, they take no more than a pointer. When there is something, it is little: to find the end means to pass by it.
 #[derive(Clone, Debug)]
-pub(crate) struct Queue<T> {
-    first: Option<T>,
-    rest: VecDeque<T>,
+pub(crate) struct Queue<T>(Option<Box<Place<T>>>);
+
+#[derive(Clone, Debug)]
+struct Place<T> {
+    item: T,
+    next: Queue<T>,
 }
 
 impl<T> Queue<T> {
     pub(crate) const fn new() -> Self {
-        Self { first: None, rest: VecDeque::new() }
+        Self(None)
     }
 
     pub(crate) fn push(&mut self, item: T) {
-        match self.first {
-            None => self.first = Some(item),
-            Some(_) => self.rest.push_back(item),
+        match &mut self.0 {
+            Some(place) => place.next.push(item),
+            None => self.0 = Some(Box::new(Place { item, next: Self::new() })),
         }
     }
 
     pub(crate) fn pop(&mut self) -> Option<T> {
-        std::mem::replace(&mut self.first, self.rest.pop_front())
+        let Place { item, next } = *self.0.take()?;
+        *self = next;
+        Some(item)
     }
 
-    pub(crate) const fn first(&self) -> Option<&T> {
-        self.first.as_ref()
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.0.as_ref().map(|place| &place.item)
     }
 
-    pub(crate) const fn first_mut(&mut self) -> Option<&mut T> {
-        self.first.as_mut()
+    pub(crate) fn first_mut(&mut self) -> Option<&mut T> {
+        self.0.as_mut().map(|place| &mut place.item)
     }
 
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        self.iter().count()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.rest)
+        successors(self.0.as_deref(), |place| place.next.0.as_deref()).map(|place| &place.item)
     }
 
     pub(super) fn any(&self, is_wanted: impl Fn(&T) -> bool) -> bool {
         self.iter().any(is_wanted)
     }
 
-    pub(super) fn for_each(&mut self, change: impl FnMut(&mut T)) {
-        self.first.iter_mut().chain(&mut self.rest).for_each(change);
+    pub(super) fn for_each(&mut self, mut change: impl FnMut(&mut T)) {
+        let mut rest = self;
+        while let Some(place) = &mut rest.0 {
+            change(&mut place.item);
+            rest = &mut place.next;
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         *self = Self::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_first_goes_first() {
+        let mut queue = Queue::new();
+        (0..3).for_each(|item| queue.push(item));
+        assert_eq!((queue.pop(), queue.first(), queue.len()), (Some(0), Some(&1), 2));
+        queue.push(3);
+        queue.for_each(|item| *item *= 2);
+        assert_eq!(queue.iter().copied().collect::<Vec<_>>(), [2, 4, 6]);
+        assert_eq!([(); 4].map(|()| queue.pop()), [Some(2), Some(4), Some(6), None]);
+        assert_eq!(queue.len(), 0);
     }
 }

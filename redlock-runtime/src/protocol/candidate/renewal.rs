@@ -3,15 +3,16 @@
 //! 1. A renewal is due when a third of what was left of the leases at the last one is over
 //!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call needs them no longer.
 //! 2. Whoever looks after many locks takes those together that are due soon; how soon is up to it.
-//! 3. A renewal asks every node that owes no extension, and draws no fencing number. Nodes that have no vote for the token
+//! 3. A renewal asks every node that owes no extension, and proposes no fencing number. Nodes that have no vote for the token
 //!    are asked for it ([`winning_back`](super::winning_back)).
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 
+use super::fencing_number::Fence;
 use super::next::Outgoing;
 use super::voter::Voter;
 use super::winning_back::Round;
 use super::{Candidate, Phase};
-use crate::protocol::command::{Fence, Verb};
+use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
@@ -47,20 +48,21 @@ impl Candidate {
         if self.phase != Phase::Holding {
             return Look::Nothing;
         }
-        let Some(end) = self.held_until().filter(|end| now < *end) else {
+        let valid_until = self.valid_until();
+        let held_until = valid_until.map(|end| self.capped(end)).filter(|end| now < *end);
+        let Some((valid_until, end)) = valid_until.zip(held_until) else {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
         let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
-        match self.renewal_due().into_iter().chain(asks).min() {
+        match self.renewal_due(valid_until).into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
             due => Look::Later(due.map_or(end, |due| due.min(end))),
         }
     }
 
     /// When every node is to be asked next: for a new lease, or for the vote that is lacking.
-    fn renewal_due(&self) -> Option<Instant> {
-        let end = self.valid_until()?;
-        self.hold_period.renewal_due(end).or_else(|| self.asks_for_votes_at(end))
+    fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
+        self.hold_period.renewal_due(valid_until).or_else(|| self.asks_for_votes_at(valid_until))
     }
 
     /// Which nodes are to be asked together by `soon`.
@@ -85,7 +87,6 @@ impl Candidate {
             if round != Round::None {
                 self.hold_period.renewed(now);
             }
-            self.fencing.begin_round();
             self.ask_voters_first(round, soon, now);
             for index in 0..self.voters.len() {
                 if let Some(verb) = self.holder_asks(index, round, soon, now) {

@@ -15,7 +15,7 @@ impl Candidate {
         match occupant {
             Occupant::Unknown => {}
             Occupant::Nobody => voter.taken_for(Some(Duration::ZERO), now),
-            Occupant::Data => voter.failure = Some(NodeError::HoldsData),
+            Occupant::Data => voter.failure = Some(Box::new(NodeError::HoldsData)),
             Occupant::Lock(left) => voter.taken_for(Some(left), now),
         }
     }

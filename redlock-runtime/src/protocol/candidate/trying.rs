@@ -36,7 +36,7 @@ impl Candidate {
     pub(crate) fn give_up_try(&mut self, error: &NodeError) -> Verdict {
         for voter in self.voters.iter_mut().filter(|voter| voter.vote == Vote::Open) {
             voter.vote = Vote::Failed;
-            voter.failure = Some(error.clone());
+            voter.failure = Some(Box::new(error.clone()));
         }
         self.verdict()
     }
@@ -44,7 +44,7 @@ impl Candidate {
     /// The answers came when the lease was as good as over: the round has failed at every node.
     pub(super) fn fail_as_too_late(&mut self) {
         for voter in &mut self.voters {
-            voter.failure.get_or_insert(NodeError::TooLate);
+            voter.failure.get_or_insert_with(|| Box::new(NodeError::TooLate));
         }
     }
 }

@@ -1,12 +1,11 @@
 //! What a candidate knows of one node.
 
-use super::fencing_number::Drawn;
 use super::footprint::Footprint;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Kind};
 use super::queue::Queue;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::protocol::command::Verb;
+use crate::protocol::command::Number;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::RECHECK_PER_CLAIM;
 use crate::time::clock::Instant;
@@ -19,8 +18,10 @@ const MOST_IN_FLIGHT: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
-    /// Why the last command got no answer.
-    pub(super) failure: Option<NodeError>,
+    /// What the node has said about a fencing number, as long as its vote stands that came with it.
+    pub(super) number: Option<Number>,
+    /// Why the last command got no answer. Boxed: it is rare.
+    pub(super) failure: Option<Box<NodeError>>,
     pub(super) footprint: Footprint,
     /// Commands without an answer so far, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
@@ -51,8 +52,8 @@ pub(crate) enum Vote {
     /// Not heard of yet.
     Open,
     /// The node holds the lock for us: as a lease that it provably keeps until `lease_end`, or as a claim, which proves
-    /// nothing. `number` is the fencing number that the token has there.
-    Granted { lease_end: Option<Instant>, number: Option<Drawn> },
+    /// nothing.
+    Granted { lease_end: Option<Instant> },
     /// Somebody else has it there, or nobody does.
     Taken,
     /// No answer, or an error.
@@ -60,7 +61,7 @@ pub(crate) enum Vote {
 }
 
 impl Vote {
-    pub(super) const CLAIM: Self = Self::Granted { lease_end: None, number: None };
+    pub(super) const CLAIM: Self = Self::Granted { lease_end: None };
 
     pub(super) const fn is_granted(self) -> bool {
         matches!(self, Self::Granted { .. })
@@ -69,16 +70,13 @@ impl Vote {
     pub(super) const fn lease_end(self) -> Option<Instant> {
         if let Self::Granted { lease_end, .. } = self { lease_end } else { None }
     }
-
-    pub(super) const fn number(self) -> Option<Drawn> {
-        if let Self::Granted { number, .. } = self { number } else { None }
-    }
 }
 
 impl Voter {
     pub(super) const fn new(epoch: u64, rules: Rules) -> Self {
         Self {
             vote: Vote::Open,
+            number: None,
             failure: None,
             footprint: Footprint::None,
             in_flight: Queue::new(),
@@ -97,11 +95,11 @@ impl Voter {
 
     /// A command goes out to the node.
     pub(super) fn asked(&mut self, sent: InFlight) {
-        match sent.verb {
-            Verb::Acquire { .. } => self.recheck_at = None,
-            Verb::Extend { .. } | Verb::Adopt { .. } => self.extended_at = Some(sent.sent),
-            Verb::Yield { .. } => self.yields(),
-            Verb::SetNx { .. } | Verb::Release { .. } => {}
+        match sent.kind {
+            Kind::Queue => self.recheck_at = None,
+            Kind::Extension => self.extended_at = Some(sent.sent),
+            Kind::Yield => self.yields(),
+            Kind::Take | Kind::Release => {}
         }
         self.in_flight.push(sent);
     }
@@ -112,7 +110,7 @@ impl Voter {
             self.in_flight.for_each(|sent| sent.is_void = true);
             self.change_vote(Vote::Open);
         } else {
-            self.change_vote(Vote::Granted { lease_end: self.vote.lease_end(), number: None });
+            self.change_vote(Vote::Granted { lease_end: self.vote.lease_end() });
         }
     }
 
@@ -120,6 +118,31 @@ impl Voter {
     pub(super) fn change_vote(&mut self, vote: Vote) {
         (self.vote, self.is_beaten, self.wanted_by, self.extended_at) = (vote, false, None, None);
         self.taken_until = None;
+        self.forget_number();
+    }
+
+    /// What the node has accepted is of no use without the vote that came with it.
+    fn forget_number(&mut self) {
+        if self.rules.apply(Rule::AcceptsEndWithTheVote) {
+            self.number = None;
+        }
+    }
+
+    /// Takes note of what the node says about a number together with a lease. `is_continuous`: the lease before that has not
+    /// ended.
+    pub(super) fn numbered(&mut self, number: Option<Number>, is_continuous: bool) {
+        if !is_continuous {
+            self.forget_number();
+        }
+        // An older ballot that was accepted still stands when a newer one is refused.
+        if matches!(number, Some(Number::Accepted(_))) || !self.has_accepted() {
+            self.number = number.or(self.number);
+        }
+    }
+
+    /// Whether the node has accepted a number for the token, and its vote stands.
+    pub(super) const fn has_accepted(&self) -> bool {
+        matches!(self.number, Some(Number::Accepted(_)))
     }
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most.
@@ -130,7 +153,8 @@ impl Voter {
             return;
         }
         let counted = (!self.rules.apply(Rule::ClaimIsNoLease)).then_some(claim_end);
-        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(counted), number: None };
+        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(counted) };
+        self.forget_number();
         self.extended_at = None;
         self.recheck_at = Some(now.after(claim_end.since(now).mul_f64(RECHECK_PER_CLAIM)));
     }
@@ -150,8 +174,8 @@ impl Voter {
     /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, those are asked
     /// before that have named a time, and those to which there is a connection again.
     pub(super) fn held(&mut self, now: Instant) {
-        let has_named = matches!(self.failure, None | Some(NodeError::Abstains(_)));
-        self.recheck_at = self.recheck_at.filter(|_| has_named && !self.vote.is_granted());
+        let takes_part = self.takes_part();
+        self.recheck_at = self.recheck_at.filter(|_| takes_part && !self.vote.is_granted());
         if std::mem::take(&mut self.has_reconnected) {
             self.ask_again(now);
         }
@@ -163,22 +187,27 @@ impl Voter {
 
     /// The leases of the node end earlier by `step`.
     pub(super) fn shorten(&mut self, step: Duration) {
-        if let Vote::Granted { lease_end: Some(end), .. } = &mut self.vote {
+        if let Vote::Granted { lease_end: Some(end) } = &mut self.vote {
             *end = end.before(step);
         }
     }
 
     fn is_yielding(&self) -> bool {
-        self.in_flight.any(|sent| matches!(sent.verb, Verb::Yield { .. }))
+        self.in_flight.any(|sent| sent.kind == Kind::Yield)
     }
 
     fn is_asking(&self) -> bool {
-        self.in_flight.any(|sent| matches!(sent.verb, Verb::Acquire { .. }))
+        self.in_flight.any(|sent| sent.kind == Kind::Queue)
     }
 
     /// Whether the node takes part, if only by keeping its vote until it counts again.
     pub(super) fn is_present(&self, now: Instant, patience: Duration) -> bool {
-        matches!(self.failure, None | Some(NodeError::Abstains(_))) && !self.is_late(now, patience)
+        self.takes_part() && !self.is_late(now, patience)
+    }
+
+    /// Whether the last command got an answer, if only that the node abstains.
+    fn takes_part(&self) -> bool {
+        matches!(self.failure.as_deref(), None | Some(NodeError::Abstains(_)))
     }
 
     /// Whether the node owes an answer for longer than `patience`.
@@ -212,18 +241,13 @@ impl Voter {
 
     /// Until when the node has promised to keep the lock for us, or may with an answer that is still to come.
     pub(super) fn promised_until(&self) -> Option<Instant> {
-        let asked = |sent: &InFlight| sent.verb.ttl().map(|_| sent.lease_end);
-        self.in_flight.iter().filter_map(asked).chain(self.vote.lease_end()).max()
+        let asked = self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end);
+        asked.chain(self.vote.lease_end()).max()
     }
 
     /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
     pub(super) fn is_fresh(&self, fresh_from: Option<Instant>) -> bool {
         fresh_from.is_none_or(|from| self.heard_at.is_some_and(|at| from <= at))
-    }
-
-    /// The fencing number that the token has at the node, as long as the node holds the lock for us.
-    pub(super) const fn number(&self) -> Option<Drawn> {
-        self.vote.number()
     }
 
     /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, or confirm one.
@@ -243,7 +267,7 @@ impl Voter {
     ///
     /// A candidate that `adopts` asks also where nothing is known yet: the lock may have been left there.
     pub(super) fn is_renewable(&self, adopts: bool) -> bool {
-        let is_extending = self.in_flight.any(|sent| sent.verb.is_extension());
+        let is_extending = self.in_flight.any(|sent| sent.kind == Kind::Extension);
         let may_hold = adopts || self.footprint != Footprint::None;
         self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
     }
@@ -291,7 +315,7 @@ impl Voter {
         [recheck, late, again].into_iter().flatten().min()
     }
 
-    pub(super) const fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         self.in_flight.first().is_some()
     }
 
@@ -313,9 +337,13 @@ impl Voter {
         };
         match self.vote {
             // What the node has answered since is newer than that somebody else has the lock.
-            Vote::Taken => Some(self.failure.clone().unwrap_or(NodeError::Held)),
-            Vote::Granted { .. } if !self.is_awaited() => self.failure.clone(),
-            Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.failure.clone().unwrap_or_else(silence)),
+            Vote::Taken => Some(self.last_failure().unwrap_or(NodeError::Held)),
+            Vote::Granted { .. } if !self.is_awaited() => self.last_failure(),
+            Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.last_failure().unwrap_or_else(silence)),
         }
+    }
+
+    fn last_failure(&self) -> Option<NodeError> {
+        self.failure.as_deref().cloned()
     }
 }

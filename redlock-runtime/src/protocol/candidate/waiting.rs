@@ -31,12 +31,12 @@ pub(crate) enum Waited {
 }
 
 impl Candidate {
-    /// Begins to stand in the queues, unless it does already or has the lock.
-    pub(crate) fn wait(&mut self, now: Instant) {
+    /// Begins to stand in the queues, for which the nodes are asked at `from`, unless it does already or has the lock.
+    pub(crate) fn wait(&mut self, from: Instant) {
         if self.phase == Phase::Trying {
             self.phase = Phase::Waiting;
-            self.listening_by = now.after(self.terms.node_timeout);
-            self.poll_again(now);
+            self.listening_by = from.after(self.terms.node_timeout);
+            self.poll_again(from);
         }
     }
 
@@ -85,6 +85,11 @@ impl Candidate {
             _ if is_silent && (limit.is_some() || self.is_refused()) => Err(Waited::Silent),
             limit => Ok(limit.map_or(self.next_event(now), |limit| limit.min(self.next_event(now)))),
         }
+    }
+
+    /// Whether a waiting token has something to do before `until`, if nothing more comes in.
+    pub(crate) fn has_event_before(&self, until: Instant, now: Instant) -> bool {
+        self.phase == Phase::Waiting && self.next_event(now) < until
     }
 
     /// For how long too few nodes have taken part, or have answered too late for a lease.

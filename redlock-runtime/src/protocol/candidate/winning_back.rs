@@ -21,6 +21,7 @@
 //! 7. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
+use super::in_flight::Kind;
 use super::voter::{Vote, Voter};
 use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
@@ -126,7 +127,7 @@ impl Candidate {
     pub(super) fn is_continuous(&self, index: usize, now: Instant) -> bool {
         let is_lapsed = self.valid_until().is_none_or(|end| end <= now);
         let is_extended = |voter: &Voter| {
-            let is_extension = voter.in_flight.first().is_some_and(|sent| sent.verb.is_extension());
+            let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
             is_extension && voter.vote.lease_end().is_some()
         };
         !is_lapsed || self.voters.get(index).is_some_and(is_extended)

@@ -4,7 +4,7 @@
 //! node with the scripts: so what the search finds is true of the scripts, as far as random commands show. Compared are the answer, whoever is told of
 //! what, and all that is there afterwards; with every rule, and without each of those that a node keeps.
 
-use super::counter::Counters;
+use super::registers::Registers;
 use super::*;
 use crate::lock::owner_token::ManagerId;
 use redlock_model::fencing;
@@ -35,7 +35,8 @@ macro_rules! same_names {
 same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
-    VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend NumbersAreAgreedOn
+    VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
+    BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
 }
 
 /// Those that a node keeps within one command.
@@ -243,65 +244,36 @@ fn the_model_does_the_same_without_a_rule() {
     }
 }
 
-/// The token of the command, and another one.
-const DRAWERS: [u8; 2] = [0, 1];
-/// Numbers, hints and what to raise to, up to here.
+/// Registers and ballots, up to here.
 const MOST: u8 = 4;
 
-#[derive(Clone, Copy, Debug)]
-struct Counting {
-    counter: fencing::Counter,
-    /// The counter is there, and has expired.
-    is_over: bool,
-    fence: fencing::Fence,
+/// A register, and a ballot.
+fn proposals() -> impl Iterator<Item = (u8, u8)> {
+    (0..=MOST).flat_map(|register| (1..=MOST + 1).map(move |ballot| (register, ballot)))
 }
 
-fn countings() -> impl Iterator<Item = Counting> {
-    let numbered = DRAWERS.into_iter().flat_map(|by| (0..=MOST).map(move |number| (number, Some(by))));
-    let counters = numbered
-        .chain([(0, None)])
-        .flat_map(|(number, by)| (0..=MOST).map(move |largest| fencing::Counter { number, by, largest }));
-    counters.flat_map(|counter| {
-        let counting = move |fence| [false, true].map(|is_over| Counting { counter, is_over, fence });
-        fences().flat_map(counting)
-    })
+fn proposed_in_the_model((register, ballot): (u8, u8), without: Option<redlock_model::Rule>) -> (bool, u8) {
+    let mut register = fencing::Register(register);
+    let is_accepted = register.propose(ballot, without.map_or(fencing::Variant::Protocol, fencing::Variant::Without));
+    (is_accepted, register.0)
 }
 
-fn fences() -> impl Iterator<Item = fencing::Fence> {
-    (0..=MOST + 1).flat_map(|number| [fencing::Fence::Draw { above: number }, fencing::Fence::Raise { to: number }])
-}
-
-fn counted_by_the_model(counting: Counting) -> (Option<u8>, fencing::Counter) {
-    let mut counter = counting.counter;
-    if counting.is_over {
-        counter.forget();
-    }
-    let number = counter.apply(counting.fence, DRAWERS[0], fencing::Variant::Protocol);
-    (number, counter)
-}
-
-fn counted_by_the_code(code: &Code, counting: Counting) -> (Option<u8>, fencing::Counter) {
-    let fencing::Counter { number, by, largest } = counting.counter;
-    let counter = by.map(|by| (number.into(), code.token(by)));
-    let expires = if counting.is_over { code.now } else { code.now.after(TTL) };
-    let mut counters = Counters::at(KEY, counter, expires, largest.into());
-    let fence = match counting.fence {
-        fencing::Fence::Draw { above } => Fence::Draw { above: above.into() },
-        fencing::Fence::Raise { to } => Fence::Raise { to: to.into() },
-    };
-    let small = |number| u8::try_from(number).unwrap();
-    let given = counters.apply(fence, KEY, code.token(DRAWERS[0]), code.now).map(small);
-    let (counter, largest) = counters.look(KEY, code.now);
-    let (number, by) = counter.map_or((0, None), |(number, by)| (small(number), Some(code.number(by))));
-    (given, fencing::Counter { number, by, largest: small(largest) })
+fn proposed_in_the_code((register, ballot): (u8, u8), without: Option<Rule>) -> (bool, u8) {
+    let mut registers = Registers::at(7, register.into());
+    let number = registers.propose(7, ballot.into(), Rules { without });
+    let largest = registers.look(7);
+    let expected = Number::Refused { largest };
+    assert!(number == Number::Accepted(ballot.into()) || number == expected, "{number:?}");
+    (number != expected, u8::try_from(largest).unwrap())
 }
 
 #[test]
-fn the_model_counts_alike_from_every_small_counter() {
-    let code = Code::new();
-    for counting in countings() {
-        let by_the_code = counted_by_the_code(&code, counting);
-        assert_eq!(by_the_code, counted_by_the_model(counting), "code left, model right: {counting:?}");
+fn the_model_accepts_alike_from_every_small_register() {
+    for without in [None, Some(redlock_model::Rule::BallotsOnlyRise)] {
+        for proposal in proposals() {
+            let by_the_code = proposed_in_the_code(proposal, without.map(in_the_code));
+            assert_eq!(by_the_code, proposed_in_the_model(proposal, without), "without {without:?}: {proposal:?}");
+        }
     }
 }
 
@@ -311,5 +283,5 @@ fn every_small_state_is_compared() {
     let kinds = cases().map(|case| std::mem::discriminant(&by_the_model(case, None).reply));
     let (states, replies): (BTreeSet<_>, HashSet<_>) = (nodes().collect(), kinds.collect());
     assert_eq!((states.len(), cases().count(), replies.len()), (272, 272 * 16 * 56, 8));
-    assert_eq!(countings().count(), 55 * 12 * 2);
+    assert_eq!(proposals().count(), 5 * 5);
 }

@@ -1,15 +1,17 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
-mod counter;
 mod queue;
+mod registers;
 
-use self::counter::Counters;
 use self::queue::Queue;
+use self::registers::Registers;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Command, Fence, Notice, Occupant, Reply, Subject, Verb, Wakeup};
+use crate::lock::slot::slot_of;
+use crate::protocol::command::{Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::wakeup::channel;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
 use std::collections::HashMap;
@@ -26,7 +28,7 @@ type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
 pub(crate) struct NodeState {
     locks: HashMap<Arc<str>, Holder>,
     queues: HashMap<Arc<str>, Queue>,
-    counters: Counters,
+    registers: Registers,
     /// The number of entries at which expired ones are removed: twice what was left the last time.
     sweep_at: usize,
     rules: Rules,
@@ -64,7 +66,8 @@ impl NodeState {
         execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
         let reply = execution.run(command.verb, other.as_deref().copied());
-        (execution.fenced(reply, command.fence), seen)
+        let reply = execution.fenced(command.verb, reply, command.fence);
+        (reply, seen)
     }
 
     /// What `PTTL` says of the key called `key`.
@@ -85,11 +88,10 @@ impl NodeState {
     }
 
     fn sweep(&mut self, now: Instant) {
-        let entries = |state: &Self| state.locks.len() + state.queues.len() + state.counters.len();
+        let entries = |state: &Self| state.locks.len() + state.queues.len();
         if entries(self) >= self.sweep_at.max(SWEEP_FROM) {
             self.locks.retain(|_, holder| now < holder.expires);
             self.queues.retain(|_, queue| !queue.is_gone(now));
-            self.counters.sweep(now);
             self.sweep_at = entries(self) * 2;
         }
     }
@@ -213,15 +215,21 @@ impl Execution<'_> {
         Reply::Released
     }
 
-    /// `reply` with the fencing number, if the token owns the lock and wants one.
-    fn fenced(&mut self, reply: Reply, fence: Option<Fence>) -> Reply {
-        let Some(fence) = fence else { return reply };
-        let mut number = || self.state.counters.apply(fence, self.key.name(), self.token, self.now);
+    /// `reply` with what the node says to a ballot.
+    fn fenced(&mut self, verb: Verb, reply: Reply, fence: Option<Ballot>) -> Reply {
+        let is_owned = matches!(reply, Reply::Granted { .. } | Reply::Extended { .. });
+        // A plain `SET` is followed by the ballot, whatever it was answered.
+        let Some(ballot) = fence.filter(|_| is_owned || matches!(verb, Verb::SetNx { .. })) else { return reply };
+        let number = Some(self.propose(ballot));
         match reply {
-            Reply::Granted { smaller, .. } => Reply::Granted { smaller, number: number() },
-            Reply::Extended { waiters, .. } => Reply::Extended { waiters, number: number() },
+            Reply::Granted { smaller, .. } => Reply::Granted { smaller, number },
+            Reply::Extended { waiters, .. } => Reply::Extended { waiters, number },
             other => other,
         }
+    }
+
+    fn propose(&mut self, ballot: Ballot) -> Number {
+        self.state.registers.propose(slot_of(self.key.name()), ballot.number, self.state.rules)
     }
 
     /// Passes the lock to the smallest token in the queue whose process listens, or frees it.

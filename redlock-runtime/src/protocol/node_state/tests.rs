@@ -62,19 +62,19 @@ fn a_lock_is_adopted_by_one() {
 }
 
 #[test]
-fn an_adoption_leaves_the_queue_alone_and_draws_a_larger_number() {
+fn an_adoption_leaves_the_queue_alone_and_proposes_a_larger_number() {
     let [first, one, waiter] = [0, 1, 2].map(token);
     let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
-    let draw = Some(Fence::Draw { above: 0 });
-    let fenced = |verb, token| Command { fence: draw, ..command(verb, "order:7", token) };
+    let fenced =
+        |verb, token, ballot| Command { fence: Some(Ballot::known(ballot)), ..command(verb, "order:7", token) };
     let mut state = NodeState::default();
     let mut execute = |command: &Command| state.execute(at(0), command, &mut |_, _| 1).0;
-    let granted = execute(&fenced(Verb::SetNx { ttl }, first));
-    assert_eq!(granted, Reply::Granted { smaller: false, number: Some(1) });
+    let granted = execute(&fenced(Verb::SetNx { ttl }, first, 1));
+    assert_eq!(granted, Reply::Granted { smaller: false, number: Some(Number::Accepted(1)) });
     execute(&command(Verb::Acquire { ttl, claim, holds: false }, "order:7", waiter));
-    for _ in 0..2 {
-        let adopted = execute(&after(Some(first), fenced(Verb::Adopt { ttl }, one)));
-        assert_eq!(adopted, Reply::Extended { waiters: 1, number: Some(2) }, "once");
+    for number in [Number::Accepted(2), Number::Refused { largest: 2 }] {
+        let adopted = execute(&after(Some(first), fenced(Verb::Adopt { ttl }, one, 2)));
+        assert_eq!(adopted, Reply::Extended { waiters: 1, number: Some(number) }, "once");
     }
     assert_eq!(execute(&command(Verb::Release { claim }, "order:7", one)), Reply::Released);
     assert_eq!(state.owner("order:7", at(0)), Some(waiter));

@@ -2,6 +2,7 @@
 
 use super::{Observer, SLACK};
 use crate::LockError;
+use crate::lock::{LockKey, OwnerToken};
 use crate::simulation::actor::key;
 use crate::simulation::records::{Promise, Waiter};
 use crate::simulation::telling::client_name;
@@ -40,16 +41,20 @@ impl Observer {
     /// All releases of a manager, where nothing went on at its shutdown, are said to be answered.
     pub(in crate::simulation) fn drained(&self, client: usize) {
         for index in 0..2 {
-            let records = self.records();
-            let windows = records.windows.iter().map(|window| window.token);
-            let meant_to_stand: Vec<_> = windows.chain(records.detached.iter().copied()).collect();
-            drop(records);
-            let of_client = |token| self.network.client_of(token) == Some(client) && !meant_to_stand.contains(&token);
-            let mut left = self.network.leftovers(&key(index)).into_iter();
-            if let Some((server, token, _)) = left.find(|(_, token, is_ghost)| !is_ghost && of_client(*token)) {
+            let key = key(index);
+            let left = self.network.leftovers(&key).into_iter().filter(|(_, _, is_ghost)| !is_ghost);
+            let mut left = left.filter(|(_, token, _)| self.network.client_of(*token) == Some(client));
+            if let Some((server, token, _)) = left.find(|(server, token, _)| !self.may_stand(*server, &key, *token)) {
                 let name = self.network.trace.name(token);
                 self.broken(Promise::Clean, format!("{name} stands at node {} after the shutdown", server + 1));
             }
         }
+    }
+
+    /// Whether `token` is meant to stand at a server after the shutdown of its manager.
+    fn may_stand(&self, server: usize, key: &LockKey, token: OwnerToken) -> bool {
+        let records = self.records();
+        let is_kept_for = |longest| self.network.lease_left(server, key, token).is_some_and(|left| left <= longest);
+        records.detached.contains(&token) || records.kept_for.get(&token).is_some_and(|longest| is_kept_for(*longest))
     }
 }

@@ -169,6 +169,8 @@ impl Observer {
             now < until && guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
         let is_promised = self.profile.faults.are_none() && is_in_time;
         let Holder { key, token, .. } = *holder;
-        self.records().windows.push(Window { key, token, until, is_promised });
+        let mut records = self.records();
+        records.windows.push(Window { key, token, until, is_promised });
+        records.kept_for.insert(token, until.after(slack(holder.ttl) * 2).since(now));
     }
 }

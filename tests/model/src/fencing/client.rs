@@ -1,25 +1,14 @@
-//! The client of a token: rounds over all nodes until a quorum answers one number.
+//! The client of a token: rounds over all nodes until a quorum accepts one ballot, then the lock with that number.
 
-use super::state::{NODES, Phase, State};
+use super::command::{MOST, Sent};
+use super::state::{Link, NODES, Phase, State};
 use super::{Action, Fencing, Variant};
 use crate::rule::Rule;
 
-/// Kind of a round that draws.
-pub(super) const CONFIRM: u8 = 0;
-/// Kind of a round that raises.
-const RAISE: u8 = 8;
-
 const QUORUM: usize = 2;
 
-pub(super) fn is_raise(command: u8) -> bool {
-    command & RAISE != 0
-}
-
-/// Whether the client still listens to the round of `command`.
-pub(super) fn is_awaited(state: &State, token: usize, command: u8) -> bool {
-    let client = state.clients[token];
-    client.phase == Phase::Confirming && client.round == command & !RAISE
-}
+/// Fewer, and a client could not go on while a node is slow.
+const MOST_ON_THE_WAY: u32 = 2;
 
 impl Fencing {
     pub(super) fn client_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
@@ -27,104 +16,120 @@ impl Fencing {
         match client.phase {
             // Tokens differ in nothing: they begin in order.
             Phase::Idle if token > 0 && state.clients[token - 1].phase == Phase::Idle => {}
-            Phase::Idle => {
-                actions.push(Action::Begin { token, hinted: false });
-                if hint(state) > 0 {
-                    actions.push(Action::Begin { token, hinted: true });
+            Phase::Idle => self.proposals(0, token, actions),
+            Phase::Asking => {
+                if client.rounds < self.rounds {
+                    self.proposals(client.ballot, token, actions);
                 }
+                if let Some(number) = self.number(state, token) {
+                    actions.push(Action::Hold { token, number });
+                }
+                actions.extend(self.giving(state, token));
             }
-            Phase::Confirming => {
-                let numbers = numbers(state, token).count();
-                if client.round < self.rounds && self.repeats {
-                    actions.push(Action::Again { token });
-                }
-                if client.round < self.rounds && numbers >= QUORUM {
-                    actions.push(Action::Raise { token });
-                }
-                // Nobody else would notice.
-                if self.retries
-                    && numbers > 0
-                    && state.clients[..self.tokens].iter().any(|other| other.phase == Phase::Idle)
-                {
-                    actions.push(Action::GiveUp { token });
-                }
+            Phase::Holding => {
+                actions.extend(winnable(state, token).map(|node| Action::WinBack { token, node }));
+                actions.push(Action::End { token });
             }
-            Phase::Issued | Phase::GaveUp => {}
+            Phase::Ended => {}
         }
     }
 
-    pub(super) fn begin(&self, state: &mut State, token: usize, hinted: bool) {
-        state.clients[token].phase = Phase::Confirming;
-        state.clients[token].hint = if hinted { hint(state) } else { 0 };
-        self.start_round(state, token, CONFIRM);
+    /// Clocks may say anything, so that a client may propose any ballot that it has not proposed before.
+    fn proposals(&self, latest: u8, token: usize, actions: &mut Vec<Action>) {
+        let is_again = latest > 0 && self.variant == Variant::ProposesAgain;
+        let from = if is_again { latest } else { latest + 1 };
+        actions.extend((from..=MOST.min(self.ballots)).map(|ballot| Action::Propose { token, ballot }));
     }
 
-    pub(super) fn raise(&self, state: &mut State, token: usize) {
-        state.clients[token].number = largest(state, token);
-        self.start_round(state, token, RAISE);
+    /// A token that waits may give any node to somebody else.
+    fn giving(&self, state: &State, token: usize) -> impl Iterator<Item = Action> {
+        let is_changeable = state.changes < self.changes;
+        let may_give = move |link: &Link| {
+            is_changeable && link.has_vote && !link.is_given_back() && link.commands.len() < MOST_ON_THE_WAY
+        };
+        let links = state.links(token);
+        (0..NODES).filter(move |node| may_give(&links[*node])).map(move |node| Action::Give { token, node })
     }
 
-    pub(super) fn start_round(&self, state: &mut State, token: usize, kind: u8) {
-        let issued = state.clients.iter().filter(|client| client.phase == Phase::Issued);
-        let floor = issued.map(|client| client.number).max().unwrap_or(0);
-        let client = &mut state.clients[token];
-        client.round += 1;
-        client.floor = floor;
-        let command = client.round | kind;
-        for column in &mut state.columns {
-            let link = &mut column.links[token];
-            link.commands.push(command);
-            if self.variant != Variant::EarlierRoundCounts {
-                link.answer = 0;
-            }
+    /// The node has answered that it keeps the lock for the token, and whether it has `accepted` a ballot.
+    pub(super) fn hear(&self, link: &mut Link, accepted: Option<u8>) {
+        // What was granted before the token gave the node away does not count.
+        if link.is_given_back() {
+            return;
+        }
+        let kept = if link.has_vote || self.lacks(Rule::AcceptsEndWithTheVote) { link.accepted } else { 0 };
+        (link.has_vote, link.accepted) = (true, accepted.unwrap_or(kept));
+    }
+
+    /// The client cannot prove any more that it has the node.
+    pub(super) fn lose(&self, link: &mut Link) {
+        link.has_vote = false;
+        if !self.lacks(Rule::AcceptsEndWithTheVote) {
+            link.accepted = 0;
         }
     }
 
-    pub(super) fn hear(&self, state: &mut State, token: usize, at: usize, number: u8) {
-        state.columns[at].links[token].answer = number;
-        let largest = largest(state, token);
-        let agreeing = numbers(state, token).filter(|number| *number == largest).count();
-        let answered = numbers(state, token).count();
-        let is_largest_enough =
-            matches!(self.variant, Variant::MaximumOfIncr | Variant::Without(Rule::NumbersAreAgreedOn));
-        let needed = if is_largest_enough { answered } else { agreeing };
-        if needed >= QUORUM {
-            state.clients[token].phase = Phase::Issued;
-            state.clients[token].number = largest;
-            state.clients[token].is_late = largest <= state.clients[token].floor;
-            forget(state, token);
-        }
+    /// The number with which the token may hold the lock now.
+    fn number(&self, state: &State, token: usize) -> Option<u8> {
+        let links = state.links(token);
+        let accepted: Vec<_> = links.iter().filter(|link| link.has_vote && link.accepted > 0).collect();
+        let agreeing = |number: u8| accepted.iter().filter(|link| link.accepted == number).count();
+        let has_votes = state.votes(token) >= QUORUM;
+        let largest = || accepted.iter().map(|link| link.accepted).max();
+        let number = match self.variant {
+            Variant::Without(Rule::RefusedIsNotIssued) => Some(state.clients[token].ballot),
+            Variant::Without(Rule::AcceptsAreOfOneRound) if accepted.len() >= QUORUM => largest(),
+            Variant::OneNodeIsEnough => largest(),
+            _ => accepted.iter().map(|link| link.accepted).find(|number| agreeing(*number) >= QUORUM),
+        };
+        number.filter(|_| has_votes)
+    }
+
+    pub(super) fn win_back(&self, state: &mut State, token: usize, node: usize) {
+        let number = state.clients[token].ballot;
+        let is_plain = self.lacks(Rule::WonVotesCarryTheNumber);
+        state.columns[node].links[token].send(if is_plain { Sent::AskPlainly } else { Sent::Ask(number) });
+    }
+
+    pub(super) fn lacks(&self, rule: Rule) -> bool {
+        self.variant == Variant::Without(rule)
     }
 }
 
-/// The `RELEASE` behind its commands is an expiry like any other here.
-pub(super) fn give_up(state: &mut State, token: usize) {
-    state.clients[token].phase = Phase::GaveUp;
-    state.clients[token].number = state.clients[token].number.max(largest(state, token));
-    forget(state, token);
+/// The nodes whose votes a holder lacks, while the others prove its lock.
+fn winnable(state: &State, token: usize) -> impl Iterator<Item = usize> {
+    let (links, is_proven) = (state.links(token), state.votes(token) >= QUORUM);
+    (0..NODES).filter(move |node| is_proven && !links[*node].has_vote && links[*node].commands.is_empty())
 }
 
-/// Answers change nothing any more; commands still do.
-fn forget(state: &mut State, token: usize) {
-    (state.clients[token].round, state.clients[token].floor) = (0, 0);
+pub(super) fn propose(state: &mut State, token: usize, ballot: u8) {
+    let client = &mut state.clients[token];
+    let sent = if client.rounds == 0 { Sent::Take(ballot) } else { Sent::Ask(ballot) };
+    (client.phase, client.ballot) = (Phase::Asking, ballot);
+    client.rounds += 1;
     for column in &mut state.columns {
         let link = &mut column.links[token];
-        (link.answer, link.pushed) = (0, 0);
+        if link.commands.len() < MOST_ON_THE_WAY && !link.is_given_back() {
+            link.send(sent);
+        }
     }
 }
 
-/// What a retry knows: the largest number that a token which gave up has seen.
-fn hint(state: &State) -> u8 {
-    let gave_up = state.clients.iter().filter(|client| client.phase == Phase::GaveUp);
-    gave_up.map(|client| client.number).max().unwrap_or(0)
+pub(super) fn hold(state: &mut State, token: usize, number: u8) {
+    state.is_late |= number <= state.issued;
+    state.issued = state.issued.max(number);
+    let client = &mut state.clients[token];
+    (client.phase, client.ballot) = (Phase::Holding, number);
 }
 
-/// The answers of the round.
-fn numbers(state: &State, token: usize) -> impl Iterator<Item = u8> {
-    let answers: [u8; NODES] = state.columns.map(|column| column.links[token].answer);
-    answers.into_iter().filter(|number| *number > 0)
-}
-
-fn largest(state: &State, token: usize) -> u8 {
-    numbers(state, token).max().unwrap_or(0)
+/// Gives every node back that may have the token.
+pub(super) fn end(state: &mut State, token: usize) {
+    state.clients[token].phase = Phase::Ended;
+    for column in &mut state.columns {
+        let link = &mut column.links[token];
+        if (link.has_vote || !link.commands.is_empty()) && !link.is_given_back() {
+            link.send(Sent::Give);
+        }
+        (link.has_vote, link.accepted) = (false, 0);
+    }
 }

@@ -1,21 +1,24 @@
-//! Fencing numbers drawn from several nodes: unique, and larger than all that were issued before.
+//! Fencing numbers by ballots: they rise in the order of the holders.
 //!
-//! The lock itself is left out: as any grant may expire and any token be granted a node at any time, a command may find
-//! its token as the owner of the node or not, whatever happened before. Even two tokens that both believe to hold the
-//! lock must have different numbers. Real time enters through the order of events: when a confirming round begins, the
-//! largest number issued so far is noted, and the number of the round must exceed it. An answer arrives at once or never:
-//! one that is late only makes its number known later, which asks less of the others.
+//! A client proposes one ballot to all nodes, together with its question for the lock; a node accepts one that is larger than
+//! all that it has accepted. The lock is held with the number that a quorum has accepted, by votes that still stand.
+//!
+//! The lock is as simple as can be: there are no queues, and any key may expire at any time; with it ends the vote, since
+//! a client's lease is over before the key is. Clocks may say anything: a client proposes any ballot that it has not proposed
+//! before. An answer arrives at once or never; one that is late only makes known later what is true now, if it is still.
 
 mod client;
+mod command;
 mod node;
 mod state;
 
 use std::fmt;
 
+use crate::fifo::Fifo;
 use crate::rule::Rule;
 use crate::search::Model;
-use client::{CONFIRM, is_awaited};
-pub use node::{Counter, Fence};
+use command::Sent;
+pub use node::Register;
 pub use state::State;
 use state::{NODES, Phase};
 
@@ -25,29 +28,29 @@ pub enum Variant {
     /// As the protocol says.
     #[default]
     Protocol,
-    /// Without the rule, of which [`Rule::NumbersAreAgreedOn`] is one of fencing: the largest number of a quorum counts.
+    /// Without a rule.
     Without(Rule),
-    /// Every grant counts one more, and the maximum over a quorum is the number.
-    MaximumOfIncr,
-    /// A hand-over draws, the push carries the number, and the confirming round draws nothing.
-    NumberFromPush,
-    /// The node-wide maximum follows draws only.
-    RaisesLeaveMaximum,
-    /// Answers of an earlier round count as well.
-    EarlierRoundCounts,
+    /// A node accepts every ballot.
+    Overwrites,
+    /// The lock is held with a number that one node has accepted.
+    OneNodeIsEnough,
+    /// A token proposes the same ballot once more. That is safe, because what a node has accepted ends with its vote.
+    ProposesAgain,
 }
 
-/// Three nodes, and tokens that each draw a number.
+/// Three nodes, and tokens that each want the lock with a number.
 #[derive(Debug, Clone, Copy)]
 pub struct Fencing {
     /// At most 3.
     pub tokens: usize,
-    /// How many rounds a token may begin: one that draws, and those that raise or draw again.
+    /// How many rounds a token may begin.
     pub rounds: u8,
-    /// A later round of a token may also be one that draws, as after a timeout.
-    pub repeats: bool,
-    /// Tokens may give up, and others go on with their hints.
-    pub retries: bool,
+    /// The largest ballot, at most 4.
+    pub ballots: u8,
+    /// How often a key expires, or a token that waits gives a node away.
+    pub changes: u8,
+    /// How many nodes lose their data, one after the other, each while a lock is held on all of them.
+    pub wipes: u8,
     /// How numbers are made.
     pub variant: Variant,
 }
@@ -56,22 +59,24 @@ pub struct Fencing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the same few numbers everywhere")]
 pub enum Action {
-    /// A token sends its first confirming round, with the hint of a token that gave up or without.
-    Begin { token: usize, hinted: bool },
-    /// It sends another one.
-    Again { token: usize },
-    /// It sends the one that raises the lower numbers.
-    Raise { token: usize },
-    /// It gives up.
-    GiveUp { token: usize },
-    /// A node executes the oldest command of a token, as its owner; the answer arrives, or does not matter.
+    /// A token asks all nodes for the lock with a ballot.
+    Propose { token: usize, ballot: u8 },
+    /// A node executes the oldest command of a token; the answer arrives, or does not matter.
     Execute { token: usize, node: usize, heard: bool },
-    /// A node refuses the oldest command of a token, as it is not the owner.
-    Refuse { token: usize, node: usize },
-    /// A node is handed to a token, which draws only in the variant that is wrong about it.
-    HandOver { token: usize, node: usize },
-    /// The idle counter of a node expires.
-    Forget { node: usize },
+    /// The oldest command of a token never arrives.
+    Drop { token: usize, node: usize },
+    /// A token that waits gives a node away.
+    Give { token: usize, node: usize },
+    /// The key at a node expires.
+    Expire { node: usize },
+    /// A token has the lock, with a number.
+    Hold { token: usize, number: u8 },
+    /// A holder asks for a vote that it lacks.
+    WinBack { token: usize, node: usize },
+    /// A node loses its data.
+    Wipe { node: usize },
+    /// A holder ends, and its token is given back everywhere.
+    End { token: usize },
 }
 
 impl Model for Fencing {
@@ -87,20 +92,37 @@ impl Model for Fencing {
             self.client_actions(state, token, actions);
             (0..NODES).for_each(|node| link_actions(state, token, node, actions));
         }
-        (0..NODES).for_each(|node| self.node_actions(state, node, actions));
+        for (node, column) in state.columns.iter().enumerate() {
+            let may_expire = column.owner.is_some() && state.changes < self.changes;
+            actions.extend(may_expire.then_some(Action::Expire { node }));
+            let is_held_everywhere =
+                |token: usize| state.clients[token].phase == Phase::Holding && state.votes(token) == NODES;
+            if state.wipes < self.wipes && (0..self.tokens).any(is_held_everywhere) {
+                actions.push(Action::Wipe { node });
+            }
+        }
     }
 
     fn apply(&self, state: &State, action: Action) -> State {
         let mut state = *state;
         match action {
-            Action::Begin { token, hinted } => self.begin(&mut state, token, hinted),
-            Action::Again { token } => self.start_round(&mut state, token, CONFIRM),
-            Action::Raise { token } => self.raise(&mut state, token),
-            Action::GiveUp { token } => client::give_up(&mut state, token),
+            Action::Propose { token, ballot } => client::propose(&mut state, token, ballot),
             Action::Execute { token, node, heard } => self.execute(&mut state, token, node, heard),
-            Action::Refuse { token, node } => state.columns[node].links[token].commands.pop(),
-            Action::HandOver { token, node } => self.hand_over(&mut state, token, node),
-            Action::Forget { node } => state.columns[node].counter.forget(),
+            Action::Drop { token, node } => state.columns[node].links[token].commands.pop(),
+            Action::Give { token, node } => {
+                state.changes += 1;
+                let link = &mut state.columns[node].links[token];
+                self.lose(link);
+                link.send(Sent::Give);
+            }
+            Action::Expire { node } => {
+                state.changes += 1;
+                self.expire(&mut state, node);
+            }
+            Action::Hold { token, number } => client::hold(&mut state, token, number),
+            Action::WinBack { token, node } => self.win_back(&mut state, token, node),
+            Action::Wipe { node } => self.wipe(&mut state, node),
+            Action::End { token } => client::end(&mut state, token),
         }
         state
     }
@@ -119,13 +141,7 @@ impl Model for Fencing {
     }
 
     fn violation(&self, state: &State, _stuck: bool) -> Option<String> {
-        let issued = || (0..self.tokens).filter(|token| state.clients[*token].phase == Phase::Issued);
-        let late = issued().find(|token| state.clients[*token].is_late);
-        let late = late.map(|token| format!("t{token} has a number that is not above all issued before its round"));
-        let same = |token: usize| issued().find(|other| *other < token && state.number(*other) == state.number(token));
-        late.or_else(|| {
-            issued().find_map(|token| same(token).map(|other| format!("t{other} and t{token} have one number")))
-        })
+        state.is_late.then(|| "a token holds the lock with a number that is not above all before".to_owned())
     }
 
     fn show(&self, state: &State) -> String {
@@ -134,46 +150,74 @@ impl Model for Fencing {
 }
 
 impl Fencing {
-    fn node_actions(&self, state: &State, node: usize, actions: &mut Vec<Action>) {
-        // The counter outlives every grant, and grants expire at any time.
-        if state.columns[node].counter.by.is_some() {
-            actions.push(Action::Forget { node });
+    fn execute(&self, state: &mut State, token: usize, at: usize, heard: bool) {
+        let column = &mut state.columns[at];
+        let link = &mut column.links[token];
+        let sent = Sent::from_code(link.commands.first());
+        link.commands.pop();
+        let name = Some(token as u8);
+        if sent == Sent::Give {
+            column.owner = column.owner.filter(|owner| Some(*owner) != name);
+            return;
         }
-        let waits = |token: &usize| matches!(state.clients[*token].phase, Phase::Idle | Phase::Confirming);
-        if self.variant == Variant::NumberFromPush {
-            actions.extend((0..self.tokens).filter(waits).map(|token| Action::HandOver { token, node }));
+        let is_free = column.owner.is_none();
+        // A plain `SET NX` does not know its own token.
+        let is_granted = is_free || column.owner == name && !matches!(sent, Sent::Take(_));
+        column.owner = column.owner.or(name);
+        let may_propose = |by_owner: bool| is_granted || !by_owner;
+        let ballot = sent.ballot().filter(|(_, by_owner)| may_propose(*by_owner)).map(|(ballot, _)| ballot);
+        let accepted = ballot.filter(|ballot| column.register.propose(*ballot, self.variant));
+        if heard && is_granted && matches!(state.clients[token].phase, Phase::Asking | Phase::Holding) {
+            self.hear(&mut column.links[token], accepted);
         }
+    }
+
+    fn expire(&self, state: &mut State, at: usize) {
+        let column = &mut state.columns[at];
+        if let Some(owner) = column.owner.take() {
+            self.lose(&mut column.links[usize::from(owner)]);
+        }
+    }
+
+    /// The connections to the node end with it.
+    fn wipe(&self, state: &mut State, at: usize) {
+        self.expire(state, at);
+        let column = &mut state.columns[at];
+        column.register = Register::default();
+        column.links.iter_mut().for_each(|link| link.commands = Fifo::default());
+        state.wipes += 1;
     }
 }
 
 fn link_actions(state: &State, token: usize, node: usize, actions: &mut Vec<Action>) {
-    let commands = state.columns[node].links[token].commands;
-    if commands.is_empty() {
+    let link = state.columns[node].links[token];
+    if link.commands.is_empty() {
         return;
     }
-    if is_awaited(state, token, commands.first()) {
+    actions.push(Action::Execute { token, node, heard: false });
+    let is_listening = matches!(state.clients[token].phase, Phase::Asking | Phase::Holding);
+    if is_listening && !link.is_given_back() {
         actions.push(Action::Execute { token, node, heard: true });
     }
-    actions.push(Action::Execute { token, node, heard: false });
-    // To refuse the last one and never to execute it are the same.
-    if commands.len() > 1 {
-        actions.push(Action::Refuse { token, node });
+    // To lose the last one and never to execute it are the same.
+    if link.commands.len() > 1 {
+        actions.push(Action::Drop { token, node });
     }
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Begin { token, hinted: false } => write!(f, "t{token} sends its first round"),
-            Self::Begin { token, hinted: true } => write!(f, "t{token} sends its first round, with a hint"),
-            Self::Again { token } => write!(f, "t{token} sends another round"),
-            Self::Raise { token } => write!(f, "t{token} sends a round that raises"),
-            Self::GiveUp { token } => write!(f, "t{token} gives up"),
+            Self::Propose { token, ballot } => write!(f, "t{token} proposes {ballot}"),
             Self::Execute { token, node, heard: true } => write!(f, "node {node} answers t{token}"),
-            Self::Execute { token, node, heard: false } => write!(f, "node {node} answers t{token}, too late"),
-            Self::Refuse { token, node } => write!(f, "node {node} refuses t{token}"),
-            Self::HandOver { token, node } => write!(f, "node {node} is handed to t{token}"),
-            Self::Forget { node } => write!(f, "the idle counter of node {node} expires"),
+            Self::Execute { token, node, heard: false } => write!(f, "node {node} executes what t{token} has sent"),
+            Self::Drop { token, node } => write!(f, "node {node} never gets the oldest command of t{token}"),
+            Self::Give { token, node } => write!(f, "t{token} gives node {node} away"),
+            Self::Expire { node } => write!(f, "the key of node {node} expires"),
+            Self::Hold { token, number } => write!(f, "t{token} holds the lock with {number}"),
+            Self::WinBack { token, node } => write!(f, "t{token} asks for the vote of node {node}"),
+            Self::Wipe { node } => write!(f, "node {node} loses its data"),
+            Self::End { token } => write!(f, "t{token} ends"),
         }
     }
 }

@@ -6,7 +6,7 @@
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
 -- and at the end the time of the newest token, if it is newer than this one
-local holder, is_marked = find_holder()
+local holder = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'
@@ -31,19 +31,13 @@ if not holder and (holds or not is_second) then
 end
 
 -- Whatever takes a lock here sets an expiry with it, also when it is another client.
-if holder and not is_token(holder) and (holder == true or redis.call('PTTL', lock) == -1) then
+if holder and (holder == true or redis.call('PTTL', lock) == -1) then
   return {-1}
 end
 
+-- Another program has the lock, which cannot be told of those who wait; or nobody, and whoever comes first gets it.
 join_queue()
-if holder then
-  if is_token(holder) then
-    if not is_marked then
-      redis.call('SET', lock, holder .. MARK, 'KEEPTTL')
-    end
-    notify(holder, (holds and 'wanted ' or 'contended ') .. holder .. ' ' .. token .. ' ' .. lock)
-  end
-elseif hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
+if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
 return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}

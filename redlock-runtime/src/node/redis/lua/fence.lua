@@ -1,48 +1,19 @@
--- The part of the scripts that draw a fencing number: a counter for each lock, and the largest number of the node.
--- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
--- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
+-- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
+-- the locks there.
+-- KEYS[3] the register: a sorted set with one member, whose score is the ballot   ARGV[#ARGV] the ballot
 
--- The number that a text consists of; nil for anything else, however much it is a number to Lua: a value that others have
--- put there would raise the numbers of all locks to the last one that there is.
-local function number_in(text)
-  local number = string.find(text, '^%d+$') and tonumber(text)
-  return number and number < NUMBERS_END and number or nil
-end
-
--- The number of the token that asks, which must own the lock; -1 when it gets none. That is not an error, whatever the
--- reason, because an error would hide what the script has done to the lock. Numbers stay far below 2^53, up to which
--- Lua's are exact.
+-- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
+-- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
+-- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
 local function fence()
-  -- The part before the `@` is enough to tell who has drawn a number, since it is unique by itself.
-  local by, wanted = string.sub(token, 1, ATTEMPT_LEN), tonumber(ARGV[#ARGV])
-  local read = redis.pcall('MGET', KEYS[3], KEYS[4])
-  -- A counter that has expired starts again above every number that the node has given to anybody.
-  local drawn, most = read[1], number_in(read[2] or '0')
-  local number, is_ours = most, false
-  if drawn then
-    local is_counter = string.find(drawn, '^[%x-]+ %d+$') == 1 and string.sub(drawn, ATTEMPT_LEN + 1, ATTEMPT_LEN + 1) == ' '
-    number = is_counter and number_in(string.sub(drawn, ATTEMPT_LEN + 2))
-    is_ours = string.sub(drawn, 1, ATTEMPT_LEN) == by
+  local ballot = ARGV[#ARGV]
+  -- A ballot of zero only looks, and must not make a register.
+  local accepted = ballot == '0' and redis.pcall('ZADD', KEYS[3], 'XX', 'GT', 'CH', ballot, MEMBER)
+    or redis.pcall('ZADD', KEYS[3], 'GT', 'CH', ballot, MEMBER)
+  if accepted == 1 then
+    return tonumber(ballot)
   end
-  -- The counters cannot be read, or something else has one of their names.
-  if read.err or not number or not most then
-    return -1
-  end
-  if ARGV[#ARGV - 1] == 'draw' then
-    -- Once for each token: neither a renewal nor a command that is sent again draws another.
-    number = is_ours and number or math.max(number, wanted) + 1
-  elseif is_ours or number < wanted then
-    number = math.max(number, wanted)
-  else
-    return -1
-  end
-  local text = string.format('%.0f', number)
-  -- With GET, SET refuses a key of another type, which it would overwrite otherwise.
-  local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', COUNTER_EXPIRY, 'GET')
-  -- A raised number counts as well: otherwise the counter of this lock, once it has expired, would start below it.
-  if type(stored) ~= 'table' and number > most then
-    stored = redis.pcall('SET', KEYS[4], text, 'GET')
-  end
-  return type(stored) == 'table' and -1 or number
+  local largest = redis.pcall('ZSCORE', KEYS[3], MEMBER)
+  return type(largest) == 'string' and -tonumber(largest) or 0
 end
 

@@ -25,25 +25,6 @@ local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
 end
 
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == TOKEN_LEN
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, ATTEMPT_LEN + 1, ATTEMPT_LEN + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
-end
-
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
 -- whoever asks moves its clock ahead of it.
 local function newest(holder, last)

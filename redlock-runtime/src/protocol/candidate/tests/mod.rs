@@ -5,6 +5,7 @@ mod answers;
 mod distrust;
 mod idling;
 mod losing;
+mod numbers;
 mod passing;
 mod taken;
 mod waiting;
@@ -94,7 +95,7 @@ impl Scene {
     }
 
     fn send(&mut self, node: usize, verb: Verb) {
-        self.candidate.voters[node].asked(InFlight::new(verb, self.now, 0, TERMS.provable(self.now)));
+        self.candidate.voters[node].asked(InFlight::new(verb, self.now, TERMS.provable(self.now)));
     }
 
     /// The answer to the oldest command that has none.
@@ -150,4 +151,9 @@ fn disconnected() -> NodeError {
 
 fn unreachable() -> NodeError {
     NodeError::Unreachable("".into())
+}
+
+impl Candidate {
+    /// What a candidate keeps of each node.
+    pub(crate) const BYTES_PER_NODE: usize = size_of::<Voter>();
 }

@@ -38,6 +38,26 @@ fn a_waiter_behind_a_lock_without_end_asks_every_second() {
 }
 
 #[test]
+fn a_waiter_that_rests_asks_afterwards() {
+    let mut scene = Scene::new(3);
+    let from = scene.now().after(MILLISECOND);
+    scene.candidate.wait(from);
+    assert_eq!((scene.wants(), scene.idle_for()), (vec![None; 3], MILLISECOND));
+    scene.advance(MILLISECOND);
+    assert_eq!(scene.wants(), [Some(ACQUIRE); 3]);
+}
+
+#[test]
+fn a_holder_knows_how_many_wait() {
+    let mut scene = Scene::holding(3);
+    assert_eq!(scene.candidate.waiters(), 0);
+    for waiters in [31, 30, 0] {
+        scene.hear(0, EXTEND, Reply::Extended { waiters, number: None });
+        assert_eq!(scene.candidate.waiters(), waiters);
+    }
+}
+
+#[test]
 fn a_claim_that_cannot_be_confirmed_is_asked_about_before_it_ends() {
     let mut scene = Scene::waiting(3);
     (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::lock::OwnerToken;
-use crate::protocol::candidate::fencing_number::FencingDecision;
-use crate::protocol::command::Fence;
+use crate::protocol::candidate::fencing_number::{Fence, FencingDecision};
 use crate::protocol::hold_options::HoldOptions;
 
 const UNRENEWED: HoldOptions = HoldOptions { renew: false, max_hold: None, min_hold: None, window_rest: None };
@@ -87,7 +86,7 @@ fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
 /// It has the votes of all, and two nodes have let the key expire.
 fn robbed(without: Option<Rule>) -> Scene {
     let mut scene = begun(Ok(GRANTED));
-    scene.candidate.terms.rules = Rules { without };
+    Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
     let (now, soon) = (scene.now(), scene.now().after(TTL / 2));
     assert!(scene.candidate.renew(now, soon, |_| {}));
     scene.advance(MILLISECOND);
@@ -170,7 +169,7 @@ fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
 fn without_the_rule_a_lock_comes_back_that_was_lost() {
     for (without, comes_back) in [(None, false), (Some(Rule::LapsedLocksStayLost), true)] {
         let mut scene = begun(Ok(Reply::Taken));
-        scene.candidate.terms.rules = Rules { without };
+        Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
         scene.send(2, WIN_BACK);
         scene.hear(0, EXTEND, Reply::NotOwner);
         assert!(!scene.is_won());
@@ -224,14 +223,14 @@ fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
 fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
     let mut scene = begun(Ok(Reply::Taken));
     let now = scene.now();
-    scene.candidate.want_number(true, 0);
+    scene.candidate.want_number(true);
     scene.candidate.issue(FencingDecision::Agreed(7), now).unwrap();
     scene.candidate.connected(2, now);
     let mut sent = Vec::new();
     scene.candidate.renew(now, now, |out| sent.push((out.index, out.fence)));
     (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
     scene.candidate.renew(now, now, |out| sent.push((out.index, out.fence)));
-    assert_eq!(sent, [(0, None), (1, None), (2, Some(Fence::Draw { above: 6 }))]);
+    assert_eq!(sent, [(0, None), (1, None), (2, Some(Fence::Known(7)))]);
 }
 
 #[test]

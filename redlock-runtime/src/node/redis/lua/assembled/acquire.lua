@@ -7,6 +7,43 @@
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 -- The part that reads the lock: false when it is free, a table when it cannot be read.
 local value = redis.pcall('GET', lock)
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
+-- the other parts, as in release_marked.lua.
+local owner = type(value) == 'string' and string.sub(value, 1, 69)
+if owner ~= token and is_token(owner) and (value == owner .. '+' or value == owner) then
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  redis.call('ZADD', queue, 0, token)
+  redis.call('PEXPIRE', queue, 30000)
+  if value == owner then
+    redis.call('SET', lock, owner .. '+', 'KEEPTTL')
+  end
+  local kind = ARGV[4] == 'holds' and 'wanted ' or 'contended '
+  redis.pcall('PUBLISH', 'redlock:' .. string.sub(owner, 36 + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
+  local largest = last and is_before(owner, last) and last or owner
+  local newest = is_before(token, largest) and string.sub(largest, 1, 18) or nil
+  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest}
+end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -32,25 +69,6 @@ end
 -- something else has its name or the user may not, counts as empty: a lock must be released all the same.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == 69
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 36 + 1, 36 + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
 end
 
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
@@ -124,7 +142,7 @@ end
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
 -- and at the end the time of the newest token, if it is newer than this one
-local holder, is_marked = find_holder()
+local holder = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'
@@ -149,19 +167,13 @@ if not holder and (holds or not is_second) then
 end
 
 -- Whatever takes a lock here sets an expiry with it, also when it is another client.
-if holder and not is_token(holder) and (holder == true or redis.call('PTTL', lock) == -1) then
+if holder and (holder == true or redis.call('PTTL', lock) == -1) then
   return {-1}
 end
 
+-- Another program has the lock, which cannot be told of those who wait; or nobody, and whoever comes first gets it.
 join_queue()
-if holder then
-  if is_token(holder) then
-    if not is_marked then
-      redis.call('SET', lock, holder .. '+', 'KEEPTTL')
-    end
-    notify(holder, (holds and 'wanted ' or 'contended ') .. holder .. ' ' .. token .. ' ' .. lock)
-  end
-elseif hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
+if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
 return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}

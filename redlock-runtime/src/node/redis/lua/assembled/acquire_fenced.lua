@@ -5,57 +5,65 @@
 -- values in.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
--- The part of the scripts that draw a fencing number: a counter for each lock, and the largest number of the node.
--- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
--- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
+-- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
+-- the locks there.
+-- KEYS[3] the register: a sorted set with one member, whose score is the ballot   ARGV[#ARGV] the ballot
 
--- The number that a text consists of; nil for anything else, however much it is a number to Lua: a value that others have
--- put there would raise the numbers of all locks to the last one that there is.
-local function number_in(text)
-  local number = string.find(text, '^%d+$') and tonumber(text)
-  return number and number < 140737488355328 and number or nil
-end
-
--- The number of the token that asks, which must own the lock; -1 when it gets none. That is not an error, whatever the
--- reason, because an error would hide what the script has done to the lock. Numbers stay far below 2^53, up to which
--- Lua's are exact.
+-- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
+-- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
+-- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
 local function fence()
-  -- The part before the `@` is enough to tell who has drawn a number, since it is unique by itself.
-  local by, wanted = string.sub(token, 1, 36), tonumber(ARGV[#ARGV])
-  local read = redis.pcall('MGET', KEYS[3], KEYS[4])
-  -- A counter that has expired starts again above every number that the node has given to anybody.
-  local drawn, most = read[1], number_in(read[2] or '0')
-  local number, is_ours = most, false
-  if drawn then
-    local is_counter = string.find(drawn, '^[%x-]+ %d+$') == 1 and string.sub(drawn, 36 + 1, 36 + 1) == ' '
-    number = is_counter and number_in(string.sub(drawn, 36 + 2))
-    is_ours = string.sub(drawn, 1, 36) == by
+  local ballot = ARGV[#ARGV]
+  -- A ballot of zero only looks, and must not make a register.
+  local accepted = ballot == '0' and redis.pcall('ZADD', KEYS[3], 'XX', 'GT', 'CH', ballot, 'n')
+    or redis.pcall('ZADD', KEYS[3], 'GT', 'CH', ballot, 'n')
+  if accepted == 1 then
+    return tonumber(ballot)
   end
-  -- The counters cannot be read, or something else has one of their names.
-  if read.err or not number or not most then
-    return -1
-  end
-  if ARGV[#ARGV - 1] == 'draw' then
-    -- Once for each token: neither a renewal nor a command that is sent again draws another.
-    number = is_ours and number or math.max(number, wanted) + 1
-  elseif is_ours or number < wanted then
-    number = math.max(number, wanted)
-  else
-    return -1
-  end
-  local text = string.format('%.0f', number)
-  -- With GET, SET refuses a key of another type, which it would overwrite otherwise.
-  local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', 2678400000, 'GET')
-  -- A raised number counts as well: otherwise the counter of this lock, once it has expired, would start below it.
-  if type(stored) ~= 'table' and number > most then
-    stored = redis.pcall('SET', KEYS[4], text, 'GET')
-  end
-  return type(stored) == 'table' and -1 or number
+  local largest = redis.pcall('ZSCORE', KEYS[3], 'n')
+  return type(largest) == 'string' and -tonumber(largest) or 0
 end
 
 local answer = (function()
 -- The part that reads the lock: false when it is free, a table when it cannot be read.
 local value = redis.pcall('GET', lock)
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
+-- the other parts, as in release_marked.lua.
+local owner = type(value) == 'string' and string.sub(value, 1, 69)
+if owner ~= token and is_token(owner) and (value == owner .. '+' or value == owner) then
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  redis.call('ZADD', queue, 0, token)
+  redis.call('PEXPIRE', queue, 30000)
+  if value == owner then
+    redis.call('SET', lock, owner .. '+', 'KEEPTTL')
+  end
+  local kind = ARGV[4] == 'holds' and 'wanted ' or 'contended '
+  redis.pcall('PUBLISH', 'redlock:' .. string.sub(owner, 36 + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
+  local largest = last and is_before(owner, last) and last or owner
+  local newest = is_before(token, largest) and string.sub(largest, 1, 18) or nil
+  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest}
+end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -81,25 +89,6 @@ end
 -- something else has its name or the user may not, counts as empty: a lock must be released all the same.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == 69
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 36 + 1, 36 + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
 end
 
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
@@ -173,7 +162,7 @@ end
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
 -- and at the end the time of the newest token, if it is newer than this one
-local holder, is_marked = find_holder()
+local holder = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'
@@ -198,25 +187,19 @@ if not holder and (holds or not is_second) then
 end
 
 -- Whatever takes a lock here sets an expiry with it, also when it is another client.
-if holder and not is_token(holder) and (holder == true or redis.call('PTTL', lock) == -1) then
+if holder and (holder == true or redis.call('PTTL', lock) == -1) then
   return {-1}
 end
 
+-- Another program has the lock, which cannot be told of those who wait; or nobody, and whoever comes first gets it.
 join_queue()
-if holder then
-  if is_token(holder) then
-    if not is_marked then
-      redis.call('SET', lock, holder .. '+', 'KEEPTTL')
-    end
-    notify(holder, (holds and 'wanted ' or 'contended ') .. holder .. ' ' .. token .. ' ' .. lock)
-  end
-elseif hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
+if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
 return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}
 end)()
--- The end of acquire.lua for fenced locks: the number follows what a grant says.
--- {1, smaller, number}   and so on
+-- The end of acquire.lua for fenced locks: what is said to the ballot follows what a grant says.
+-- {1, smaller, ballot}   and so on
 if answer[1] == 1 then
   table.insert(answer, 3, fence())
 end

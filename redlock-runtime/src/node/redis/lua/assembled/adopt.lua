@@ -22,6 +22,35 @@ if value == token then
   redis.call('PEXPIRE', lock, ARGV[2])
   return {0, '@' .. table.concat(redis.pcall('TIME'), '.')}
 end
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The middle of extend.lua, for a lock that others wait for. It stands before the functions of the other parts, as in
+-- release_marked.lua.
+if value == token .. '+' then
+  redis.call('PEXPIRE', lock, ARGV[2])
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  local newest = last and is_before(token, last) and string.sub(last, 1, 18) or nil
+  return {last and redis.call('ZCARD', queue) or 0, '@' .. table.concat(redis.pcall('TIME'), '.'), newest}
+end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -47,25 +76,6 @@ end
 -- something else has its name or the user may not, counts as empty: a lock must be released all the same.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == 69
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 36 + 1, 36 + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
 end
 
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:

@@ -5,57 +5,49 @@
 -- values in.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
--- The part of the scripts that draw a fencing number: a counter for each lock, and the largest number of the node.
--- KEYS[3] the counter: whom its number was drawn by, a space, the number   KEYS[4] the largest number
--- ARGV[#ARGV - 1] and ARGV[#ARGV]: `draw` and the number above which to draw, or `raise` and the number to raise to
+-- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
+-- the locks there.
+-- KEYS[3] the register: a sorted set with one member, whose score is the ballot   ARGV[#ARGV] the ballot
 
--- The number that a text consists of; nil for anything else, however much it is a number to Lua: a value that others have
--- put there would raise the numbers of all locks to the last one that there is.
-local function number_in(text)
-  local number = string.find(text, '^%d+$') and tonumber(text)
-  return number and number < 140737488355328 and number or nil
-end
-
--- The number of the token that asks, which must own the lock; -1 when it gets none. That is not an error, whatever the
--- reason, because an error would hide what the script has done to the lock. Numbers stay far below 2^53, up to which
--- Lua's are exact.
+-- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
+-- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
+-- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
 local function fence()
-  -- The part before the `@` is enough to tell who has drawn a number, since it is unique by itself.
-  local by, wanted = string.sub(token, 1, 36), tonumber(ARGV[#ARGV])
-  local read = redis.pcall('MGET', KEYS[3], KEYS[4])
-  -- A counter that has expired starts again above every number that the node has given to anybody.
-  local drawn, most = read[1], number_in(read[2] or '0')
-  local number, is_ours = most, false
-  if drawn then
-    local is_counter = string.find(drawn, '^[%x-]+ %d+$') == 1 and string.sub(drawn, 36 + 1, 36 + 1) == ' '
-    number = is_counter and number_in(string.sub(drawn, 36 + 2))
-    is_ours = string.sub(drawn, 1, 36) == by
+  local ballot = ARGV[#ARGV]
+  -- A ballot of zero only looks, and must not make a register.
+  local accepted = ballot == '0' and redis.pcall('ZADD', KEYS[3], 'XX', 'GT', 'CH', ballot, 'n')
+    or redis.pcall('ZADD', KEYS[3], 'GT', 'CH', ballot, 'n')
+  if accepted == 1 then
+    return tonumber(ballot)
   end
-  -- The counters cannot be read, or something else has one of their names.
-  if read.err or not number or not most then
-    return -1
-  end
-  if ARGV[#ARGV - 1] == 'draw' then
-    -- Once for each token: neither a renewal nor a command that is sent again draws another.
-    number = is_ours and number or math.max(number, wanted) + 1
-  elseif is_ours or number < wanted then
-    number = math.max(number, wanted)
-  else
-    return -1
-  end
-  local text = string.format('%.0f', number)
-  -- With GET, SET refuses a key of another type, which it would overwrite otherwise.
-  local stored = redis.pcall('SET', KEYS[3], by .. ' ' .. text, 'PX', 2678400000, 'GET')
-  -- A raised number counts as well: otherwise the counter of this lock, once it has expired, would start below it.
-  if type(stored) ~= 'table' and number > most then
-    stored = redis.pcall('SET', KEYS[4], text, 'GET')
-  end
-  return type(stored) == 'table' and -1 or number
+  local largest = redis.pcall('ZSCORE', KEYS[3], 'n')
+  return type(largest) == 'string' and -tonumber(largest) or 0
 end
 
 local answer = (function()
 -- The part that reads the lock: false when it is free, a table when it cannot be read.
 local value = redis.pcall('GET', lock)
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -81,25 +73,6 @@ end
 -- something else has its name or the user may not, counts as empty: a lock must be released all the same.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == 69
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 36 + 1, 36 + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
 end
 
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
@@ -131,8 +104,8 @@ end
 redis.call('PEXPIRE', lock, ARGV[2])
 return {last and redis.call('ZCARD', queue) or 0, time, newest(holder, last)}
 end)()
--- The end of extend.lua for fenced locks: the number follows what an extension says.
--- {n, number}   and so on
+-- The end of extend.lua for fenced locks: what is said to the ballot follows what an extension says.
+-- {n, ballot}   and so on
 if answer[1] >= 0 then
   table.insert(answer, 2, fence())
 end

@@ -14,6 +14,44 @@ if value == token then
   redis.call('DEL', lock)
   return 1
 end
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The middle of release.lua, for a lock that others wait for: the first of them gets it, as in hand.lua. It stands before
+-- the functions of those parts, since it takes longer to make them than to do without.
+-- Whatever is not as usual is left to them: the token stands in its own queue, nobody is there, the first is no token, its
+-- process does not listen. They find the queue as it was, and give a lock away that is already given to the first in it.
+if value == token .. '+' then
+  local first, last = redis.pcall('ZRANGE', queue, 0, 0)[1], redis.pcall('ZRANGE', queue, -1, -1)[1]
+  if is_token(first) and first ~= token and last ~= token then
+    redis.call('SET', lock, first == last and first or first .. '+', 'PX', ARGV[2])
+    local channel = 'redlock:' .. string.sub(first, 36 + 2)
+    local received = redis.pcall('PUBLISH', channel, 'granted ' .. first .. ' ' .. lock)
+    if type(received) == 'number' and received > 0 then
+      -- A token that has the lock and stands in its queue, between others, leaves it as well.
+      redis.call('ZREM', queue, first, token)
+      return {1, is_before(token, last) and string.sub(last, 1, 18) or nil}
+    end
+  end
+end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -39,25 +77,6 @@ end
 -- something else has its name or the user may not, counts as empty: a lock must be released all the same.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == 69
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 36 + 1, 36 + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
 end
 
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:

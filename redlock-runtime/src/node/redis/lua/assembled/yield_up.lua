@@ -7,6 +7,27 @@
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 -- The part that reads the lock: false when it is free, a table when it cannot be read.
 local value = redis.pcall('GET', lock)
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -32,25 +53,6 @@ end
 -- something else has its name or the user may not, counts as empty: a lock must be released all the same.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
-local function is_token(value)
-  return type(value) == 'string' and #value == 69
-    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
-    and string.sub(value, 36 + 1, 36 + 1) == '@'
-end
-
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return false
 end
 
 -- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:

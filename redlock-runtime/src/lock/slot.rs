@@ -1,0 +1,47 @@
+//! Which slot of a cluster a key is in: keys of one slot are on one server, and one script may use them together.
+//!
+//! A cluster takes the slot from the *hash tag*, which is what stands between the first `{` and the first `}` after it,
+//! or from the whole key when nothing does.
+
+use crate::time::ballot_clock::SLOTS;
+use std::sync::LazyLock;
+
+/// The slot of the key called `name`.
+pub(crate) fn slot_of(name: &str) -> u16 {
+    slot(hash_tag(name).unwrap_or(name).as_bytes())
+}
+
+/// The part of `name` that decides its slot, unless the whole name does.
+pub(crate) fn hash_tag(name: &str) -> Option<&str> {
+    let (_, rest) = name.split_once('{')?;
+    let (tag, _) = rest.split_once('}')?;
+    (!tag.is_empty()).then_some(tag)
+}
+
+/// The slot of what stands in braces, or of a whole key.
+pub(crate) fn slot(tag: &[u8]) -> u16 {
+    let next = |crc: u16, byte: &u8| {
+        let [high, low] = crc.to_be_bytes();
+        u16::from_be_bytes([low, 0]) ^ TABLE.get(usize::from(high ^ byte)).copied().unwrap_or_default()
+    };
+    tag.iter().fold(0, next) % SLOTS
+}
+
+/// CRC-16/XMODEM, for each value of a byte. Source: the Redis cluster specification.
+static TABLE: LazyLock<[u16; 256]> = LazyLock::new(|| {
+    let shifted = |crc: u16| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+    let mut byte = 0_u16..;
+    std::array::from_fn(|_| (0..8).fold(byte.next().unwrap_or_default() << 8, |crc, _| shifted(crc)))
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_those_of_the_specification() {
+        assert_eq!(slot(b"123456789"), 0x31c3 % SLOTS);
+        // `CLUSTER KEYSLOT` of a server.
+        assert_eq!([slot_of("foo"), slot_of("{user1000}.following"), slot_of("{}x")], [12182, 3443, slot(b"{}x")]);
+    }
+}

@@ -1,0 +1,16 @@
+-- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
+-- the other parts, as in release_marked.lua.
+local owner = type(value) == 'string' and string.sub(value, 1, TOKEN_LEN)
+if owner ~= token and is_token(owner) and (value == owner .. MARK or value == owner) then
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  redis.call('ZADD', queue, 0, token)
+  redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
+  if value == owner then
+    redis.call('SET', lock, owner .. MARK, 'KEEPTTL')
+  end
+  local kind = ARGV[4] == 'holds' and 'wanted ' or 'contended '
+  redis.pcall('PUBLISH', CHANNEL .. string.sub(owner, ATTEMPT_LEN + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
+  local largest = last and is_before(owner, last) and last or owner
+  local newest = is_before(token, largest) and string.sub(largest, 1, TIME_LEN) or nil
+  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest}
+end

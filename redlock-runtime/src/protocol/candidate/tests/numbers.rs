@@ -1,0 +1,109 @@
+//! What a node has accepted counts with its vote.
+
+use super::*;
+use crate::protocol::candidate::FencingDecision::{self, Agreed, Missing, Refused};
+use crate::protocol::command::Number;
+use crate::protocol::rules::Rule;
+use std::sync::Arc;
+
+const FIVE: Option<Number> = Some(Number::Accepted(5));
+const SIX: Option<Number> = Some(Number::Accepted(6));
+const NINE: Option<Number> = Some(Number::Refused { largest: 9 });
+
+const fn granted(number: Option<Number>) -> Reply {
+    Reply::Granted { smaller: false, number }
+}
+
+const fn extended(number: Option<Number>) -> Reply {
+    Reply::Extended { waiters: 0, number }
+}
+
+impl Scene {
+    fn decision(&self) -> FencingDecision {
+        self.candidate.fencing_decision(self.now)
+    }
+}
+
+/// A token that two nodes of three have accepted a ballot for.
+fn numbered() -> Scene {
+    numbered_by(Rules { without: None })
+}
+
+fn numbered_by(rules: Rules) -> Scene {
+    let mut scene = Scene::waiting(3);
+    Arc::make_mut(&mut scene.candidate.terms).rules = rules;
+    scene.candidate.voters.iter_mut().for_each(|voter| voter.rules = rules);
+    (0..2).for_each(|node| scene.hear(node, ACQUIRE, granted(FIVE)));
+    assert_eq!(scene.decision(), Agreed(5));
+    scene
+}
+
+#[test]
+fn an_accepted_ballot_stands_while_its_lease_is_renewed() {
+    let mut scene = numbered();
+    scene.advance(TTL / 2);
+    scene.hear(0, EXTEND, extended(None));
+    scene.hear(1, EXTEND, extended(NINE));
+    scene.advance(TTL / 2);
+    assert_eq!(scene.decision(), Agreed(5));
+    scene.hear(0, EXTEND, extended(SIX));
+    assert_eq!(scene.decision(), Refused, "the first has accepted a larger one");
+}
+
+/// How a vote ends, and is there again without a word about the number.
+type Gap = (&'static str, fn(&mut Scene));
+
+#[test]
+fn it_ends_with_its_vote() {
+    let gaps: [Gap; 5] = [
+        ("it expires", |scene| {
+            scene.advance(TTL);
+            (0..3).for_each(|node| scene.hear(node, EXTEND, extended(None)));
+        }),
+        ("another has it", |scene| {
+            scene.hear(0, EXTEND, Reply::NotOwner);
+            scene.hear(0, ACQUIRE, granted(None));
+        }),
+        ("it is yielded", |scene| {
+            scene.hear(0, YIELD, YIELDED);
+            scene.hear(0, ACQUIRE, granted(None));
+        }),
+        ("it is handed over again", |scene| {
+            scene.claim(0);
+            scene.hear(0, EXTEND, extended(None));
+        }),
+        ("its connection is cut", |scene| {
+            scene.candidate.connections([2, 1, 1].into_iter(), scene.now);
+            scene.hear(0, ACQUIRE, granted(None));
+        }),
+    ];
+    for (name, gap) in gaps {
+        let mut scene = numbered();
+        gap(&mut scene);
+        assert_eq!((scene.is_won(), scene.decision()), (true, Missing), "{name}");
+        let mut scene = numbered_by(Rules { without: Some(Rule::AcceptsEndWithTheVote) });
+        gap(&mut scene);
+        assert_eq!(scene.decision(), Agreed(5), "{name}: the rule is needed");
+    }
+}
+
+#[test]
+fn a_lease_that_is_over_has_no_number() {
+    let mut scene = numbered();
+    scene.advance(TTL);
+    assert_eq!(scene.decision(), Missing);
+}
+
+#[test]
+fn answers_are_awaited_as_long_as_they_may_agree() {
+    let mut scene = Scene::holding(3);
+    let now = scene.now();
+    scene.candidate.want_number(true);
+    scene.candidate.begin_fencing_round(now, |_| {});
+    scene.answer(0, Ok(extended(NINE)));
+    assert!(scene.candidate.may_agree());
+    scene.answer(1, Ok(extended(FIVE)));
+    assert_eq!((scene.decision(), scene.candidate.may_agree()), (Refused, true), "by the last one");
+    scene.answer(2, Ok(extended(NINE)));
+    assert_eq!((scene.decision(), scene.candidate.may_agree()), (Refused, false));
+}

@@ -1,0 +1,54 @@
+//! Fencing registers: the largest ballot that the node has accepted for the locks of each slot.
+
+use crate::protocol::command::Number;
+use crate::protocol::rules::{Rule, Rules};
+use std::collections::HashMap;
+
+/// They do not expire. There are no more than slots.
+#[derive(Debug, Default)]
+pub(super) struct Registers(HashMap<u16, u64>);
+
+impl Registers {
+    /// Takes in a ballot for a lock of `slot`.
+    pub(super) fn propose(&mut self, slot: u16, ballot: u64, rules: Rules) -> Number {
+        let largest = self.0.entry(slot).or_default();
+        if ballot > *largest || ballot == *largest && !rules.apply(Rule::BallotsOnlyRise) {
+            *largest = ballot;
+            return Number::Accepted(ballot);
+        }
+        Number::Refused { largest: *largest }
+    }
+}
+
+/// What only an observer can see of the registers, and do to them.
+#[cfg(test)]
+impl Registers {
+    /// Those of a node where one slot has this.
+    pub(super) fn at(slot: u16, largest: u64) -> Self {
+        Self([(slot, largest)].into())
+    }
+
+    pub(super) fn look(&self, slot: u16) -> u64 {
+        self.0.get(&slot).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_rises_in_each_slot() {
+        let (mut registers, rules) = (Registers::default(), Rules::default());
+        let table = [
+            (0, 5, Number::Accepted(5)),
+            (0, 5, Number::Refused { largest: 5 }),
+            (0, 4, Number::Refused { largest: 5 }),
+            (1, 4, Number::Accepted(4)),
+            (0, 6, Number::Accepted(6)),
+        ];
+        for (slot, ballot, expected) in table {
+            assert_eq!(registers.propose(slot, ballot, rules), expected, "{ballot} in {slot}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The clock that fencing numbers come from.
+//!
+//! A *ballot* is a number that a process proposes to the nodes; each accepts it if it is larger than all that it has accepted
+//! for locks of the same slot. That alone makes numbers rise. Clocks only make most ballots large enough at the first try:
+//!
+//! 1. A ballot is the time in sixteenths of a millisecond, and larger than every ballot of its slot that is known here.
+//! 2. A node that refuses tells what it has accepted. When that was ahead of our clock, the clock of another process is, and
+//!    ours follows it by a learnt lead from then on: otherwise each change of owners would cost a round trip more.
+//! 3. A clock that is an hour away from those of most servers is wrong, and theirs are followed. So no process moves a slot
+//!    further ahead than that, and after a loss of all data numbers go on above those that were given before.
+
+use crate::time::clock::Clock;
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// How many registers a node has at the most: one for each slot of a cluster.
+pub(crate) const SLOTS: u16 = 16384;
+
+/// How many ballots there are in a millisecond. Fewer, and processes that take turns within one meet; more, and numbers are
+/// used up sooner.
+const PER_MILLI: u64 = 16;
+
+/// 2024-01-01, in microseconds since 1970.
+const EPOCH: u64 = 1_704_067_200_000_000;
+
+/// How far a clock may be from those of the servers, in ballots: an hour. Smaller, and an ordinary skew is taken for a wrong
+/// clock; larger, and one wrong clock moves the numbers of its locks further ahead of all others.
+const MOST_APART: u64 = 3_600_000 * PER_MILLI;
+
+/// That nothing is known of the clocks of servers.
+const UNKNOWN: i64 = i64::MAX;
+
+/// A number that is proposed to the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ballot {
+    pub(crate) number: u64,
+    /// What our clock showed when it was drawn, if it was drawn for this.
+    drawn_at: Option<u64>,
+}
+
+impl Ballot {
+    /// The numbers that there are. A token that is made of the last one is no negative `BIGINT`; sixteen of them for each
+    /// millisecond last until the year 2302.
+    pub(crate) const NUMBERS: Range<u64> = 1..1 << 47;
+
+    /// Looks at the register like any other one, and is never accepted.
+    pub(crate) const LOOK: Self = Self::known(0);
+
+    /// One that was drawn before, and is told to one node more.
+    pub(crate) const fn known(number: u64) -> Self {
+        Self { number, drawn_at: None }
+    }
+}
+
+/// Draws ballots, and learns of those of other processes.
+#[derive(Debug)]
+pub(crate) struct BallotClock {
+    clock: Clock,
+    /// The largest one that is known of each slot; most managers never need it.
+    largest: OnceLock<Box<[AtomicU64]>>,
+    /// By how much the clocks of other processes are ahead of ours.
+    lead: AtomicU64,
+    /// All are above this.
+    floor: AtomicU64,
+    /// What is to be added to the time since the origin of our clock, in microseconds, for that of the servers.
+    servers_ahead: AtomicI64,
+}
+
+impl BallotClock {
+    pub(crate) const fn new(clock: Clock) -> Self {
+        let [lead, floor] = [const { AtomicU64::new(0) }; 2];
+        Self { clock, largest: OnceLock::new(), lead, floor, servers_ahead: AtomicI64::new(UNKNOWN) }
+    }
+
+    /// A ballot for locks of `slot` that is larger than all that are known of it; `None` when there are no larger ones.
+    pub(crate) fn draw(&self, slot: u16) -> Option<Ballot> {
+        let (now, latest) = self.believed();
+        let by_clock = now.saturating_add(self.lead.load(Ordering::Relaxed)).min(latest);
+        let above = self.floor.load(Ordering::Relaxed);
+        let next = |known: u64| by_clock.max(known.max(above).saturating_add(1));
+        // Never fails: the closure always has a next value.
+        let update = self.of(slot)?.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(next(known)));
+        let number = update.map_or_else(next, next);
+        Ballot::NUMBERS.contains(&number).then_some(Ballot { number, drawn_at: Some(now) })
+    }
+
+    /// A node has refused `ballot`: it has accepted `largest` for a lock of `slot`.
+    pub(crate) fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
+        if let Some(known) = self.of(slot) {
+            known.fetch_max(largest, Ordering::Relaxed);
+        }
+        let Some(drawn_at) = ballot.drawn_at.filter(|drawn_at| *drawn_at <= largest) else { return };
+        let lead = (largest - drawn_at).saturating_add(PER_MILLI);
+        // What no clock can have shown says nothing about clocks.
+        if lead <= 2 * MOST_APART && largest <= self.believed().1 {
+            self.lead.fetch_max(lead, Ordering::Relaxed);
+        }
+    }
+
+    /// Numbers up to `number` were given in another way.
+    pub(crate) fn given(&self, number: u64) {
+        self.floor.fetch_max(number, Ordering::Relaxed);
+    }
+
+    /// What most servers show, since 1970, is so many microseconds more than the time of our clock since its origin.
+    pub(crate) fn servers_are_ahead(&self, micros: i64) {
+        self.servers_ahead.store(micros, Ordering::Relaxed);
+    }
+
+    /// What our clock shows, or that of the servers where ours is wrong; and the latest that any clock can show.
+    fn believed(&self) -> (u64, u64) {
+        let since_origin = i64::try_from(self.clock.now().since_origin().as_micros()).unwrap_or(i64::MAX);
+        let ours = ballots(self.clock.wall_micros());
+        match self.servers_ahead.load(Ordering::Relaxed) {
+            UNKNOWN => (ours, Ballot::NUMBERS.end),
+            ahead => {
+                let servers = ballots(u64::try_from(since_origin.saturating_add(ahead)).unwrap_or_default());
+                let is_right = ours.abs_diff(servers) <= MOST_APART;
+                (if is_right { ours } else { servers }, servers.saturating_add(MOST_APART))
+            }
+        }
+    }
+
+    fn of(&self, slot: u16) -> Option<&AtomicU64> {
+        let largest = self.largest.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
+        largest.get(usize::from(slot))
+    }
+}
+
+/// The time in ballots since their beginning, of one in microseconds since 1970.
+const fn ballots(micros: u64) -> u64 {
+    let since = micros.saturating_sub(EPOCH);
+    since / 1000 * PER_MILLI + since % 1000 * PER_MILLI / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::clock::{ClockError, virtual_origin};
+    use std::time::Duration;
+
+    const HOUR: i64 = 3_600_000;
+    const SLOT: u16 = 7;
+
+    /// One whose wall clock is wrong by `skew_ms`.
+    fn skewed(skew_ms: i64) -> BallotClock {
+        let error = ClockError { skew_ms, ..ClockError::default() };
+        BallotClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
+    }
+
+    /// What the servers show, which are right.
+    fn knowing_the_servers(skew_ms: i64) -> BallotClock {
+        let clock = skewed(skew_ms);
+        clock.servers_are_ahead(i64::try_from(virtual_origin().as_micros()).unwrap());
+        clock
+    }
+
+    /// A register, and how many rounds it takes until it accepts a ballot of `clock`.
+    fn rounds(register: &mut u64, clock: &BallotClock) -> u32 {
+        let mut rounds = 1;
+        loop {
+            let ballot = clock.draw(SLOT).unwrap();
+            if ballot.number > *register {
+                *register = ballot.number;
+                return rounds;
+            }
+            clock.refused(SLOT, ballot, *register);
+            rounds += 1;
+        }
+    }
+
+    #[test]
+    fn ballots_are_the_time_and_never_the_same() {
+        assert_eq!([ballots(EPOCH - 1), ballots(EPOCH), ballots(EPOCH + 1_063)], [0, 0, 17]);
+        let clock = BallotClock::new(Clock::Boot);
+        let drawn: Vec<_> = (0..10_000).map(|_| clock.draw(SLOT).unwrap().number).collect();
+        assert!(drawn.is_sorted_by(|a, b| a < b));
+        assert!(drawn[0].abs_diff(ballots(Clock::Boot.wall_micros())) < 60_000 * PER_MILLI);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn processes_that_take_turns_are_refused_once_and_not_again() {
+        for skew in [0, 1, 100, 1000, 60_000, HOUR / 2] {
+            let (ahead, behind) = (knowing_the_servers(skew), knowing_the_servers(-skew));
+            let (mut register, mut first) = (0, 0);
+            for turn in 0..50 {
+                for clock in [&ahead, &behind] {
+                    let rounds = rounds(&mut register, clock);
+                    assert!(rounds <= 2 && (turn < 2 || rounds == 1), "{rounds} rounds in turn {turn}, {skew} ms");
+                    first += rounds - 1;
+                    tokio::time::advance(Duration::from_millis(1)).await;
+                }
+            }
+            assert_eq!(first > 0, skew > 0, "{skew} ms");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_wrong_follows_the_servers() {
+        let right = knowing_the_servers(0).draw(SLOT).unwrap().number;
+        for skew in [-1_000_000 * HOUR, -5 * HOUR, 5 * HOUR, 1_000_000 * HOUR] {
+            assert_eq!(knowing_the_servers(skew).draw(SLOT).unwrap().number, right, "{skew} ms");
+        }
+        assert!(skewed(5 * HOUR).draw(SLOT).unwrap().number > right + MOST_APART, "nothing is known of the servers");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_no_clock_has_shown_moves_its_slot_alone() {
+        let clock = knowing_the_servers(0);
+        let before = clock.draw(SLOT).unwrap();
+        let made_up = before.number + 3 * MOST_APART;
+        clock.refused(SLOT, before, made_up);
+        assert_eq!(clock.draw(SLOT).unwrap().number, made_up + 1);
+        assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number);
+        clock.refused(SLOT, before, Ballot::NUMBERS.end - 1);
+        assert_eq!(clock.draw(SLOT), None, "there are no larger ones");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn numbers_that_were_counted_are_respected() {
+        let clock = skewed(-1_000_000 * HOUR);
+        clock.given(41);
+        assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_known_number_says_nothing_of_clocks() {
+        let clock = knowing_the_servers(0);
+        let before = clock.draw(SLOT).unwrap().number;
+        clock.refused(SLOT, Ballot::known(7), before + 100);
+        assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before + 101, before]);
+    }
+}

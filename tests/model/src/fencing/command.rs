@@ -1,0 +1,58 @@
+//! What a client sends to a node, as one code.
+
+/// Ballots are no larger than this.
+pub(super) const MOST: u8 = 4;
+
+/// One command on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// Take the node if it is free; the ballot is proposed whether or not it was.
+    Take(u8),
+    /// Take the node if it is free or ours, and propose the ballot then.
+    Ask(u8),
+    /// The same without a ballot.
+    AskPlainly,
+    /// Give the node back.
+    Give,
+}
+
+impl Sent {
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Take(ballot) => ballot,
+            Self::Ask(ballot) => MOST + ballot,
+            Self::AskPlainly => 2 * MOST + 1,
+            Self::Give => 2 * MOST + 2,
+        }
+    }
+
+    pub(super) const fn from_code(code: u8) -> Self {
+        match code {
+            1..=MOST => Self::Take(code),
+            code if code <= 2 * MOST => Self::Ask(code - MOST),
+            code if code == 2 * MOST + 1 => Self::AskPlainly,
+            _ => Self::Give,
+        }
+    }
+
+    /// The ballot that is proposed, and whether only by the owner.
+    pub(super) const fn ballot(self) -> Option<(u8, bool)> {
+        match self {
+            Self::Take(ballot) => Some((ballot, false)),
+            Self::Ask(ballot) => Some((ballot, true)),
+            Self::AskPlainly | Self::Give => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_back() {
+        let numbered = (1..=MOST).flat_map(|ballot| [Sent::Take(ballot), Sent::Ask(ballot)]);
+        let all: Vec<_> = numbered.chain([Sent::AskPlainly, Sent::Give]).collect();
+        assert!(all.iter().all(|sent| Sent::from_code(sent.code()) == *sent && sent.code() < 16));
+    }
+}

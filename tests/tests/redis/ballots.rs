@@ -1,0 +1,117 @@
+//! Fencing numbers are ballots: what they cost, and what clocks and lost data do to them.
+
+use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
+use crate::support::{barrier, builder, manager};
+use redlock_runtime::LockManager;
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use tokio::task::JoinSet;
+
+const HOUR: u64 = 3_600_000 * 16;
+
+/// A register as if this had been accepted.
+async fn preset(node: &RedisServer, ballot: u64) {
+    node.inspect().command::<()>(&["ZADD", REGISTER, &ballot.to_string(), "n"]).await;
+}
+
+/// A number, and how many scripts were run for it at each node: none, unless a round of its own was needed.
+async fn cost(manager: &LockManager, nodes: &Nodes) -> (u64, u64) {
+    let before = nodes[0].inspect().calls("evalsha").await;
+    let guard = manager.acquire_fenced(KEY).await.unwrap();
+    barrier(nodes).await;
+    let rounds = nodes[0].inspect().calls("evalsha").await - before;
+    let number = number(guard.fencing_token());
+    guard.release().await.unwrap();
+    wait_until_free(nodes).await;
+    (number, rounds)
+}
+
+#[tokio::test]
+async fn a_number_comes_with_the_lock() {
+    for size in [1, 5] {
+        let nodes = Nodes::start(size).await;
+        let managers = [manager(&nodes).await, manager(&nodes).await];
+        let mut numbers = Vec::new();
+        for turn in 0..10 {
+            let (number, rounds) = cost(&managers[turn % 2], &nodes).await;
+            assert_eq!(rounds, 0, "no round of its own");
+            numbers.push(number);
+        }
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_costs_one_round_more_and_then_none() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let first = number(token(&manager).await);
+    // The clock of another process is half an hour ahead.
+    let ahead = first + HOUR / 2;
+    for node in nodes.iter() {
+        preset(node, ahead).await;
+    }
+    wait_until_free(&nodes).await;
+    let (number, rounds) = cost(&manager, &nodes).await;
+    assert!(number > ahead && rounds == 1, "{number} {rounds}");
+    for _ in 0..3 {
+        assert_eq!(cost(&manager, &nodes).await.1, 0, "the clock of this process follows");
+    }
+}
+
+#[tokio::test]
+async fn a_node_without_its_data_accepts_what_the_others_do() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let before = token(&ours).await;
+    wait_until_free(&nodes).await;
+    nodes[0].inspect().flush_all().await;
+    let (after, rounds) = cost(&theirs, &nodes).await;
+    assert!(after > number(before) && rounds == 0, "{before} {after} {rounds}");
+    eventually_eq(PATIENCE, "the node has accepted it, too", after, async || register(&nodes[0]).await).await;
+}
+
+#[tokio::test]
+async fn numbers_go_on_above_after_the_loss_of_all_data() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let before = token(&manager(&nodes).await).await;
+        for node in nodes.iter() {
+            node.inspect().flush_all().await;
+        }
+        assert!(before < token(&manager(&nodes).await).await);
+    }
+}
+
+#[tokio::test]
+async fn numbers_that_were_counted_before_are_respected() {
+    let nodes = Nodes::start(3).await;
+    // Larger than any clock shows: those that were counted were not, but who has set one may have.
+    let counted = 1_u64 << 45;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SET", "redlock:fence", &counted.to_string()]).await;
+    }
+    let manager = builder(nodes.urls()).build().unwrap();
+    assert!(number(token(&manager).await) > counted);
+    let warnings = manager.check().await.warnings();
+    let named = |warning: &&String| warning.contains("redlock:fence has the fencing numbers of a version that counted");
+    assert_eq!(warnings.iter().filter(named).count(), 3, "{warnings:?}");
+}
+
+#[tokio::test]
+async fn many_names_share_the_registers_of_their_slots() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let mut locking = JoinSet::new();
+    for task in 0..100 {
+        let manager = manager.clone();
+        locking.spawn(async move {
+            for name in 0..200 {
+                token_of(&manager, format!("order:{task}:{name}")).await;
+            }
+        });
+    }
+    locking.join_all().await;
+    let keys: u64 = nodes[0].inspect().command(&["DBSIZE"]).await;
+    assert!((10_000..=16_384).contains(&keys), "{keys} registers");
+    assert_only_registers_left(&manager, &nodes).await;
+}
