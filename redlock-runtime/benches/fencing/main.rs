@@ -16,7 +16,10 @@ use std::time::{Duration, Instant};
 
 const TASKS: [usize; 2] = [1, 64];
 
-/// Which key a task takes next: a counter that is there is advanced, a new one starts above all others.
+/// What a fenced pair may cost in plain ones where many tasks share the servers.
+const MANY: f64 = 1.4;
+
+/// Which key a task takes next: new ones must not cost more, since registers are those of slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
     Same,
@@ -30,7 +33,7 @@ struct Row {
     tasks: usize,
     plain: Duration,
     fenced: Duration,
-    limit: Option<f64>,
+    limit: f64,
 }
 
 struct Report(Vec<Row>);
@@ -40,7 +43,7 @@ async fn main() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let turns = if is_quick { 4 } else { 24 };
     let mut report = Report(Vec::new());
-    for (nodes, limit) in [(1, 1.15), (5, 1.25)] {
+    for (nodes, limit) in [(1, 1.12), (5, 1.20)] {
         let servers = Nodes::start(nodes).await;
         let manager = LockManager::builder().nodes(servers.urls()).build().expect("the harness gives valid URLs");
         manager.ready().await.expect("the nodes are up");
@@ -50,7 +53,7 @@ async fn main() {
                 plain.extend(measure(&manager, keys, tasks, turn, false).await);
                 fenced.extend(measure(&manager, keys, tasks, turn, true).await);
             }
-            let limit = (tasks == 1).then_some(limit);
+            let limit = if tasks == 1 { limit } else { MANY };
             let (plain, fenced) = (percentile(&plain, 50), percentile(&fenced, 50));
             report.0.push(Row { nodes, keys, tasks, plain, fenced, limit });
         }
@@ -109,10 +112,7 @@ impl fmt::Display for Report {
             let Row { nodes, tasks, plain, fenced, .. } = row;
             let (ratio, keys) = (fenced.as_secs_f64() / plain.as_secs_f64(), row.keys.name());
             write!(f, "| {nodes} | {keys} | {tasks} | {plain:.1?} | {fenced:.1?} | {ratio:.2} |")?;
-            match row.limit {
-                Some(limit) => writeln!(f, " at most {limit} | {} |", result_file::verdict(ratio <= limit))?,
-                None => writeln!(f, " | |")?,
-            }
+            writeln!(f, " at most {:.2} | {} |", row.limit, result_file::verdict(ratio <= row.limit))?;
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ impl LockManager {
     /// Outside of a tokio runtime with time enabled.
     ///
     /// # Cancel safety
-    /// As for [`attach`](Self::attach). Numbers that were drawn by then are not used.
+    /// As for [`attach`](Self::attach). Numbers that were proposed by then are not used.
     ///
     /// # Examples
     /// ```

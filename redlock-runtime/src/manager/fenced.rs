@@ -13,8 +13,8 @@ impl LockManager {
     ///
     /// The number is a *ballot*: each node accepts it only if it is larger than all that it has accepted, and a majority has
     /// to. It is proposed together with the lock, and costs a round trip more only when it was too small: when the clock of
-    /// another process is ahead by more than this one knows of, or two locks meet that share a register. A call that the lock
-    /// is passed on to within this process has the next token without asking anybody.
+    /// another process is ahead by more than this one knows of, or two locks meet that share a register, as all do whose keys have the same hash tag. A call that the
+    /// lock is passed on to within this process has the next token without asking anybody.
     ///
     /// Fenced and other calls for one key exclude each other as always; only fenced ones have numbers.
     ///

@@ -308,7 +308,7 @@ const fn numbering(reply: Reply) -> Option<&'static str> {
 
 /// Every kind, what an adoption finds, what a holder gets and a yield that names a token, all kinds of wake-ups, and both
 /// ends of a fenced command.
-const KINDS: usize = 24;
+const KINDS: usize = 25;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(crate) struct ServerClock {
     drift_factor: f64,
     last: Option<Offset>,
+    /// How far it was ahead when that was last told.
+    told: Option<i64>,
 }
 
 /// The bounds of the difference between the two clocks, in microseconds, and since when they hold.
@@ -24,12 +26,17 @@ struct Offset {
 
 impl ServerClock {
     pub(crate) const fn new(drift_factor: f64) -> Self {
-        Self { drift_factor, last: None }
+        Self { drift_factor, last: None, told: None }
     }
 
-    /// How far it is ahead of ours, in microseconds, as far as is known.
-    pub(crate) fn ahead(&self) -> Option<i64> {
-        self.last.map(|Offset { least, most, .. }| least.midpoint(most))
+    /// How far it is ahead of ours, in microseconds, if that is more or less by `least` than what this has told before.
+    pub(crate) fn news(&mut self, least: u64) -> Option<i64> {
+        let ahead = self.last.map(|Offset { least, most, .. }| least.midpoint(most))?;
+        if self.told.is_some_and(|told| told.abs_diff(ahead) < least) {
+            return None;
+        }
+        self.told = Some(ahead);
+        Some(ahead)
     }
 
     /// Takes in the `time` of the server, since 1970, from an answer that was `received` to what was `sent`.

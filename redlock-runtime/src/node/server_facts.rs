@@ -70,11 +70,10 @@ impl ServerFacts {
         let received = self.now();
         // No code that can panic runs under this mutex.
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = clock.ahead();
         let step = clock.observe(time, sent, received);
-        let ahead = clock.ahead();
+        let news = clock.news(NEWS);
         drop(clock);
-        if let Some(ahead) = ahead.filter(|ahead| before.is_none_or(|before| before.abs_diff(*ahead) > NEWS)) {
+        if let Some(ahead) = news {
             self.servers.is_ahead(&self.address, ahead);
         }
         if let Some(step) = step {

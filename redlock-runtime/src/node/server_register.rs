@@ -76,10 +76,10 @@ impl ServerRegister {
         ahead.insert(address.into(), micros);
         let mut sorted: Vec<_> = ahead.values().copied().collect();
         drop(ahead);
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
-        // Neither a minority that is ahead nor one that is behind moves it.
-        if let Some(most) = sorted.get(self.quorum.needed - 1) {
-            self.ballots.servers_are_ahead(*most);
+        sorted.sort_unstable();
+        // The one in the middle, once a quorum is known: a minority that is far ahead or behind does not move it.
+        if let Some(middle) = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= self.quorum.needed) {
+            self.ballots.servers_are_ahead(*middle);
         }
     }
 

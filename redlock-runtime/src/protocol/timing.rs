@@ -11,8 +11,7 @@ use std::time::Duration;
 /// the measurement. Smaller, a lease could count as held when its key has just expired; larger, short leases are lost.
 pub(crate) const EXPIRY_PRECISION: Duration = Duration::from_millis(2);
 
-/// The longest `ttl`. Longer, a lock that is left behind by a crash would need a person and not a lease, and the
-/// counters of fencing (31 days) could expire while a lock is held.
+/// The longest `ttl`. Longer, a lock that is left behind by a crash would need a person and not a lease.
 pub(crate) const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A lock with less than this part of its `ttl` left (one twentieth) is not worth entering a body for. Smaller, bodies are

@@ -118,7 +118,7 @@ const CONDITIONS: [Condition; 5] = [
         Promise::Exclusion,
     ),
     ("more nodes agree", one_forgets, |profile| Profile { amnesia: 0, ..profile }, Promise::Exclusion),
-    ("counters are kept", fenced_with_cuts, forgetting_counters, Promise::Fencing),
+    ("registers are kept", fenced_with_cuts, forgetting_registers, Promise::Fencing),
     (
         "frozen servers",
         frozen_servers,
@@ -128,11 +128,11 @@ const CONDITIONS: [Condition; 5] = [
     ("idle times are short", lingering_deaf, |profile| Profile { lingers: vec![8000], ..profile }, Promise::Progress),
 ];
 
-/// One of three servers forgets its counters, and no lock by mistake.
-fn forgetting_counters(profile: Profile) -> Profile {
-    let faults = Faults { forgets: 1, ..profile.faults };
-    let after_restart = AfterRestart::Abstain;
-    Profile { nodes: vec![3], ttls: vec![300], faults, after_restart, is_sure_of_counters: true, ..profile }
+/// The server forgets its register, and no lock by mistake; who starts later knows of no number.
+fn forgetting_registers(profile: Profile) -> Profile {
+    let faults = Faults { forgets: 6, until: 3000, ..profile.faults };
+    let (after_restart, late) = (AfterRestart::Abstain, 5000);
+    Profile { nodes: vec![1], ttls: vec![300], faults, after_restart, late, is_sure_of_counters: true, ..profile }
 }
 
 #[test]

@@ -47,6 +47,11 @@ impl Ballot {
     /// Looks at the register like any other one, and is never accepted.
     pub(crate) const LOOK: Self = Self::known(0);
 
+    /// Whether a number can have been given so that others are larger.
+    pub(crate) const fn has_room_above(number: u64) -> bool {
+        number < Self::NUMBERS.end - 1
+    }
+
     /// One that was drawn before, and is told to one node more.
     pub(crate) const fn known(number: u64) -> Self {
         Self { number, drawn_at: None }
@@ -91,16 +96,18 @@ impl BallotClock {
             known.fetch_max(largest, Ordering::Relaxed);
         }
         let Some(drawn_at) = ballot.drawn_at.filter(|drawn_at| *drawn_at <= largest) else { return };
-        let lead = (largest - drawn_at).saturating_add(PER_MILLI);
+        let lead = (largest - drawn_at).saturating_add(1);
         // What no clock can have shown says nothing about clocks.
         if lead <= 2 * MOST_APART && largest <= self.believed().1 {
             self.lead.fetch_max(lead, Ordering::Relaxed);
         }
     }
 
-    /// Numbers up to `number` were given in another way.
+    /// Numbers up to `number` were given in another way. One that leaves no room says nothing, whoever has written it.
     pub(crate) fn given(&self, number: u64) {
-        self.floor.fetch_max(number, Ordering::Relaxed);
+        if Ballot::has_room_above(number) {
+            self.floor.fetch_max(number, Ordering::Relaxed);
+        }
     }
 
     /// What most servers show, since 1970, is so many microseconds more than the time of our clock since its origin.
@@ -181,18 +188,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn processes_that_take_turns_are_refused_once_and_not_again() {
-        for skew in [0, 1, 100, 1000, 60_000, HOUR / 2] {
+        let skews = [0, 1, 100, 1000, 60_000, HOUR / 2];
+        for (skew, micros) in skews.into_iter().flat_map(|skew| [100, 300, 1000].map(|micros| (skew, micros))) {
             let (ahead, behind) = (knowing_the_servers(skew), knowing_the_servers(-skew));
-            let (mut register, mut first) = (0, 0);
-            for turn in 0..50 {
+            let (mut register, mut refused) = (0, 0);
+            for _ in 0..50 {
                 for clock in [&ahead, &behind] {
                     let rounds = rounds(&mut register, clock);
-                    assert!(rounds <= 2 && (turn < 2 || rounds == 1), "{rounds} rounds in turn {turn}, {skew} ms");
-                    first += rounds - 1;
-                    tokio::time::advance(Duration::from_millis(1)).await;
+                    assert!(rounds <= 2, "{rounds} rounds, {skew} ms");
+                    refused += rounds - 1;
+                    tokio::time::advance(Duration::from_micros(micros)).await;
                 }
             }
-            assert_eq!(first > 0, skew > 0, "{skew} ms");
+            assert_eq!(refused, u32::from(skew > 0), "{skew} ms, {micros} us");
+            let most = u64::try_from(2 * skew).unwrap() * PER_MILLI + 2;
+            assert!(behind.lead.load(Ordering::Relaxed) <= most, "it follows, and does not run ahead");
         }
     }
 
@@ -222,6 +232,8 @@ mod tests {
         let clock = skewed(-1_000_000 * HOUR);
         clock.given(41);
         assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
+        clock.given(Ballot::NUMBERS.end);
+        assert_eq!(clock.draw(SLOT).unwrap().number, 44, "nobody has given this one");
     }
 
     #[tokio::test(start_paused = true)]

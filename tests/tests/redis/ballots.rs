@@ -6,6 +6,10 @@ use redlock_runtime::LockManager;
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
 
+/// A lock of another slot.
+const OTHER_KEY: &str = "{user1000}.following";
+const OTHER_REGISTER: &str = "redlock:f:{user1000}";
+
 const HOUR: u64 = 3_600_000 * 16;
 
 /// A register as if this had been accepted.
@@ -53,9 +57,15 @@ async fn a_refusal_costs_one_round_more_and_then_none() {
     wait_until_free(&nodes).await;
     let (number, rounds) = cost(&manager, &nodes).await;
     assert!(number > ahead && rounds == 1, "{number} {rounds}");
-    for _ in 0..3 {
-        assert_eq!(cost(&manager, &nodes).await.1, 0, "the clock of this process follows");
+    // In another slot, which is as far ahead, only the clock of this process can tell.
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["ZADD", OTHER_REGISTER, &ahead.to_string(), "n"]).await;
     }
+    let before = nodes[0].inspect().calls("evalsha").await;
+    let other = manager.acquire_fenced(OTHER_KEY).await.unwrap();
+    barrier(&nodes).await;
+    assert_eq!(nodes[0].inspect().calls("evalsha").await, before, "it follows the other clock");
+    assert!(self::number(other.fencing_token()) > ahead);
 }
 
 #[tokio::test]
@@ -95,6 +105,30 @@ async fn numbers_that_were_counted_before_are_respected() {
     let warnings = manager.check().await.warnings();
     let named = |warning: &&String| warning.contains("redlock:fence has the fencing numbers of a version that counted");
     assert_eq!(warnings.iter().filter(named).count(), 3, "{warnings:?}");
+}
+
+#[tokio::test]
+async fn a_register_without_room_ends_the_call_and_counts_for_nobody_else() {
+    for full in [(1 << 47) - 1, 1 << 47, 1 << 60] {
+        let nodes = Nodes::start(3).await;
+        let manager = manager(&nodes).await;
+        preset(&nodes[0], full).await;
+        for _ in 0..3 {
+            token(&manager).await;
+        }
+        preset(&nodes[1], full).await;
+        let error = manager.acquire_fenced(KEY).await.unwrap_err();
+        assert!(error.to_string().contains("without a fencing number"), "{error}");
+        assert_only_registers_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_count_that_nobody_can_have_given_is_of_no_use() {
+    let nodes = Nodes::start(3).await;
+    nodes[0].inspect().command::<()>(&["SET", "redlock:fence", "140737488355328"]).await;
+    let manager = builder(nodes.urls()).build().unwrap();
+    assert!(number(token(&manager).await) < 1 << 46);
 }
 
 #[tokio::test]

@@ -201,3 +201,15 @@ async fn an_entry_that_is_asked_for_again_does_not_expire() {
     obtained(call).await.release().await.unwrap();
     assert_all_gone(&ours, &nodes).await;
 }
+
+#[tokio::test]
+async fn a_server_without_room_hands_a_lock_on() {
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let held = theirs.acquire(KEY).await.unwrap();
+    let waiting = tokio::spawn(async move { ours.acquire(LockRequest::new(KEY).wait(PATIENCE)).await });
+    wait_until_queued(&nodes, KEY, 1).await;
+    nodes[0].inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    held.release().await.unwrap();
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+}

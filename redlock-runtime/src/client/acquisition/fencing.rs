@@ -7,6 +7,12 @@ use crate::protocol::candidate::{FencingDecision, NotIssued};
 use crate::protocol::fencing_token::FencingToken;
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How long a round waits at the most for each one before that was refused as well. Shorter, and those who share a register refuse
+/// each other more often; longer, and a number takes longer.
+const LONGEST_REST: Duration = Duration::from_millis(1);
 
 /// Why a lock that is held has no number.
 #[derive(Debug)]
@@ -36,7 +42,13 @@ impl Acquisition {
             decision = self.fencing_round().await;
         }
         // Each refusal has told what the next ballot must be larger than.
+        let mut refused = 0;
         while decision == FencingDecision::Refused && self.is_useful() {
+            // Who is refused again shares the register with others, and they would refuse each other for ever.
+            if refused > 0 {
+                sleep(self.node_timeout().min(refused * LONGEST_REST).mul_f64(fastrand::f64())).await;
+            }
+            refused += 1;
             decision = self.fencing_round().await;
         }
         self.issue(decision)

@@ -88,7 +88,11 @@ fn fencing_number(parts: &[Value]) -> Result<Option<Number>, NoNumber> {
             let ballot = accepted.unsigned_abs();
             if Ballot::NUMBERS.contains(&ballot) { Ok(Some(Number::Accepted(ballot))) } else { Err(NoNumber) }
         }
-        [Value::Int(refused)] => Ok(Some(Number::Refused { largest: refused.unsigned_abs() })),
+        [Value::Int(refused)] => {
+            // One that leaves no room was accepted by nobody: something else uses the register.
+            let largest = refused.unsigned_abs();
+            Ok(Ballot::has_room_above(largest).then_some(Number::Refused { largest }))
+        }
         _ => Err(NoNumber),
     }
 }

@@ -222,9 +222,11 @@ fn said_to(ballot: u64, answers: &[Value]) -> Value {
 /// A score that is a whole number.
 #[expect(clippy::cast_possible_truncation, reason = "what is no whole number below 2^53 becomes none that is used")]
 fn score(value: &Value) -> Option<i64> {
-    match value {
-        Value::Double(score) => Some(*score as i64),
-        Value::BulkString(text) => str::from_utf8(text).ok()?.parse().ok(),
-        _ => None,
-    }
+    let score = match value {
+        Value::Double(score) => *score,
+        // Some servers write a number with many zeros as `1.4e+12`.
+        Value::BulkString(text) => str::from_utf8(text).ok()?.parse::<f64>().ok()?,
+        _ => return None,
+    };
+    Some(score as i64)
 }

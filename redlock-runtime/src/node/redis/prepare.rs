@@ -51,10 +51,7 @@ pub(super) async fn prepare(
     if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
         server.told(time, sent);
     }
-    // In a cluster, it may be elsewhere; there were no numbers in clusters then.
-    if let Some(number) = permitted(answers.next()) {
-        environment.servers.ballots.given(number);
-    }
+    let counted = permitted(answers.next());
     if info.is_replica() {
         if let Some(identity) = identity {
             server.is_replica(identity);
@@ -62,6 +59,10 @@ pub(super) async fn prepare(
         return Err(NodeError::Replica);
     }
     let abstention = server.connected(identity)?;
+    // In a cluster, it may be elsewhere; there were no numbers in clusters then.
+    if let Some(number) = counted {
+        environment.servers.ballots.given(number);
+    }
     let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }

@@ -25,8 +25,8 @@ const IDLE_LOOKS: u32 = 25;
 /// When to look again, `pause` after a look at `now`: both are counted from one moment for all connections of a process. The
 /// pauses are multiples of the shortest one, so that only the first one is a little longer or shorter than that.
 pub(super) fn next_look(now: Duration, pause: Duration) -> Duration {
-    let looks = (now + pause + SHORTEST_PAUSE / 2).as_millis() / SHORTEST_PAUSE.as_millis();
-    SHORTEST_PAUSE * u32::try_from(looks).unwrap_or(u32::MAX)
+    let after = (now + pause + SHORTEST_PAUSE / 2).as_millis();
+    Duration::from_millis(u64::try_from(after - after % SHORTEST_PAUSE.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// What is seen of a host that drives a connection.

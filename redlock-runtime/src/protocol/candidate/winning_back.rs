@@ -13,7 +13,7 @@
 //!    queue, and who has the node is told by whom it is wanted: a waiter yields to that token ([`next`](super::next)),
 //!    whichever of them is older. Nobody else could have the lock before the holder ends.
 //! 4. *For how long.* For a `ttl`. A lock that is not renewed asks for the rest of its lease, so that it ends when it would.
-//! 5. *With which number.* With that of the token: a counter that was lost would otherwise begin below it.
+//! 5. *With which number.* With that of the token: a register that was lost would otherwise begin below it.
 //! 6. *After whom.* The nodes that have given their votes are asked first, together, and the vote that is lacking when each
 //!    of them has answered that it still has the lock, or is silent or gone. Keys can end before their time, by the step of
 //!    a clock or somebody's hand, at several nodes at once. Won back one by one they would hide from the holder that another

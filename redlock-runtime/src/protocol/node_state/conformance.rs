@@ -260,7 +260,7 @@ fn proposed_in_the_model((register, ballot): (u8, u8), without: Option<redlock_m
 
 fn proposed_in_the_code((register, ballot): (u8, u8), without: Option<Rule>) -> (bool, u8) {
     let mut registers = Registers::at(7, register.into());
-    let number = registers.propose(7, ballot.into(), Rules { without });
+    let number = registers.propose(7, ballot.into(), Rules { without }).unwrap();
     let largest = registers.look(7);
     let expected = Number::Refused { largest };
     assert!(number == Number::Accepted(ballot.into()) || number == expected, "{number:?}");

@@ -220,7 +220,7 @@ impl Execution<'_> {
         let is_owned = matches!(reply, Reply::Granted { .. } | Reply::Extended { .. });
         // A plain `SET` is followed by the ballot, whatever it was answered.
         let Some(ballot) = fence.filter(|_| is_owned || matches!(verb, Verb::SetNx { .. })) else { return reply };
-        let number = Some(self.propose(ballot));
+        let number = self.propose(ballot);
         match reply {
             Reply::Granted { smaller, .. } => Reply::Granted { smaller, number },
             Reply::Extended { waiters, .. } => Reply::Extended { waiters, number },
@@ -228,7 +228,7 @@ impl Execution<'_> {
         }
     }
 
-    fn propose(&mut self, ballot: Ballot) -> Number {
+    fn propose(&mut self, ballot: Ballot) -> Option<Number> {
         self.state.registers.propose(slot_of(self.key.name()), ballot.number, self.state.rules)
     }
 

@@ -10,13 +10,14 @@ pub(super) struct Registers(HashMap<u16, u64>);
 
 impl Registers {
     /// Takes in a ballot for a lock of `slot`.
-    pub(super) fn propose(&mut self, slot: u16, ballot: u64, rules: Rules) -> Number {
-        let largest = self.0.entry(slot).or_default();
-        if ballot > *largest || ballot == *largest && !rules.apply(Rule::BallotsOnlyRise) {
-            *largest = ballot;
-            return Number::Accepted(ballot);
+    pub(super) fn propose(&mut self, slot: u16, ballot: u64, rules: Rules) -> Option<Number> {
+        let largest = self.0.get(&slot).copied().unwrap_or_default();
+        if ballot > largest || ballot == largest && !rules.apply(Rule::BallotsOnlyRise) {
+            self.0.insert(slot, ballot);
+            return Some(Number::Accepted(ballot));
         }
-        Number::Refused { largest: *largest }
+        // A ballot that only looks finds nothing, and makes nothing.
+        (largest > 0).then_some(Number::Refused { largest })
     }
 }
 
@@ -41,11 +42,13 @@ mod tests {
     fn what_is_accepted_rises_in_each_slot() {
         let (mut registers, rules) = (Registers::default(), Rules::default());
         let table = [
-            (0, 5, Number::Accepted(5)),
-            (0, 5, Number::Refused { largest: 5 }),
-            (0, 4, Number::Refused { largest: 5 }),
-            (1, 4, Number::Accepted(4)),
-            (0, 6, Number::Accepted(6)),
+            (0, 0, None),
+            (0, 5, Some(Number::Accepted(5))),
+            (0, 5, Some(Number::Refused { largest: 5 })),
+            (0, 4, Some(Number::Refused { largest: 5 })),
+            (0, 0, Some(Number::Refused { largest: 5 })),
+            (1, 4, Some(Number::Accepted(4))),
+            (0, 6, Some(Number::Accepted(6))),
         ];
         for (slot, ballot, expected) in table {
             assert_eq!(registers.propose(slot, ballot, rules), expected, "{ballot} in {slot}");

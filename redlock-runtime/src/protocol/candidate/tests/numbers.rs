@@ -107,3 +107,14 @@ fn answers_are_awaited_as_long_as_they_may_agree() {
     scene.answer(2, Ok(extended(NINE)));
     assert_eq!((scene.decision(), scene.candidate.may_agree()), (Refused, false));
 }
+
+#[test]
+fn a_round_without_answers_to_a_ballot_is_not_refused() {
+    let mut scene = Scene::holding(3);
+    (0..3).for_each(|node| scene.hear(node, EXTEND, extended(NINE)));
+    assert_eq!(scene.decision(), Refused);
+    let now = scene.now();
+    scene.candidate.begin_fencing_round(now, |_| {});
+    (0..3).for_each(|node| scene.answer(node, Ok(extended(None))));
+    assert_eq!(scene.decision(), Missing, "there are no larger ballots");
+}
