@@ -43,7 +43,7 @@ impl Acquisition {
         }
         // Each refusal has told what the next ballot must be larger than.
         let mut refused = 0;
-        while decision == FencingDecision::Refused && self.is_useful() {
+        while decision == FencingDecision::Refused && self.is_useful() && !self.shared.is_closed() {
             // Who is refused again shares the register with others, and they would refuse each other for ever.
             if refused > 0 {
                 sleep(self.node_timeout().min(refused * LONGEST_REST).mul_f64(fastrand::f64())).await;

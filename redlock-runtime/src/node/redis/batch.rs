@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::task::coop::unconstrained;
 
-/// The most commands in a batch. Answers are handed out when the whole batch is answered: with more, the tasks of one
+/// The most questions in a batch. Answers are handed out when the whole batch is answered: with more, the tasks of one
 /// batch would not go on while the server works on the next; with fewer, each system call would serve fewer commands.
 const LARGEST: usize = 64;
 

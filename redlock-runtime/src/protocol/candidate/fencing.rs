@@ -37,8 +37,8 @@ impl Candidate {
 
     /// Proposes another ballot to every node that takes more commands.
     pub(crate) fn begin_fencing_round(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
-        // Otherwise the refusals of the round before would ask for another one, also when no larger ballot can be drawn.
-        self.voters.iter_mut().filter(|voter| !voter.has_accepted()).for_each(|voter| voter.number = None);
+        // What was said before would ask for another round also when too few nodes answer, or no larger ballot can be drawn.
+        self.voters.iter_mut().for_each(|voter| voter.number = None);
         self.ask_all(self.extension_verb(self.terms.ttl), Some(Fence::New), now, &mut send);
     }
 

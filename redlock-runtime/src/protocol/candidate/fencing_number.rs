@@ -25,11 +25,11 @@ pub(crate) enum Fence {
 /// What the answers of the nodes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FencingDecision {
-    /// Too few nodes have said anything about a number.
+    /// Too few nodes have said anything about the same number.
     Missing,
     /// A quorum has accepted this one.
     Agreed(u64),
-    /// Some have refused, or accepted another one. A larger one may be accepted by all.
+    /// Some have refused. A larger one may be accepted by all.
     Refused,
 }
 
@@ -50,7 +50,8 @@ fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
     {
         return said.iter().map(largest).max().map_or(FencingDecision::Missing, FencingDecision::Agreed);
     }
-    if said.len() >= quorum { FencingDecision::Refused } else { FencingDecision::Missing }
+    let is_refused = said.iter().any(|number| matches!(number, Number::Refused { .. }));
+    if is_refused && said.len() >= quorum { FencingDecision::Refused } else { FencingDecision::Missing }
 }
 
 /// How far one token is with its number.
@@ -140,11 +141,11 @@ mod tests {
             (&[-5], 1, Refused),
             (&[5], 2, Missing),
             (&[5, 5], 2, Agreed(5)),
-            (&[5, 6], 2, Refused),
+            (&[5, 6], 2, Missing),
             (&[5, -9], 2, Refused),
             (&[5, 9, 5], 2, Agreed(5)),
             (&[-9, 9, 9], 2, Agreed(9)),
-            (&[5, 5, 6, 6], 3, Refused),
+            (&[5, 5, 6, 6], 3, Missing),
             (&[5, 5, 6, 6, 6], 3, Agreed(6)),
         ];
         for (said, quorum, expected) in table {

@@ -47,7 +47,7 @@ fn an_accepted_ballot_stands_while_its_lease_is_renewed() {
     scene.advance(TTL / 2);
     assert_eq!(scene.decision(), Agreed(5));
     scene.hear(0, EXTEND, extended(SIX));
-    assert_eq!(scene.decision(), Refused, "the first has accepted a larger one");
+    assert_eq!(scene.decision(), Missing, "the first has accepted a larger one");
 }
 
 /// How a vote ends, and is there again without a word about the number.
@@ -117,4 +117,14 @@ fn a_round_without_answers_to_a_ballot_is_not_refused() {
     scene.candidate.begin_fencing_round(now, |_| {});
     (0..3).for_each(|node| scene.answer(node, Ok(extended(None))));
     assert_eq!(scene.decision(), Missing, "there are no larger ballots");
+}
+
+#[test]
+fn a_round_that_too_few_have_answered_is_not_refused() {
+    let mut scene = Scene::holding(3);
+    (0..3).for_each(|node| scene.hear(node, EXTEND, extended(Some(Number::Accepted(4 + node as u64)))));
+    let now = scene.now();
+    scene.candidate.begin_fencing_round(now, |_| {});
+    scene.answer(0, Ok(extended(NINE)));
+    assert_eq!(scene.decision(), Missing);
 }
