@@ -13,8 +13,12 @@ const LATELY: Duration = Duration::from_secs(2);
 /// So many releases in quick succession make a key worth keeping. At 1, each key that is used once is kept in vain; larger,
 /// a key that is used often is kept later.
 const LEAST_TOUCHES: u32 = 2;
-/// The most that are asked for after recalls that did not pay. Larger, a key whose use has changed is kept again later.
-const MOST_TOUCHES: u32 = 16;
+/// So many times as many are asked for after each recall that did not pay. Smaller, a key that is used once in a second by
+/// two processes in turns is kept in vain again and again, since the times for which it is not kept are over after a few
+/// releases; larger, one unlucky recall is regretted for longer.
+const MORE_TOUCHES: u32 = 16;
+/// The most that are asked for. Larger, a key whose use has changed is kept again later.
+const MOST_TOUCHES: u32 = 512;
 /// A lock that was taken over so often before others wanted it has paid for the round trip that it cost them. Smaller, keys
 /// that several processes use in turns are kept at the expense of all; larger, keys are given up that are worth it.
 const PAYS_FROM: u32 = 4;
@@ -49,7 +53,7 @@ impl Habit {
         let is_quick = self.released_at.is_some_and(|at| now.since(at) <= LATELY);
         self.touches = if is_quick { self.touches.saturating_add(1) } else { 1 };
         self.released_at = Some(now);
-        let needed = doubled(LEAST_TOUCHES, self.unpaid).min(MOST_TOUCHES);
+        let needed = LEAST_TOUCHES.saturating_mul(MORE_TOUCHES.saturating_pow(self.unpaid)).min(MOST_TOUCHES);
         self.touches >= needed && !self.is_blocked(now)
     }
 
@@ -68,7 +72,7 @@ impl Habit {
         let (has_paid, unpaid) = (self.has_paid(), self.unpaid);
         *self = Self::default();
         if !has_paid {
-            let block = SHORTEST_BLOCK.saturating_mul(doubled(1, unpaid)).min(LONGEST_BLOCK);
+            let block = SHORTEST_BLOCK.saturating_mul(2_u32.saturating_pow(unpaid)).min(LONGEST_BLOCK);
             (self.unpaid, self.blocked_until) = (unpaid.saturating_add(1), Some(now.after(block)));
         }
         has_paid
@@ -83,10 +87,6 @@ impl Habit {
     fn is_blocked(&self, now: Instant) -> bool {
         self.blocked_until.is_some_and(|until| now < until)
     }
-}
-
-fn doubled(number: u32, times: u32) -> u32 {
-    number.checked_shl(times.min(u32::BITS / 2)).unwrap_or(u32::MAX)
 }
 
 /// The habits of a bounded number of keys, by a hash. A key may take the place of another one, which costs no more than
@@ -157,10 +157,10 @@ mod tests {
     #[test]
     fn a_recall_that_did_not_pay_blocks_for_twice_as_long_each_time_and_asks_for_more_touches() {
         let (mut habit, mut now) = (Habit::default(), 0);
-        for (blocked_for, needed) in [(2, 4), (4, 8), (8, 16), (16, 16), (32, 16), (64, 16), (64, 16)] {
+        for (blocked_for, needed) in [(2, 32), (4, 512), (8, 512), (16, 512), (32, 512), (64, 512), (64, 512)] {
             (0..PAYS_FROM - 1).for_each(|_| habit.retaken());
             assert!(!habit.recalled(at(now)));
-            let quick = |habit: &mut Habit, from: u64| (0..40).position(|touch| habit.released(at(from + touch)));
+            let quick = |habit: &mut Habit, from: u64| (0..600).position(|touch| habit.released(at(from + touch)));
             assert_eq!(quick(&mut habit, now + blocked_for * 1000 - 100), None, "after {blocked_for} s");
             now += blocked_for * 1000 + 10_000;
             assert_eq!(quick(&mut habit, now), Some(needed - 1), "after {blocked_for} s");
