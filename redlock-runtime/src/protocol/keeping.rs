@@ -160,10 +160,10 @@ mod tests {
         for (blocked_for, needed) in [(2, 32), (4, 512), (8, 512), (16, 512), (32, 512), (64, 512), (64, 512)] {
             (0..PAYS_FROM - 1).for_each(|_| habit.retaken());
             assert!(!habit.recalled(at(now)));
-            let quick = |habit: &mut Habit, from: u64| (0..600).position(|touch| habit.released(at(from + touch)));
-            assert_eq!(quick(&mut habit, now + blocked_for * 1000 - 100), None, "after {blocked_for} s");
-            now += blocked_for * 1000 + 10_000;
-            assert_eq!(quick(&mut habit, now), Some(needed - 1), "after {blocked_for} s");
+            let mut quick = |touches: u64, from| (0..touches).position(|touch| habit.released(at(now + from + touch)));
+            assert_eq!(quick(100, blocked_for * 1000 - 100), None, "after {blocked_for} s");
+            assert_eq!(quick(600, blocked_for * 1000 + 10_000), Some(needed - 1), "after {blocked_for} s");
+            now += blocked_for * 1000 + 20_000;
         }
         (0..PAYS_FROM).for_each(|_| habit.retaken());
         assert!(habit.recalled(at(now)), "it has paid");
