@@ -45,6 +45,8 @@ impl Candidate {
     pub(crate) fn retake(&mut self, wanted: Wanted, now: Instant) -> bool {
         let fits =
             self.phase == Phase::Holding && wanted.ttl == self.terms.ttl && self.fencing.may_pass(wanted.is_fenced);
-        fits && !self.is_contended() && self.is_passable(now) && self.hold_period.is_fresh(now)
+        // A node to which there is a new connection would be asked now, were the lock not idle.
+        let is_doubted = self.voters.iter().any(|voter| voter.recheck_at.is_some_and(|at| at <= now));
+        fits && !is_doubted && !self.is_contended() && self.is_passable(now) && self.hold_period.is_fresh(now)
     }
 }
