@@ -186,11 +186,14 @@ async fn the_calls_behind_one_that_asks_wait_on_when_that_one_is_told_of_a_body(
         let manager = scene.manager.clone();
         async move { manager.try_acquire(request(KEY)).await }
     });
-    let ours = async || loop {
-        tokio::task::yield_now().await;
-        if let Some(ours) = scene.manager.local.acquisition(KEY).filter(|ours| ours.is_waiting()) {
-            return ours;
+    let ours = async || {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+            if let Some(ours) = scene.manager.local.acquisition(KEY).filter(|ours| ours.is_waiting()) {
+                return ours;
+            }
         }
+        panic!("nobody here stands in the queue")
     };
     let asking = ours().await;
     assert!(asking.token().asks());
