@@ -194,7 +194,9 @@ impl LockManagerBuilder {
     /// - A manager of this library that waits for the lock has it one round trip later than if it had been free; its calls
     ///   that do not wait are answered as if it were free, if that manager lingers as well, and otherwise find it taken.
     /// - Any other program with `SET NX` finds it taken for up to this time after the last use, and for one `ttl` in all.
-    /// - Should this process die, the lock is free when its `ttl` is over, as with any lock.
+    /// - Should this process die, the lock is free when its `ttl` is over, as with any lock; and so it is when the program
+    ///   ends without a [`shutdown`](LockManager::shutdown) of a manager that is [`install`](LockManager::install)ed, which is
+    ///   never dropped.
     ///
     /// A lock is idle for this time at most, and no longer than until a quarter of its `ttl` is left: nothing is renewed
     /// meanwhile. [`shutdown`](LockManager::shutdown), and dropping the last handle of the manager, give back everything. A
