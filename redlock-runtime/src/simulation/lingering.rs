@@ -21,12 +21,13 @@ pub(super) fn lingering() -> Profile {
     }
 }
 
-/// The same without waits.
+/// The same, and most calls do not wait, while others stand in line behind them.
 pub(super) fn lingering_tries() -> Profile {
     Profile {
         delays: Delays { latency: 2, jitter: 1, spike: 3 },
         calls: 6..=10,
-        waits: vec![Wait::None],
+        waits: vec![Wait::None, Wait::None, Wait::For(Duration::from_secs(5))],
+        tasks: 1..=2,
         pauses: 20..=200,
         ..lingering()
     }

@@ -93,6 +93,7 @@ impl Observer {
             self.network.trace.line(|_| format!("{client} {} after {time:?}", outcome_words(outcome)));
             self.closed(&waiter, outcome);
             self.tried(&waiter, outcome);
+            self.in_time(&waiter, outcome);
         }
     }
 
