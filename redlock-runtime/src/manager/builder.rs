@@ -260,7 +260,7 @@ fn urls(list: &str) -> Vec<String> {
 /// Whether `text` begins with a scheme.
 fn begins_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric()))
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'))
 }
 
 impl fmt::Debug for LockManagerBuilder {
@@ -280,13 +280,14 @@ mod tests {
 
     #[test]
     fn a_comma_separates_urls_where_a_scheme_follows() {
-        let table: [(&str, &[&str]); 6] = [
+        let table: [(&str, &[&str]); 7] = [
             ("", &[]),
             (" , ", &[]),
             ("redis://a", &["redis://a"]),
             ("redis://a, rediss://b,\n unix:///c ,", &["redis://a", "rediss://b", "unix:///c"]),
             ("redis://:1,2,3@a,redis://:,@b", &["redis://:1,2,3@a", "redis://:,@b"]),
             ("redis://a,b:6379", &["redis://a,b:6379"]),
+            ("redis+cluster://a?seed=b,redis://c", &["redis+cluster://a?seed=b", "redis://c"]),
         ];
         for (list, expected) in table {
             assert_eq!(urls(list), expected, "{list}");

@@ -17,6 +17,8 @@ const NEWS: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     address: Box<str>,
+    /// The cluster that the server is a member of, as its node is called.
+    cluster: Option<Box<str>>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
 }
@@ -24,7 +26,22 @@ pub(crate) struct ServerFacts {
 impl ServerFacts {
     pub(crate) fn new(address: &str, servers: Arc<ServerRegister>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
-        Self { address: address.into(), servers, clock }
+        Self { address: address.into(), cluster: None, servers, clock }
+    }
+
+    /// Of a member of the cluster that is the node called `cluster`.
+    pub(crate) fn of_member(address: &str, cluster: &str, servers: Arc<ServerRegister>) -> Self {
+        Self { cluster: Some(cluster.into()), ..Self::new(address, servers) }
+    }
+
+    /// Whether the server is known to be a member of a cluster.
+    pub(crate) const fn is_member(&self) -> bool {
+        self.cluster.is_some()
+    }
+
+    /// The node that the server is, or whose part it is.
+    fn node(&self) -> &str {
+        self.cluster.as_deref().unwrap_or(&self.address)
     }
 
     /// The time by our clock.
@@ -37,12 +54,12 @@ impl ServerFacts {
     /// # Errors
     /// [`NodeError::SameServer`] when it counts already, under another address.
     pub(crate) fn connected(&self, identity: Option<Identity>) -> Result<Abstention, NodeError> {
-        self.servers.connected(&self.address, identity)
+        self.servers.connected(&self.address, self.node(), identity)
     }
 
     /// The server says that it is `identity`, and a replica.
     pub(crate) fn is_replica(&self, identity: Identity) {
-        self.servers.is_replica(&self.address, identity);
+        self.servers.is_replica(&self.address, self.node(), identity);
     }
 
     /// Whether it matters that the server has forgotten something.
@@ -77,7 +94,7 @@ impl ServerFacts {
             self.servers.is_ahead(&self.address, ahead);
         }
         if let Some(step) = step {
-            self.servers.stepped(&self.address, step);
+            self.servers.stepped(self.node(), step);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::protocol::rules::Rule;
 use crate::request::AfterRestart;
 use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,16 +37,19 @@ pub(crate) struct ServerRegister {
     ahead: Mutex<HashMap<Box<str>, i64>>,
     /// By address.
     known: Mutex<HashMap<Box<str>, KnownServer>>,
+    /// The clusters that are nodes, by the ids of their members.
+    clusters: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
-/// Is told the address of a server whose clock was set forward, and by how much at the most.
+/// Is told the node whose clock, or that of a part of which, was set forward, and by how much at the most.
 pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
-        let (ahead, known) = (Mutex::default(), Mutex::default());
-        Self { clock, drift_factor, ballots, caution, quorum, on_step: OnceLock::new(), longest_lease, ahead, known }
+        let (ahead, known, clusters) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let on_step = OnceLock::new();
+        Self { clock, drift_factor, ballots, caution, quorum, on_step, longest_lease, ahead, known, clusters }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -54,10 +57,10 @@ impl ServerRegister {
         let _ = self.on_step.set(on_step);
     }
 
-    /// The clock of the server at `address` went ahead by at most `step`.
-    pub(crate) fn stepped(&self, address: &str, step: Duration) {
+    /// The clock of `node`, or of a part of it, went ahead by at most `step`.
+    pub(crate) fn stepped(&self, node: &str, step: Duration) {
         if let Some(on_step) = self.on_step.get() {
-            on_step(address, step);
+            on_step(node, step);
         }
     }
 
@@ -97,24 +100,29 @@ impl ServerRegister {
         }
     }
 
-    /// There is a connection to `address`. Returns whether the node abstains on it.
+    /// There is a connection to `address`, which is `node` or a part of it. Returns whether the node abstains on it.
     ///
     /// Without an `identity`, because the user may not ask for it, the register stays as it is.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when the server counts already, under another address.
-    pub(crate) fn connected(&self, address: &str, identity: Option<Identity>) -> Result<Abstention, NodeError> {
+    pub(crate) fn connected(
+        &self,
+        address: &str,
+        node: &str,
+        identity: Option<Identity>,
+    ) -> Result<Abstention, NodeError> {
         let (now, longest) = (self.clock.now(), self.longest_lease());
         let mut known = self.known();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
-        let before = known.remove(address);
-        let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
-        let twin = twin.map(|(address, _)| address.clone());
+        let before = known.remove(address).or_else(|| renamed(&mut known, node, &identity));
+        let twin = known.values().find(|other| other.counts && other.run_id == identity.run_id);
+        let twin = twin.map(|other| other.node.clone());
         let (abstains_until, young_until) = match before {
             Some(before) => (abstains_until(&before, &identity, self.caution, longest, now), before.young_until),
             None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
         };
-        let current = KnownServer { abstains_until, young_until, ..KnownServer::new(identity, twin.is_none()) };
+        let current = KnownServer { abstains_until, young_until, ..KnownServer::new(node, identity, twin.is_none()) };
         let abstention = abstention(&current);
         known.insert(address.into(), current);
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
@@ -122,9 +130,24 @@ impl ServerRegister {
 
     /// The server at `address` says that it is `identity`, and a replica. Once it is promoted, it may not have all that
     /// its master had.
-    pub(crate) fn is_replica(&self, address: &str, identity: Identity) {
+    pub(crate) fn is_replica(&self, address: &str, node: &str, identity: Identity) {
         // Of a server that is known, what it was as a master is compared with what it will be.
-        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(identity, false));
+        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false));
+    }
+
+    /// The members of the cluster that is `node` have these ids.
+    ///
+    /// # Errors
+    /// [`NodeError::SameServer`] when another node is that cluster. Nothing is changed then.
+    pub(crate) fn is_cluster<'a>(&self, node: &str, ids: impl Iterator<Item = &'a str> + Clone) -> Result<(), NodeError> {
+        // No code that can panic runs under this mutex.
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = ids.clone().filter_map(|id| clusters.get(id)).find(|other| ***other != *node) {
+            return Err(NodeError::SameServer(other.clone()));
+        }
+        clusters.retain(|_, known| **known != *node);
+        clusters.extend(ids.map(|id| (id.into(), node.into())));
+        Ok(())
     }
 
     /// Whether the server at `address`, on the connection that there is, still has what it had: it says that this is
@@ -142,9 +165,10 @@ impl ServerRegister {
     /// Whether the nodes that were not young when the manager first met them, or are not any more `at` that time, are a
     /// majority.
     pub(crate) fn others_suffice(&self, at: Instant) -> bool {
+        let known = self.known();
         let is_young = |known: &&KnownServer| known.young_until.is_some_and(|until| at < until);
-        let young = self.known().values().filter(is_young).count();
-        self.quorum.nodes.saturating_sub(young) >= self.quorum.needed
+        let young: HashSet<&str> = known.values().filter(is_young).map(|known| &*known.node).collect();
+        self.quorum.nodes.saturating_sub(young.len()) >= self.quorum.needed
             || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
     }
 
@@ -166,6 +190,14 @@ impl ServerRegister {
         // No code that can panic runs under this mutex.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes out what is known of the server that is `identity`, when it was a part of the same `node` under another address: a
+/// cluster that calls its members by other names than before.
+fn renamed(known: &mut HashMap<Box<str>, KnownServer>, node: &str, identity: &Identity) -> Option<KnownServer> {
+    let is_same = |other: &KnownServer| *other.node == *node && other.run_id == identity.run_id;
+    let address = known.iter().find(|(_, other)| is_same(other)).map(|(address, _)| address.clone())?;
+    known.remove(&address)
 }
 
 /// Whether the node of a server that is `known` abstains.
@@ -213,7 +245,7 @@ mod tests {
         /// There is a connection; for how much longer the node abstains.
         fn left(&self, address: &str, identity: Option<Identity>) -> Result<Option<Duration>, NodeError> {
             let now = self.clock.now();
-            Ok(self.connected(address, identity)?.left(now, || self.others_suffice(now)))
+            Ok(self.connected(address, address, identity)?.left(now, || self.others_suffice(now)))
         }
     }
 
@@ -230,7 +262,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_abstains_over_further_connections() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", OLD, false)).unwrap();
+        servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         assert_eq!(servers.left("a", identity("2", 0, true)), Ok(Some(WINDOW)));
         pass(5).await;
         for identity in [identity("2", 5, true), None, identity("3", 0, true)] {
@@ -270,7 +302,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn data_that_is_replaced_is_noticed() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", OLD, false)).unwrap();
+        servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let kept =
             [("it has got a replica", data("7", None)), ("a fail-over that came to nothing", data("8", Some("7")))];
         for (name, data) in kept {
@@ -287,12 +319,12 @@ mod tests {
     async fn a_replica_abstains_when_it_is_promoted() {
         let servers = servers(AfterRestart::Abstain);
         let replica = identity("1", OLD, false).unwrap();
-        servers.is_replica("a", replica.clone());
+        servers.is_replica("a", "a", replica.clone());
         let promoted = Identity { data: data("2", Some("1")), ..replica };
         assert_eq!(servers.left("a", Some(promoted.clone())), Ok(Some(WINDOW)));
         pass(31).await;
         // Connected to nobody, it has lost nothing.
-        servers.is_replica("a", promoted.clone());
+        servers.is_replica("a", "a", promoted.clone());
         let again = Identity { data: data("3", Some("2")), ..promoted };
         assert_eq!(servers.left("a", Some(again)), Ok(None));
     }
@@ -300,7 +332,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_counts_under_one_address() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", OLD, false)).unwrap();
+        servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let twin = Err(NodeError::SameServer("a".into()));
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin);
         servers.disconnected("a");
@@ -310,7 +342,7 @@ mod tests {
         assert_eq!(servers.left("b", identity("2", 9999, false)), Ok(Some(WINDOW)));
         assert_eq!(servers.left("a", identity("2", 0, false)), Err(NodeError::SameServer("b".into())));
         // The second name leads elsewhere now.
-        servers.connected("b", identity("3", 0, false)).unwrap();
+        servers.connected("b", "b", identity("3", 0, false)).unwrap();
         assert!(servers.left("a", identity("2", 0, false)).unwrap().is_some());
     }
 }

@@ -102,7 +102,7 @@ fn socket_failure(error: &io::Error) -> NodeError {
 }
 
 /// Opens a socket and logs in.
-async fn handshake(
+pub(super) async fn handshake(
     endpoint: &Endpoint,
     protocol: ProtocolVersion,
     deliver: &Deliver,

@@ -35,8 +35,8 @@ impl Endpoint {
         let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
         let Some(mut url) = redis::parse_redis_url(url) else {
             return Err(wrong(
-                "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS or \
-                 unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
+                "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS, \
+                 redis+cluster:// for a cluster or unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
             ));
         };
         let tls = matches!(url.scheme(), "rediss" | "valkeys");
@@ -59,6 +59,27 @@ impl Endpoint {
         let address = address(info.addr(), tls)
             .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
         Ok(Self { label: address.to_string(), login: info.redis_settings().clone(), address })
+    }
+
+    /// The same way to log in at another place, with TLS if this has it.
+    pub(super) fn elsewhere(&self, host: &str, port: u16) -> Self {
+        let host = host.to_owned();
+        #[cfg(feature = "tls")]
+        let address = if self.is_tls() { Address::Tls { host, port } } else { Address::Tcp { host, port } };
+        #[cfg(not(feature = "tls"))]
+        let address = Address::Tcp { host, port };
+        Self { label: address.to_string(), login: self.login.clone(), address }
+    }
+
+    /// The host, unless it is a socket of this machine.
+    pub(super) fn host(&self) -> Option<&str> {
+        match &self.address {
+            Address::Tcp { host, .. } => Some(host),
+            #[cfg(feature = "tls")]
+            Address::Tls { host, .. } => Some(host),
+            #[cfg(unix)]
+            Address::Unix(_) => None,
+        }
     }
 
     pub(super) const fn address(&self) -> &Address {

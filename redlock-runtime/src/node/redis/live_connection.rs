@@ -1,9 +1,10 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
-use super::lost_script::{is_script_lost, may_be_repeated, repeat};
+use super::cluster::redirection::{Redirect, is_torn, redirection, without_queue};
+use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
-use super::question::{Asked, Question, Wire};
+use super::question::{Asked, Form, Question, Wire};
 use super::script::{MEMBER, Scripts, millis};
 use super::side_key::register_name;
 use crate::error::NodeError;
@@ -12,11 +13,12 @@ use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
-use crate::protocol::command::{Command, Verb};
+use crate::protocol::command::{Answer, Command, Verb};
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
+use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -36,6 +38,8 @@ pub(super) struct LiveConnection {
     abstention: Abstention,
     server: Arc<ServerFacts>,
     environment: Environment,
+    /// Where commands go that this server sends elsewhere, if it is a member of a cluster.
+    redirect: OnceLock<Arc<dyn Redirect>>,
 }
 
 impl LiveConnection {
@@ -47,8 +51,19 @@ impl LiveConnection {
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused, is_read_only] = [const { AtomicBool::new(false) }; 3];
-        let outbox = Outbox::default();
-        Self { outbox, scripts, has_pushes, is_listening, is_refused, is_read_only, abstention, server, environment }
+        let (outbox, redirect) = (Outbox::default(), OnceLock::new());
+        Self {
+            outbox,
+            scripts,
+            has_pushes,
+            is_listening,
+            is_refused,
+            is_read_only,
+            abstention,
+            server,
+            environment,
+            redirect,
+        }
     }
 
     /// For how much longer the node abstains, if so.
@@ -91,15 +106,41 @@ impl LiveConnection {
         async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
     }
 
+    /// Commands that the server sends elsewhere go that way. Only the first call has an effect.
+    pub(super) fn redirect_with(&self, redirect: &Arc<dyn Redirect>) {
+        let _ = self.redirect.set(Arc::clone(redirect));
+    }
+
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
-        let script = self.scripts.of(&command);
-        let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
+        let (wire, sent) = (self.wire(&command, Form::Whole), self.sending_time(&command));
+        self.outbox.put(Question::new(command, sent, recipient), wire);
+    }
+
+    /// Puts a command into the order of the connection that another member has refused, behind an `ASKING` if it `is_asking`;
+    /// unless it takes the lock and nobody waits for its answer any more.
+    pub(super) fn send_on(&self, mut question: Question, is_asking: bool) {
+        let wire = self.wire(&question.command, question.form);
+        question.sent = question.sent.or_else(|| self.sending_time(&question.command));
+        question.is_repeated = false;
+        if is_asking {
+            self.outbox.put_asking_if(question, wire, |question| !is_abandoned(question));
+        } else {
+            self.outbox.put_if(question, wire, |question| !is_abandoned(question));
+        }
+    }
+
+    fn wire(&self, command: &Command, form: Form) -> Wire {
+        let script = self.scripts.of(command);
+        script.map_or_else(|| set_nx(command), |script| script.by_digest(command, form).into())
+    }
+
+    /// The present time, if it matters when `command` was sent.
+    fn sending_time(&self, command: &Command) -> Option<Instant> {
         // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
         // clock. For all other commands the look at our clock is saved.
         let is_timed = self.abstention.is_any() || command.verb.is_extension();
-        let sent = is_timed.then(|| self.server.now());
-        self.outbox.put(Question::new(command, sent, recipient), wire);
+        is_timed.then(|| self.server.now())
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -114,6 +155,8 @@ impl LiveConnection {
         match asked {
             Asked::Question(question) => self.replied(question, value.extract_error()),
             Asked::Subscription => self.subscribed(value.extract_error()),
+            // The command behind it is refused, should this be.
+            Asked::Asking => {}
             Asked::Probe(answer) => {
                 // Whoever asked may be gone.
                 let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
@@ -150,18 +193,25 @@ impl LiveConnection {
                     self.environment.servers.heard_of(&question.command.subject.key, ballot, reply);
                 }
                 let left = question.sent.and_then(|sent| self.server.abstains_for(self.abstention, sent));
-                question.answer(worth(answer, left));
+                finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
                 repeat(&self.outbox, &self.scripts, question, &error);
             }
-            Err(error) => {
-                let error = refused(&error);
-                if is_read_only(&error) {
-                    self.is_read_only.store(true, Ordering::Release);
-                }
-                question.answer(Err(error));
-            }
+            Err(error) => self.refused(question, &error),
+        }
+    }
+
+    /// The server has not executed a command, or not to its end.
+    fn refused(&self, question: Question, error: &RedisError) {
+        let said = refused(error);
+        if is_read_only(&said) {
+            self.is_read_only.store(true, Ordering::Release);
+        }
+        match self.redirect.get().map(|redirect| (redirect, redirection(error, redirect.host()))) {
+            Some((redirect, Some(redirection))) => redirect.redirect(question, redirection, &said),
+            Some(_) if is_torn(&said) => question.answer(Err(NodeError::Unintelligible(said.to_string().into()))),
+            _ => finish(question, Err(said)),
         }
     }
 
@@ -180,6 +230,12 @@ impl LiveConnection {
             }
         }
     }
+}
+
+/// Passes the answer on to whoever asked.
+fn finish(question: Question, answer: Answer) {
+    let answer = if question.form == Form::Alone { without_queue(question.command.verb, answer) } else { answer };
+    question.answer(answer);
 }
 
 /// Whether a server refuses to write because it follows another one. Before Redis 7, the error of a script has the code of

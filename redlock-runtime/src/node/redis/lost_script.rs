@@ -34,14 +34,14 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
         // A command without a script has no script to lose.
         return question.answer(Err(refused(error)));
     };
-    let wire = script.by_source(&question.command);
+    let wire = script.by_source(&question.command, question.form);
     question.is_repeated = true;
     outbox.put_if(question, wire.into(), |question| !is_abandoned(question));
 }
 
 /// Whether the command takes the lock and nobody waits for its answer.
-fn is_abandoned(question: &Question) -> bool {
-    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. });
+pub(super) fn is_abandoned(question: &Question) -> bool {
+    let takes = matches!(question.command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Adopt { .. });
     takes && question.recipient.is_gone()
 }
 

@@ -52,6 +52,19 @@ impl Outbox {
         self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
     }
 
+    /// Puts `question` behind an `ASKING`, with nothing between the two, if it `is_wanted`; as [`put_if`](Self::put_if).
+    pub(super) fn put_asking_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
+        let mut gathered = self.gathered();
+        if gathered.is_closed || !is_wanted(&question) {
+            drop(gathered);
+            return question.answer(Err(NodeError::Disconnected));
+        }
+        let mut asking = Cmd::new();
+        asking.arg("ASKING");
+        gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
+        self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
+    }
+
     /// Puts the subscription to `channel` into the order of the connection; only the first time.
     pub(super) fn subscribe(&self, channel: &str) {
         let mut gathered = self.gathered();

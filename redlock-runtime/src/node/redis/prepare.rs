@@ -9,6 +9,7 @@ use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
 use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::environment::Environment;
+use crate::node::report::CLUSTER_MEMBER;
 use crate::node::server_facts::ServerFacts;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
@@ -27,7 +28,8 @@ const SENTINEL: &str = "is a Sentinel, which takes no locks: give the address of
 ///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::Replica`] when it takes no locks,
-/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel.
+/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel, and for a member of a cluster that
+/// is not known as one.
 pub(super) async fn prepare(
     mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
@@ -44,6 +46,9 @@ pub(super) async fn prepare(
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     if info.field("redis_mode") == Some("sentinel") {
         return Err(NodeError::Unfit(SENTINEL.into()));
+    }
+    if info.is_cluster_member() && !server.is_member() {
+        return Err(NodeError::Unfit(CLUSTER_MEMBER.into()));
     }
     let scripts = Scripts::loaded(|| digest(digests.next()))?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
@@ -86,7 +91,7 @@ fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
 }
 
 /// The answers, one for each question. The connection is driven from here, because it has no task yet.
-async fn ask(
+pub(super) async fn ask(
     Connection { commands, driver, control }: &mut Connection,
     questions: &Pipeline,
 ) -> Result<Vec<Value>, NodeError> {

@@ -30,6 +30,8 @@ pub(super) enum Asked {
     Question(Question),
     /// To the channel of the manager.
     Subscription,
+    /// Asks a member of a cluster to execute the next command although the slot is still on its way there.
+    Asking,
     /// About the server, and not about a lock.
     Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
@@ -42,6 +44,18 @@ pub(super) struct Question {
     pub(super) recipient: Recipient,
     /// Whether it was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
+    pub(super) form: Form,
+    /// How often a member of a cluster has sent it elsewhere.
+    pub(super) redirects: u8,
+}
+
+/// Which keys a script is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The lock, its queue and, for a fenced one, its register.
+    Whole,
+    /// The lock, and again the lock in place of its queue: for a slot of a cluster that is on its way (`cluster::redirection`).
+    Alone,
 }
 
 impl Asked {
@@ -55,7 +69,7 @@ impl Asked {
 
 impl Question {
     pub(super) const fn new(command: Command, sent: Option<Instant>, recipient: Recipient) -> Self {
-        Self { command, sent, recipient, is_repeated: false }
+        Self { command, sent, recipient, is_repeated: false, form: Form::Whole, redirects: 0 }
     }
 
     pub(super) fn answer(self, answer: Answer) {

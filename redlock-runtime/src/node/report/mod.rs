@@ -6,6 +6,7 @@
 mod capabilities;
 mod check_report;
 mod clock_offset;
+mod cluster_member;
 mod deployment;
 mod node_report;
 mod persistence;
@@ -16,6 +17,7 @@ mod replication;
 pub use self::capabilities::Capabilities;
 pub use self::check_report::CheckReport;
 pub use self::clock_offset::ClockOffset;
+pub use self::cluster_member::ClusterMember;
 pub(crate) use self::deployment::Deployment;
 pub(crate) use self::node_report::CLUSTER_MEMBER;
 pub use self::node_report::NodeReport;

@@ -1,0 +1,55 @@
+//! What a cluster is like: what each of its masters is like, and whether every slot has one.
+
+use super::members::{Member, Members, gap};
+use super::slot_map::{SlotMap, ranges};
+use super::address::MemberAddress;
+use crate::lock::LockKey;
+use crate::lock::slot::slot_of;
+use crate::node::report::{ClusterMember, NodeReport};
+use crate::node::{BoxFuture, Node};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Asks all masters at once. What the cluster is like as a whole is what the master of `key` is like, and it does not count
+/// while another one does not.
+pub(super) async fn report(members: &Members, key: &LockKey, patience: Duration) -> NodeReport {
+    let label = members.seeds.label();
+    let Some(map) = members.map() else {
+        return NodeReport { error: Some(members.status().into()), ..NodeReport::unknown(label) };
+    };
+    let routes = members.routes();
+    let asked = routes.members().map(|(at, member)| Box::pin(member_report(&map, at, member, key, patience)) as BoxFuture<'_, _>);
+    let reports: Vec<ClusterMember> = all(asked.collect()).await;
+    let owner = routes.address(slot_of(key.name())).map(ToString::to_string);
+    let of_owner = reports.iter().map(|member| &member.report).find(|report| Some(&*report.node) == owner.as_deref());
+    let whole = of_owner.cloned().unwrap_or_else(|| NodeReport::unknown(label));
+    let first_error = reports.iter().find_map(|member| member.report.error.clone());
+    NodeReport { node: label.into(), error: gap(&map).or(first_error), members: reports, ..whole }
+}
+
+async fn member_report(
+    map: &SlotMap,
+    at: &MemberAddress,
+    member: &Member,
+    key: &LockKey,
+    patience: Duration,
+) -> ClusterMember {
+    let report = member.report(key, patience).await;
+    ClusterMember { report, slots: ranges(&map.slots_of(at)).into(), replicas: map.replicas_of(at).len() }
+}
+
+/// The outputs of all `futures`, which run at the same time.
+async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
+            if let Poll::Ready(ready) = future.as_mut().poll(cx) {
+                *output = Some(ready);
+            }
+        }
+        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}
