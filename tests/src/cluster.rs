@@ -168,8 +168,11 @@ impl Cluster {
         unreachable!("every member has a key")
     }
 
-    /// Moves a slot with all its keys to member number `to`, as `redis-cli --cluster reshard` does.
+    /// Moves a slot with all its keys to member number `to`, as `redis-cli --cluster reshard` does, unless it is there.
     pub async fn move_slot(&self, slot: u16, to: usize) {
+        if self.owner_of_slot(slot).await == to {
+            return;
+        }
         let migration = self.begin_move(slot, to).await;
         migration.move_keys().await;
         migration.finish().await;

@@ -1,0 +1,99 @@
+//! Masters that die, and replicas that take over.
+
+use super::load::Load;
+use super::{assert_nothing_left, connected, keys};
+use crate::support::{builder, causes};
+use redlock_runtime::{LockError, LockGuard, NodeError};
+use redlock_tests::{Cluster, Nodes, PATIENCE, eventually};
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How many bodies run before and after.
+const BODIES: usize = 50;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_go_on_when_a_replica_has_taken_over() {
+    let cluster = Cluster::start(3, 1).await;
+    let managers = [connected(&cluster).await, connected(&cluster).await];
+    let keys = keys(&cluster, "order").await;
+    let load = Load::start(&managers, &keys);
+    load.witness.more(BODIES).await;
+    cluster.member(0).kill();
+    cluster.fail_over(0).await;
+    for manager in &managers {
+        eventually(PATIENCE, "it is ready again", async || manager.ready().await).await;
+    }
+    load.witness.more(BODIES).await;
+    let witness = Arc::clone(&load.witness);
+    let errors = load.end().await;
+    println!("{} bodies, {} errors", witness.bodies.load(Ordering::SeqCst), errors.len());
+    assert_eq!(witness.overlaps.load(Ordering::SeqCst), 0);
+    let is_of_failover = |error: &LockError| matches!(error, LockError::NoQuorum { .. } | LockError::Lost { .. });
+    assert!(errors.iter().all(is_of_failover), "{errors:?}");
+    assert_nothing_left(&[&managers[0], &managers[1]], &cluster).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_held_on_by_who_has_it_when_a_replica_takes_over() {
+    let cluster = Cluster::start(3, 1).await;
+    let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
+    let key = cluster.key_on(0, "order").await;
+    let held = manager.acquire(&key).await.unwrap();
+    let replica = cluster.member(3).inspect();
+    eventually(PATIENCE, "the replica knows", async || {
+        let keys = replica.keys().await;
+        if keys.is_empty() { Err(()) } else { Ok(()) }
+    })
+    .await;
+    cluster.member(0).kill();
+    cluster.fail_over(0).await;
+    for manager in [&manager, &other] {
+        eventually(PATIENCE, "it is ready again", async || manager.ready().await).await;
+    }
+    assert!(other.try_acquire(&key).await.unwrap_err().is_contended());
+    held.release().await.unwrap();
+    assert_nothing_left(&[&manager, &other], &cluster).await;
+}
+
+#[tokio::test]
+async fn the_owner_of_a_lock_that_was_lost_is_told() {
+    let cluster = Cluster::start(3, 1).await;
+    let manager = connected(&cluster).await;
+    let key = cluster.key_on(0, "order").await;
+    let body = async |_: &LockGuard| -> Result<(), LockError> {
+        cluster.member(0).kill();
+        let replica = cluster.fail_over(0).await;
+        // As if the master had died before it could pass it on.
+        cluster.member(replica).inspect().command::<()>(&["DEL", &key]).await;
+        pending().await
+    };
+    let error = tokio::time::timeout(3 * PATIENCE, manager.with_lock(&key, body)).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    assert_nothing_left(&[&manager], &cluster).await;
+}
+
+#[tokio::test]
+async fn in_a_quorum_a_replica_that_has_taken_over_does_not_count_for_a_while() {
+    let (cluster, nodes) = (Cluster::start(3, 1).await, Nodes::start(2).await);
+    let manager = builder(nodes.urls().into_iter().chain([cluster.url()])).build().unwrap();
+    eventually(PATIENCE, "every node counts", async || {
+        let report = manager.check().await;
+        if report.nodes.iter().all(|node| node.error.is_none()) { Ok(()) } else { Err(report.to_string()) }
+    })
+    .await;
+    let [lost, kept, _] = keys(&cluster, "order").await;
+    cluster.member(0).kill();
+    cluster.fail_over(0).await;
+    eventually(PATIENCE, "the replica is found, and abstains", async || {
+        let report = manager.check().await;
+        let error = report.nodes[2].error.clone();
+        if matches!(error, Some(NodeError::Abstains(_))) { Ok(()) } else { Err(report.to_string()) }
+    })
+    .await;
+    manager.try_acquire(&lost).await.unwrap().release().await.unwrap();
+    nodes[0].kill();
+    manager.try_acquire(&kept).await.unwrap().release().await.unwrap();
+    let error = manager.try_acquire(&lost).await.unwrap_err();
+    assert!(causes(&error).iter().any(|(_, error)| matches!(error, NodeError::Abstains(_))), "{error}");
+}
