@@ -58,7 +58,7 @@ impl Cluster {
         cluster.introduce().await;
         cluster.divide_slots().await;
         cluster.attach_replicas().await;
-        cluster.wait_until_agreed().await;
+        cluster.wait_until_agreed(1 + replicas).await;
         cluster
     }
 
@@ -101,15 +101,17 @@ impl Cluster {
         }
     }
 
-    /// Waits until every running member says the same of all slots, serves what it has, and is in sync.
-    pub async fn wait_until_agreed(&self) {
+    /// Waits until every running member says the same of all slots, serves what it has, and is in sync; and each slot has so
+    /// many members.
+    async fn wait_until_agreed(&self, members_of_each: usize) {
         for (index, member) in self.running() {
             eventually(PATIENCE, "the members agree", async || {
                 let state = member.inspect().command::<String>(&["CLUSTER", "INFO"]).await;
                 let link = member.inspect().info("replication", "master_link_status").await;
                 let is_well = state.contains("cluster_state:ok") && link.is_none_or(|link| link == "up");
                 let map = map(member.inspect()).await;
-                let is_same = map == self.map().await;
+                let is_whole = map.values().all(|members| members.len() == members_of_each);
+                let is_same = is_whole && map == self.map().await;
                 if is_well && is_same { Ok(()) } else { Err((index, state, map)) }
             })
             .await;

@@ -1,12 +1,12 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
-use super::cluster::redirection::{Redirect, is_torn, redirection, without_queue};
+use super::cluster::redirection::{Next, Redirect, is_torn, next, redirection};
 use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Question, Wire};
 use super::script::{MEMBER, Scripts, millis};
-use super::side_key::register_name;
+use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::Environment;
@@ -131,6 +131,9 @@ impl LiveConnection {
     }
 
     fn wire(&self, command: &Command, form: Form) -> Wire {
+        if let Form::Queue(_) = form {
+            return leave_queue(command);
+        }
         let script = self.scripts.of(command);
         script.map_or_else(|| set_nx(command), |script| script.by_digest(command, form).into())
     }
@@ -180,6 +183,7 @@ impl LiveConnection {
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
+            Ok(_) if let Form::Queue(reply) = question.form => question.answer(Ok(reply)),
             Ok(value) => {
                 let (answer, seen) = answer(question.command.verb, &value);
                 if let Some(seen) = seen {
@@ -193,7 +197,7 @@ impl LiveConnection {
                     self.environment.servers.heard_of(&question.command.subject.key, ballot, reply);
                 }
                 let left = question.sent.and_then(|sent| self.server.abstains_for(self.abstention, sent));
-                finish(question, worth(answer, left));
+                self.finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
                 repeat(&self.outbox, &self.scripts, question, &error);
@@ -211,7 +215,16 @@ impl LiveConnection {
         match self.redirect.get().map(|redirect| (redirect, redirection(error, redirect.host()))) {
             Some((redirect, Some(redirection))) => redirect.redirect(question, redirection, &said),
             Some(_) if is_torn(&said) => question.answer(Err(NodeError::Unintelligible(said.to_string().into()))),
-            _ => finish(question, Err(said)),
+            _ => self.finish(question, Err(said)),
+        }
+    }
+
+    /// Passes the answer on to whoever asked, unless the command is not done with it.
+    fn finish(&self, question: Question, answer: Answer) {
+        match (next(&question, answer), self.redirect.get()) {
+            (Next::LeaveQueue(reply), Some(redirect)) => redirect.leave_queue(question, reply),
+            (Next::LeaveQueue(reply), None) => question.answer(Ok(reply)),
+            (Next::Answer(answer), _) => question.answer(answer),
         }
     }
 
@@ -230,12 +243,6 @@ impl LiveConnection {
             }
         }
     }
-}
-
-/// Passes the answer on to whoever asked.
-fn finish(question: Question, answer: Answer) {
-    let answer = if question.form == Form::Alone { without_queue(question.command.verb, answer) } else { answer };
-    question.answer(answer);
 }
 
 /// Whether a server refuses to write because it follows another one. Before Redis 7, the error of a script has the code of
@@ -263,6 +270,13 @@ fn set_nx(command: &Command) -> Wire {
     propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
     read.arg("ZSCORE").arg(&register).arg(MEMBER);
     Wire { first: set, rest: vec![propose, read] }
+}
+
+/// Takes the token out of the queue.
+fn leave_queue(command: &Command) -> Wire {
+    let mut leave = Cmd::new();
+    leave.arg("ZREM").arg(queue_name(command.key())).arg(command.token());
+    leave.into()
 }
 
 /// What a node says to a ballot by its answers to `ZADD` and `ZSCORE`, in the words of `lua/fence.lua`.

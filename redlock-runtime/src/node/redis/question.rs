@@ -2,7 +2,7 @@
 
 use crate::error::NodeError;
 use crate::node::pending::Recipient;
-use crate::protocol::command::{Answer, Command};
+use crate::protocol::command::{Answer, Command, Reply};
 use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use tokio::sync::oneshot;
@@ -49,13 +49,15 @@ pub(super) struct Question {
     pub(super) redirects: u8,
 }
 
-/// Which keys a script is given.
+/// Which keys a command is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The lock, its queue and, for a fenced one, its register.
     Whole,
     /// The lock, and again the lock in place of its queue: for a slot of a cluster that is on its way (`cluster::redirection`).
     Alone,
+    /// The queue, which the token leaves. The release itself is executed, and has had this reply.
+    Queue(Reply),
 }
 
 impl Asked {

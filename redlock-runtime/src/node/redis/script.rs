@@ -132,7 +132,7 @@ fn call(eval: &str, script: &str, command: &Command, form: Form) -> Cmd {
     match form {
         Form::Whole => call.arg(queue_name(key)),
         // A command that names one key twice is one of a single key.
-        Form::Alone => call.arg(key),
+        Form::Alone | Form::Queue(_) => call.arg(key),
     };
     if command.fence.is_some() {
         call.arg(register_name(key));

@@ -1,7 +1,8 @@
 //! Slots that go to other masters while their locks are held, wanted and given back.
 
 use super::load::Load;
-use super::{assert_nothing_left, connected, keys};
+use super::{assert_nothing_left, connected, keys, ready};
+use crate::support::builder;
 use redlock_runtime::LockRequest;
 use redlock_tests::{Cluster, PATIENCE, eventually};
 use std::cell::Cell;
@@ -40,7 +41,8 @@ async fn bodies_go_on_without_an_error_while_slots_move() {
 #[tokio::test]
 async fn a_lock_is_renewed_and_released_while_its_slot_is_on_its_way() {
     let cluster = Cluster::start(3, 0).await;
-    let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
+    let manager = ready(builder([cluster.url()]).node_timeout(TTL / 4)).await;
+    let other = connected(&cluster).await;
     for has_come in [false, true] {
         let key = cluster.key_on(0, "order").await;
         let held = manager.acquire(LockRequest::new(&key).ttl(TTL)).await.unwrap();

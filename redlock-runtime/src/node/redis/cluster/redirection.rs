@@ -11,7 +11,7 @@
 //!    lock alone ([`Form::Alone`]): whatever its script would do with the queue it does with the name of the lock, where it
 //!    finds none. So holders renew and release while a slot is on its way, which may take minutes; whoever waits comes by
 //!    its timers; and no queue is made at the new member while one is left at the old one, which could never be brought
-//!    together.
+//!    together. A release takes its token out of the queue after that by a command of its own.
 //! 3. A command that takes the lock is not sent again when nobody waits for its answer any more. That is looked at under the
 //!    mutex of the outbox that it goes into, as in `lost_script`, and for the same reason: its release may stand in the order
 //!    already.
@@ -69,6 +69,9 @@ pub(in crate::node::redis) trait Redirect: Send + Sync {
     /// Sends `question` on, which a member has refused with `error`. Called in the task of that member's connection.
     fn redirect(&self, question: Question, redirection: Redirection, error: &NodeError);
 
+    /// Sends what takes the token out of its queue, wherever that is, after its release has had this `reply`.
+    fn leave_queue(&self, question: Question, reply: Reply);
+
     /// The host of the member.
     fn host(&self) -> &str;
 }
@@ -94,7 +97,7 @@ pub(in crate::node::redis) fn may_be_redirected(question: &Question) -> bool {
 pub(in crate::node::redis) fn alone(mut question: Question) -> Result<Question, Question> {
     let command = &mut question.command;
     let proposes = command.fence.is_some_and(|ballot| !ballot.is_known());
-    if question.form == Form::Alone || proposes {
+    if question.form != Form::Whole || proposes {
         // A number can be drawn only where the register is.
         return Err(question);
     }
@@ -116,20 +119,196 @@ fn try_again(answer: &str) -> NodeError {
     NodeError::Refused(format!("TRYAGAIN the slot of the key is on its way: {answer}").into())
 }
 
-/// What the `answer` of a script says that was given the name of the lock in place of its queue.
-pub(in crate::node::redis) fn without_queue(verb: Verb, answer: Answer) -> Answer {
-    match (verb, answer) {
-        // It stands in a queue, perhaps, which has to be left where that is.
-        (Verb::Release { .. }, Ok(Reply::NotOwner)) => Err(try_again("its queue was not found")),
+/// What becomes of an answer.
+pub(in crate::node::redis) enum Next {
+    /// Whoever asked gets it.
+    Answer(Answer),
+    /// The release has done this, and could not leave the queue.
+    LeaveQueue(Reply),
+}
+
+/// What becomes of the `answer` to `question`, whose script was perhaps given the name of the lock in place of its queue.
+pub(in crate::node::redis) fn next(question: &Question, answer: Answer) -> Next {
+    if question.form != Form::Alone {
+        return Next::Answer(answer);
+    }
+    match (question.command.verb, answer) {
+        (Verb::Release { .. }, Ok(reply)) => Next::LeaveQueue(reply),
         // It would have joined the queue, and has found the lock there.
         (Verb::Acquire { .. }, Err(NodeError::Refused(error))) if error.contains("WRONGTYPE") => {
-            Ok(Reply::Queued { left: Some(ASK_AGAIN), rank: 0 })
+            Next::Answer(Ok(Reply::Queued { left: Some(ASK_AGAIN), rank: 0 }))
         }
-        (_, answer) => answer,
+        (_, answer) => Next::Answer(answer),
     }
 }
 
 /// The error of a script that has met a key which is not at this member: it may have done something before.
 pub(in crate::node::redis) fn is_torn(error: &NodeError) -> bool {
     matches!(error, NodeError::Refused(answer) if answer.contains("a non local key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::abstention::Abstention;
+    use crate::node::environment::Environment;
+    use crate::node::pending::{Pending, Recipient};
+    use crate::node::redis::answer::refused;
+    use crate::node::redis::live_connection::LiveConnection;
+    use crate::node::redis::question::{Asked, Outgoing};
+    use crate::node::redis::script::Scripts;
+    use crate::node::server_facts::ServerFacts;
+    use crate::protocol::command::{Command, Subject};
+    use crate::protocol::timing::CLAIM;
+    use crate::time::ballot_clock::Ballot;
+    use crate::time::clock::Clock;
+    use crate::time::token_clock::TokenTime;
+    use redis::Cmd;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    const SET: Verb = Verb::SetNx { ttl: CLAIM };
+    const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM, holds: false };
+    const ADOPT: Verb = Verb::Adopt { ttl: CLAIM };
+    const EXTEND: Verb = Verb::Extend { ttl: CLAIM };
+    const YIELD: Verb = Verb::Yield { claim: CLAIM };
+    const RELEASE: Verb = Verb::Release { claim: CLAIM };
+
+    fn command(verb: Verb, fence: Option<Ballot>) -> Command {
+        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        Command { verb, fence, subject: Arc::new(Subject::new("order:7".into(), token)) }
+    }
+
+    fn question(verb: Verb) -> (Question, Pending) {
+        let (recipient, pending) = Recipient::task();
+        (Question::new(command(verb, None), None, recipient), pending)
+    }
+
+    /// A connection to a member.
+    fn live() -> LiveConnection {
+        let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
+        let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
+        let Ok(scripts) = Scripts::loaded(|| Ok::<_, Infallible>("digest".to_owned()));
+        LiveConnection::new(scripts, true, Abstention::default(), server, environment)
+    }
+
+    fn taken(live: &LiveConnection) -> Vec<Outgoing> {
+        live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
+    }
+
+    fn words(wire: &Cmd) -> Vec<String> {
+        let text = |word| if let redis::Arg::Simple(word) = word { String::from_utf8_lossy(word).into() } else { panic!() };
+        wire.args_iter().map(text).collect()
+    }
+
+    fn error(line: &str) -> RedisError {
+        redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
+    }
+
+    #[test]
+    fn what_members_say() {
+        let at = |port| MemberAddress::new("h", port, "");
+        let table = [
+            ("MOVED 4438 h:7001", Some(Redirection::Moved(at(7001)))),
+            ("MOVED 4438 :7001", Some(Redirection::Moved(MemberAddress::new("answered", 7001, "")))),
+            ("ASK 4438 h:7002", Some(Redirection::Ask(at(7002)))),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", Some(Redirection::TryAgain)),
+            ("MOVED", None),
+            ("ASK 4438 h", None),
+            ("CLUSTERDOWN Hash slot not served", None),
+            ("NOSCRIPT No matching script", None),
+            ("ERR MOVED 4438 h:7001", None),
+        ];
+        for (line, expected) in table {
+            assert_eq!(redirection(&error(line), "answered"), expected, "{line}");
+        }
+        let torn = "ERR Script attempted to access a non local key in a cluster node script: 5a3f, on @user_script:7.";
+        assert!(is_torn(&refused(&error(torn))) && !is_torn(&refused(&error("ERR unknown command"))));
+    }
+
+    #[test]
+    fn what_takes_the_lock_is_not_sent_on_when_nobody_waits_for_it() {
+        for (verb, takes) in [(SET, true), (ACQUIRE, true), (ADOPT, true), (EXTEND, false), (YIELD, false), (RELEASE, false)] {
+            let (awaited, _pending) = question(verb);
+            assert!(may_be_redirected(&awaited), "{verb:?}");
+            let (abandoned, _) = question(verb);
+            assert_eq!(may_be_redirected(&abandoned), !takes, "{verb:?}");
+        }
+        let (mut question, _pending) = question(RELEASE);
+        question.redirects = MOST;
+        assert!(!may_be_redirected(&question));
+    }
+
+    /// The release was put in after the look at whether somebody waits, and before the acquisition was.
+    #[test]
+    fn no_acquisition_is_put_behind_its_release() {
+        for (verb, is_asking) in [(SET, false), (SET, true), (ACQUIRE, false), (ACQUIRE, true), (ADOPT, false)] {
+            let (live, (taking, pending)) = (live(), question(verb));
+            assert!(may_be_redirected(&taking));
+            drop(pending);
+            live.send(command(RELEASE, None), Recipient::task().0);
+            live.send_on(taking, is_asking);
+            assert_eq!(taken(&live).len(), 1, "{verb:?}: the release alone");
+        }
+    }
+
+    #[test]
+    fn an_acquisition_that_is_awaited_stands_before_its_release() {
+        let (live, (taking, _pending)) = (live(), question(ACQUIRE));
+        live.send_on(taking, true);
+        live.send(command(RELEASE, None), Recipient::task().0);
+        let taken = taken(&live);
+        let [asking, taking, release] = &taken[..] else { panic!() };
+        assert_eq!(words(&asking.wire.first), ["ASKING"]);
+        let verb = |outgoing: &Outgoing| match &outgoing.asked {
+            Asked::Question(question) => question.command.verb,
+            _ => panic!(),
+        };
+        assert_eq!([verb(taking), verb(release)], [ACQUIRE, RELEASE]);
+    }
+
+    #[test]
+    fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
+        let (live, known) = (live(), Ballot::known(7));
+        for (verb, fence) in [(RELEASE, None), (EXTEND, None), (EXTEND, Some(known)), (ACQUIRE, None)] {
+            let (recipient, _pending) = Recipient::task();
+            let Ok(question) = alone(Question::new(command(verb, fence), None, recipient)) else { panic!("{verb:?}") };
+            live.send_on(question, false);
+            let taken = taken(&live);
+            let words = words(&taken[0].wire.first);
+            assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
+            let Some(Outgoing { asked: Asked::Question(question), .. }) = taken.into_iter().next() else { panic!() };
+            assert!(alone(question).is_err(), "{verb:?} is not sent so twice");
+        }
+        let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
+        let (recipient, _pending) = Recipient::task();
+        assert!(alone(Question::new(command(EXTEND, clock.draw(7)), None, recipient)).is_err());
+    }
+
+    #[test]
+    fn what_an_answer_means_that_was_given_without_the_queue() {
+        let (mut question, _pending) = question(RELEASE);
+        question.form = Form::Alone;
+        for reply in [Reply::Released, Reply::NotOwner] {
+            assert!(matches!(next(&question, Ok(reply)), Next::LeaveQueue(left) if left == reply));
+        }
+        question.command.verb = ACQUIRE;
+        let wrong_type = || Err(NodeError::Refused("WRONGTYPE Operation against a key".into()));
+        let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
+        assert_eq!(answer, Ok(Reply::Queued { left: Some(ASK_AGAIN), rank: 0 }));
+        question.form = Form::Whole;
+        let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
+        assert_eq!(answer, wrong_type());
+    }
+
+    #[test]
+    fn what_was_not_executed_may_be_tried_again() {
+        for line in ["MOVED 4438 h:7001", "ASK 4438 h:7001", "TRYAGAIN Multiple keys request"] {
+            let error = not_executed(&refused(&error(line)));
+            assert!(error.is_transient() && error.to_string().contains(line), "{error}");
+        }
+    }
 }

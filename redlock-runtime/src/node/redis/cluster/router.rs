@@ -5,9 +5,9 @@ use super::members::{Member, Members};
 use super::redirection::{Redirect, Redirection, alone, may_be_redirected, not_executed};
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
-use crate::node::redis::question::Question;
-use crate::protocol::command::Verb;
-use std::sync::{Arc, Weak};
+use crate::node::redis::question::{Form, Question};
+use crate::protocol::command::{Reply, Verb};
+use std::sync::Weak;
 
 /// For the commands that one member refuses.
 pub(super) struct Router {
@@ -45,16 +45,29 @@ impl Redirect for Router {
         }
     }
 
+    fn leave_queue(&self, mut question: Question, reply: Reply) {
+        (question.form, question.redirects) = (Form::Queue(reply), 0);
+        let members = self.members.upgrade();
+        match members.and_then(|members| owner(&members, &question)) {
+            Some(owner) => send_on(&owner, question, false),
+            None => question.answer(Err(NodeError::Disconnected)),
+        }
+    }
+
     fn host(&self) -> &str {
         &self.host
     }
 }
 
+/// The member that has the slot of the command's key.
+fn owner(members: &Members, question: &Question) -> Option<Member> {
+    members.routes().member(slot_of(question.command.key())).cloned()
+}
+
 /// A command whose keys are not together, in a form for which they need not be, for the member that has the slot.
 fn to_owner(members: &Members, question: Question) -> Result<(Question, Member, bool), Question> {
-    let routes = members.routes();
-    let Some(owner) = routes.member(slot_of(question.command.key())) else { return Err(question) };
-    alone(question).map(|question| (question, Arc::clone(owner), false))
+    let Some(owner) = owner(members, &question) else { return Err(question) };
+    alone(question).map(|question| (question, owner, false))
 }
 
 /// Whether the command is the plain `SET`, with commands about a number behind it.

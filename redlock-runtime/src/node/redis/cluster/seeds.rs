@@ -105,8 +105,8 @@ mod tests {
             assert!(Seeds::are_in(url), "{url}");
             let seeds = Seeds::parse(url, 1).expect(url);
             assert_eq!(seeds.iter().map(Endpoint::label).collect::<Vec<_>>(), expected, "{url}");
-            let same = |seed: &Endpoint| (seed.login().username(), seed.is_tls());
-            assert!(seeds.iter().all(|seed| same(seed) == (seeds.first.login().username(), url.starts_with("rediss"))));
+            let (user, is_tls) = (seeds.first.login().username(), url.starts_with("rediss"));
+            assert!(seeds.iter().all(|seed| (seed.login().username(), seed.is_tls()) == (user, is_tls)), "{url}");
         }
         assert!(!Seeds::are_in("redis://h1") && !Seeds::are_in("redis://:+cluster@h1"));
     }
@@ -120,7 +120,7 @@ mod tests {
             ("redis+cluster://:hunter2@h1?seed=u:hunter2@h2", "seed=host:port"),
             ("redis+cluster://:hunter2@h1?seed=h2:x", "seed=host:port"),
             ("unix+cluster:///run/redis.sock", "write redis+cluster://host"),
-            ("redis+cluster://", "names no host"),
+            ("redis+cluster://", "Missing hostname"),
             ("http+cluster://:hunter2@h1", "redis+cluster://"),
         ];
         for (url, expected) in table {
