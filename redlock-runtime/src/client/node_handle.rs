@@ -21,7 +21,8 @@ pub(crate) struct NodeHandle {
 impl NodeHandle {
     /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
     pub(crate) fn in_background(node: Arc<dyn Node>, clock: Clock, runtime: &Handle) -> Self {
-        let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
+        let ledger = if node.has_parts() { ReleaseLedger::of_parts } else { ReleaseLedger::new };
+        let ledger = Arc::new(ledger(node.label(), clock));
         let (queue, unsettled) = mpsc::unbounded_channel();
         runtime.spawn(Collector::new(Arc::clone(&node), clock, Arc::clone(&ledger), unsettled).run());
         Self { node, ledger, queue: Some(queue) }

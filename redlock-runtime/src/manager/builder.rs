@@ -63,6 +63,10 @@ impl LockManagerBuilder {
     /// Adds a node: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, `unix:///path?db=0` for a
     /// socket. `valkey://` and `valkeys://` are the same as the first two.
     ///
+    /// A Redis Cluster is one node: `redis+cluster://[user:password@]host[:port]?seed=host:port&seed=host:port`, or
+    /// `rediss+cluster://`. Any members do as seeds; the others are found. For each key, the master that has its slot decides, so
+    /// that several masters of one cluster are never several votes.
+    ///
     /// TLS needs the feature `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that has rustls with a provider already or
     /// installs one before [`build`](Self::build).
     ///

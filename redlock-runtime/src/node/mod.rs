@@ -56,6 +56,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// Does the same as [`send`](Self::send), for an answer that `recipient` gets.
     fn send_for(&self, command: Command, recipient: Recipient);
 
+    /// Whether it has parts that answer for themselves.
+    fn has_parts(&self) -> bool {
+        false
+    }
+
     /// Whether the node can be asked, for any key.
     fn status(&self) -> Status;
 

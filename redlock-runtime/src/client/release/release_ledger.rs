@@ -23,6 +23,8 @@ pub(crate) struct ReleaseLedger {
     /// The node, as it is called.
     pub(super) label: Box<str>,
     clock: Clock,
+    /// Whether the node has parts that answer for themselves: what one of them owes says nothing of the others.
+    has_parts: bool,
     unanswered: AtomicUsize,
     /// How many of them nobody but their connection looks after.
     owed: AtomicUsize,
@@ -49,6 +51,7 @@ impl ReleaseLedger {
         Self {
             label,
             clock,
+            has_parts: false,
             unanswered,
             owed,
             owed_since,
@@ -60,6 +63,11 @@ impl ReleaseLedger {
             sent_again,
             abandoned,
         }
+    }
+
+    /// The same, of a node that has parts which answer for themselves.
+    pub(crate) fn of_parts(label: &str, clock: Clock) -> Self {
+        Self { has_parts: true, ..Self::new(label, clock) }
     }
 
     /// A release was sent, which matters until then.
@@ -116,7 +124,9 @@ impl ReleaseLedger {
         let is_owed = self.owed.load(Ordering::Relaxed) > 0;
         let owed_for = if is_owed { for_how_long(&self.owed_since) } else { Duration::ZERO };
         let waited = for_how_long(&self.waiting_since).max(owed_for);
-        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
+        let is_stalled = !self.has_parts
+            && waited >= STALLED_AFTER
+            && self.is_overdue_still(for_how_long(&self.overdue_since));
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_refused.then_some(NodeError::Stalled(waited))
     }

@@ -8,6 +8,7 @@ use redlock_tests::{Cluster, Nodes, PATIENCE, eventually};
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// How many bodies run before and after.
 const BODIES: usize = 50;
@@ -70,6 +71,23 @@ async fn the_owner_of_a_lock_that_was_lost_is_told() {
     };
     let error = tokio::time::timeout(3 * PATIENCE, manager.with_lock(&key, body)).await.unwrap().unwrap_err();
     assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    assert_nothing_left(&[&manager], &cluster).await;
+}
+
+#[tokio::test]
+async fn a_frozen_master_holds_up_no_locks_of_others() {
+    let cluster = Cluster::start(3, 0).await;
+    let manager = connected(&cluster).await;
+    let [frozen, key, _] = keys(&cluster, "order").await;
+    let held = manager.acquire(&frozen).await.unwrap();
+    cluster.member(0).freeze();
+    // Its release is not answered, and longer than any other node may owe one.
+    drop(held);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(1500) {
+        manager.try_acquire(&key).await.unwrap().release().await.unwrap();
+    }
+    cluster.member(0).thaw();
     assert_nothing_left(&[&manager], &cluster).await;
 }
 

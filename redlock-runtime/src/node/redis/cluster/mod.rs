@@ -79,6 +79,10 @@ impl Node for ClusterNode {
         }
     }
 
+    fn has_parts(&self) -> bool {
+        true
+    }
+
     fn status(&self) -> Status {
         self.members.status()
     }
