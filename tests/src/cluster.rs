@@ -1,4 +1,5 @@
 //! A real Redis Cluster on loopback ports, whose slots move and whose masters die on demand.
+#![allow(clippy::indexing_slicing, reason = "a test that names a member which does not exist is to fail")]
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -75,7 +76,8 @@ impl Cluster {
         for member in &self.members {
             eventually(PATIENCE, "the members know each other", async || {
                 let nodes: String = member.inspect().command(&["CLUSTER", "NODES"]).await;
-                let is_known = |id: &String| nodes.lines().any(|line| line.starts_with(id) && !line.contains("handshake"));
+                let is_known =
+                    |id: &String| nodes.lines().any(|line| line.starts_with(id) && !line.contains("handshake"));
                 if self.ids.iter().all(is_known) { Ok(()) } else { Err(nodes) }
             })
             .await;

@@ -168,7 +168,8 @@ mod tests {
         ];
         for (rule, was_durable, is_durable, uptime, lost, expected) in table {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(1000 - lost)));
-            let before = KnownServer { lost_at, ..KnownServer::new("", identity("1", 0, was_durable, ["a", ""]), true) };
+            let before =
+                KnownServer { lost_at, ..KnownServer::new("", identity("1", 0, was_durable, ["a", ""]), true) };
             let identity = identity("2", uptime, is_durable, ["b", ""]);
             let left = abstains_until(&before, &identity, caution(rule), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{rule:?} {was_durable} {is_durable} {uptime} {lost}");

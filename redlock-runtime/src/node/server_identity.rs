@@ -62,7 +62,16 @@ impl KnownServer {
     /// The server that is `identity`, of whom nothing else is known.
     pub(super) fn new(node: &str, identity: Identity, counts: bool) -> Self {
         let Identity { run_id, is_durable, data, .. } = identity;
-        Self { node: node.into(), run_id, is_durable, data, counts, lost_at: None, abstains_until: None, young_until: None }
+        Self {
+            node: node.into(),
+            run_id,
+            is_durable,
+            data,
+            counts,
+            lost_at: None,
+            abstains_until: None,
+            young_until: None,
+        }
     }
 }
 

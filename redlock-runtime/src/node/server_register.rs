@@ -139,7 +139,11 @@ impl ServerRegister {
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when another node is that cluster. Nothing is changed then.
-    pub(crate) fn is_cluster<'a>(&self, node: &str, ids: impl Iterator<Item = &'a str> + Clone) -> Result<(), NodeError> {
+    pub(crate) fn is_cluster<'a>(
+        &self,
+        node: &str,
+        ids: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), NodeError> {
         // No code that can panic runs under this mutex.
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = ids.clone().filter_map(|id| clusters.get(id)).find(|other| ***other != *node) {

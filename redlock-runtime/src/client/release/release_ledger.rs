@@ -124,9 +124,8 @@ impl ReleaseLedger {
         let is_owed = self.owed.load(Ordering::Relaxed) > 0;
         let owed_for = if is_owed { for_how_long(&self.owed_since) } else { Duration::ZERO };
         let waited = for_how_long(&self.waiting_since).max(owed_for);
-        let is_stalled = !self.has_parts
-            && waited >= STALLED_AFTER
-            && self.is_overdue_still(for_how_long(&self.overdue_since));
+        let is_stalled =
+            !self.has_parts && waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_refused.then_some(NodeError::Stalled(waited))
     }

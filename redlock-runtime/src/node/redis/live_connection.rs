@@ -18,8 +18,8 @@ use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub(super) struct LiveConnection {

@@ -2,7 +2,6 @@
 
 use super::capabilities::Capabilities;
 use super::clock_offset::ClockOffset;
-use super::cluster_member::{ClusterMember, listed};
 use super::deployment::Deployment;
 use super::persistence::Persistence;
 use super::refusal::{Purpose, Refusal, pattern, text};
@@ -57,13 +56,24 @@ pub struct NodeReport {
     pub(crate) has_counted: bool,
 }
 
+/// A master of a cluster.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClusterMember {
+    /// What it is like by itself. No lock was tried there, except at one of them.
+    pub report: NodeReport,
+    /// Its slots, as in `0-5460 10923`.
+    pub slots: Box<str>,
+    /// How many replicas the cluster knows of it.
+    pub replicas: usize,
+}
+
 /// A wall clock that is wrong by more is worth a warning: nothing depends on what it shows, but its next correction may
 /// be a step. With less, clocks that are only measured badly would be warned about.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
 
 /// What a member of a cluster is no use for, when it serves a part of the keys only.
-pub(crate) const CLUSTER_MEMBER: &str =
-    "is a member of a cluster, which serves a part of the keys: write redis+cluster:// in place of redis://, or rediss+cluster:// in place of rediss://";
+pub(crate) const CLUSTER_MEMBER: &str = "is a member of a cluster, which serves a part of the keys: write redis+cluster:// in place of redis://, or rediss+cluster:// in place of rediss://";
 
 impl NodeReport {
     /// As if nothing were known.
@@ -191,8 +201,9 @@ impl NodeReport {
     /// What the user or the server lacks that some locks need, or that makes them safer.
     fn missing(&self) -> impl Iterator<Item = String> {
         let Capabilities { wake_ups, time, identity, fencing, locks, .. } = self.capabilities;
-        let [publishes, fences, scripts] = [Purpose::WakeUps, Purpose::Fencing, Purpose::LostScripts]
-            .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
+        let [publishes, fences, scripts, moving] =
+            [Purpose::WakeUps, Purpose::Fencing, Purpose::LostScripts, Purpose::MovingSlots]
+                .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
         let listens = (wake_ups == Some(false) && publishes.is_none()).then(|| {
             "waiting callers are not woken and ask again and again: grant the user `&redlock:* +publish +subscribe`"
                 .to_owned()
@@ -203,7 +214,7 @@ impl NodeReport {
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, scripts, time, identity].into_iter().flatten()
+        [publishes, listens, fences, no_fences, scripts, moving, time, identity].into_iter().flatten()
     }
 
     /// What can happen that breaks locks.
@@ -280,4 +291,26 @@ impl fmt::Display for NodeReport {
         }
         write!(f, "{}{}", self.capabilities, listed(&self.members))
     }
+}
+
+impl ClusterMember {
+    /// What somebody should look at, and at which member.
+    fn warnings(&self, deployment: &Deployment) -> impl Iterator<Item = (String, &str)> {
+        self.report.warnings(deployment).into_iter().map(|warning| (warning, &*self.report.node))
+    }
+}
+
+impl fmt::Display for ClusterMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { report, slots, replicas } = self;
+        let ending = if *replicas == 1 { "" } else { "s" };
+        write!(f, "{} with slots {slots} and {replicas} replica{ending}", report.node)?;
+        report.error.as_ref().map_or(Ok(()), |error| write!(f, ", which {error}"))
+    }
+}
+
+/// The members of a cluster, behind what is said of it.
+fn listed(members: &[ClusterMember]) -> String {
+    let members: Vec<_> = members.iter().map(ToString::to_string).collect();
+    if members.is_empty() { String::new() } else { format!("; members: {}", members.join("; ")) }
 }

@@ -2,7 +2,6 @@
 
 use super::address::MemberAddress;
 use super::redirection::Redirect;
-use super::router::Router;
 use super::routes::Routes;
 use super::seeds::Seeds;
 use super::slot_map::{SlotMap, ranges};
@@ -33,6 +32,8 @@ pub(super) struct Members {
     /// The runtime that the manager was built on.
     host: Option<Handle>,
     this: Weak<Self>,
+    /// Makes what sends on the commands that the member at an address refuses.
+    redirect: fn(&Weak<Self>, &MemberAddress) -> Arc<dyn Redirect>,
     state: RwLock<State>,
     /// Tells that the map is not what it was.
     pub(super) wanted: Notify,
@@ -64,6 +65,7 @@ impl Members {
         environment: Environment,
         thread: Arc<BackgroundThread>,
         host: Option<Handle>,
+        redirect: fn(&Weak<Self>, &MemberAddress) -> Arc<dyn Redirect>,
     ) -> Arc<Self> {
         let state = State { routes: Arc::new(Routes::nowhere()), map: None, known: BTreeMap::new(), trouble: None };
         Arc::new_cyclic(|this| Self {
@@ -72,6 +74,7 @@ impl Members {
             thread,
             host,
             this: this.clone(),
+            redirect,
             state: RwLock::new(state),
             wanted: Notify::new(),
             best_informed: Mutex::default(),
@@ -170,7 +173,9 @@ impl Members {
     pub(super) fn listen(&self) {
         self.is_listening.store(true, Ordering::Release);
         let members: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
-        members.iter().for_each(|member| member.listen());
+        for member in members {
+            member.listen();
+        }
     }
 
     /// Whether the cluster can be asked about every key.
@@ -208,8 +213,7 @@ impl Members {
 
     fn start(&self, at: &MemberAddress) -> Member {
         let environment = Environment { deliver: self.deliver_from(at), ..self.environment.clone() };
-        let redirect: Arc<dyn Redirect> = Arc::new(Router::new(self.this.clone(), at));
-        let membership = (self.seeds.label(), redirect);
+        let membership = (self.seeds.label(), (self.redirect)(&self.this, at));
         let (thread, host) = (Arc::clone(&self.thread), self.host.clone());
         let member = RedisNode::start_member(self.seeds.member(at), environment, membership, thread, host);
         if self.is_listening.load(Ordering::Acquire) {
@@ -256,7 +260,8 @@ fn unserved(slots: &str) -> NodeError {
 
 impl fmt::Debug for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let members = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect::<Vec<_>>());
+        let members =
+            self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect::<Vec<_>>());
         f.debug_list().entries(members).finish()
     }
 }

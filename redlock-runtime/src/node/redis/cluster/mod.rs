@@ -16,6 +16,7 @@ pub(crate) mod seeds;
 pub(crate) mod slot_map;
 
 use self::members::Members;
+use self::router::Router;
 use self::seeds::Seeds;
 use crate::error::NodeError;
 use crate::lock::LockKey;
@@ -50,7 +51,7 @@ impl ClusterNode {
         host: Option<Handle>,
     ) -> Arc<Self> {
         let changed = Arc::clone(&environment.changed);
-        let members = Members::new(seeds, environment, Arc::clone(thread), host);
+        let members = Members::new(seeds, environment, Arc::clone(thread), host, Router::of);
         let refresh = thread.handle().spawn(refresh::keep_fresh(Arc::clone(&members))).abort_handle();
         Arc::new(Self { members, changed, refresh })
     }
@@ -150,6 +151,9 @@ impl Drop for ClusterNode {
 
 impl fmt::Debug for ClusterNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClusterNode").field("label", &self.label()).field("members", &self.members).finish_non_exhaustive()
+        f.debug_struct("ClusterNode")
+            .field("label", &self.label())
+            .field("members", &self.members)
+            .finish_non_exhaustive()
     }
 }

@@ -38,9 +38,9 @@
 //! the token or do not.
 
 use super::address::MemberAddress;
+use crate::error::NodeError;
 use crate::node::redis::lost_script::is_abandoned;
 use crate::node::redis::question::{Form, Question};
-use crate::error::NodeError;
 use crate::protocol::command::{Answer, Reply, Verb};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use std::time::Duration;
@@ -52,6 +52,9 @@ pub(in crate::node::redis) const MOST: u8 = 5;
 /// When who has found a lock taken asks again while it cannot wait in the queue. Smaller, more commands while a slot is on
 /// its way; larger, the next one has the lock later.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// As if it stood in the queue, and the lock were free soon.
+const ASK_LATER: Reply = Reply::Queued { left: Some(ASK_AGAIN), rank: 0 };
 
 /// Why a member has not executed a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,18 +96,25 @@ pub(in crate::node::redis) fn may_be_redirected(question: &Question) -> bool {
     question.redirects < MOST && !is_abandoned(question)
 }
 
-/// The form of a command for which its keys need not be together.
-pub(in crate::node::redis) fn alone(mut question: Question) -> Result<Question, Question> {
-    let command = &mut question.command;
-    let proposes = command.fence.is_some_and(|ballot| !ballot.is_known());
+/// Brings a command into a form for which its keys need not be together. `false` when there is none.
+pub(in crate::node::redis) fn make_alone(question: &mut Question) -> bool {
+    let proposes = question.command.fence.is_some_and(|ballot| !ballot.is_known());
     if question.form != Form::Whole || proposes {
         // A number can be drawn only where the register is.
-        return Err(question);
+        return false;
     }
     // A number that the token has already is told to nodes that come late, and there is none in this cluster.
-    command.fence = None;
+    question.command.fence = None;
     question.form = Form::Alone;
-    Ok(question)
+    true
+}
+
+/// The answer to a command whose keys are not together, and which needs all of them. Who waits for the lock goes on with that.
+pub(in crate::node::redis) fn unanswerable(question: &Question, error: &NodeError) -> Answer {
+    match question.command.verb {
+        Verb::Acquire { .. } => Ok(ASK_LATER),
+        _ => Err(not_executed(error)),
+    }
 }
 
 /// That a command was not executed, because of this answer of a member; another try may have more luck.
@@ -136,7 +146,7 @@ pub(in crate::node::redis) fn next(question: &Question, answer: Answer) -> Next 
         (Verb::Release { .. }, Ok(reply)) => Next::LeaveQueue(reply),
         // It would have joined the queue, and has found the lock there.
         (Verb::Acquire { .. }, Err(NodeError::Refused(error))) if error.contains("WRONGTYPE") => {
-            Next::Answer(Ok(Reply::Queued { left: Some(ASK_AGAIN), rank: 0 }))
+            Next::Answer(Ok(ASK_LATER))
         }
         (_, answer) => Next::Answer(answer),
     }
@@ -200,7 +210,8 @@ mod tests {
     }
 
     fn words(wire: &Cmd) -> Vec<String> {
-        let text = |word| if let redis::Arg::Simple(word) = word { String::from_utf8_lossy(word).into() } else { panic!() };
+        let text =
+            |word| if let redis::Arg::Simple(word) = word { String::from_utf8_lossy(word).into() } else { panic!() };
         wire.args_iter().map(text).collect()
     }
 
@@ -231,7 +242,9 @@ mod tests {
 
     #[test]
     fn what_takes_the_lock_is_not_sent_on_when_nobody_waits_for_it() {
-        for (verb, takes) in [(SET, true), (ACQUIRE, true), (ADOPT, true), (EXTEND, false), (YIELD, false), (RELEASE, false)] {
+        for (verb, takes) in
+            [(SET, true), (ACQUIRE, true), (ADOPT, true), (EXTEND, false), (YIELD, false), (RELEASE, false)]
+        {
             let (awaited, _pending) = question(verb);
             assert!(may_be_redirected(&awaited), "{verb:?}");
             let (abandoned, _) = question(verb);
@@ -275,17 +288,20 @@ mod tests {
         let (live, known) = (live(), Ballot::known(7));
         for (verb, fence) in [(RELEASE, None), (EXTEND, None), (EXTEND, Some(known)), (ACQUIRE, None)] {
             let (recipient, _pending) = Recipient::task();
-            let Ok(question) = alone(Question::new(command(verb, fence), None, recipient)) else { panic!("{verb:?}") };
+            let mut question = Question::new(command(verb, fence), None, recipient);
+            assert!(make_alone(&mut question), "{verb:?}");
             live.send_on(question, false);
             let taken = taken(&live);
             let words = words(&taken[0].wire.first);
             assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
-            let Some(Outgoing { asked: Asked::Question(question), .. }) = taken.into_iter().next() else { panic!() };
-            assert!(alone(question).is_err(), "{verb:?} is not sent so twice");
+            let Some(Outgoing { asked: Asked::Question(mut question), .. }) = taken.into_iter().next() else {
+                panic!()
+            };
+            assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
         }
         let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
         let (recipient, _pending) = Recipient::task();
-        assert!(alone(Question::new(command(EXTEND, clock.draw(7)), None, recipient)).is_err());
+        assert!(!make_alone(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
     }
 
     #[test]
@@ -298,10 +314,18 @@ mod tests {
         question.command.verb = ACQUIRE;
         let wrong_type = || Err(NodeError::Refused("WRONGTYPE Operation against a key".into()));
         let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
-        assert_eq!(answer, Ok(Reply::Queued { left: Some(ASK_AGAIN), rank: 0 }));
+        assert_eq!(answer, Ok(ASK_LATER));
         question.form = Form::Whole;
         let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
         assert_eq!(answer, wrong_type());
+    }
+
+    #[test]
+    fn who_waits_goes_on_with_that_while_the_keys_are_not_together() {
+        let error = refused(&error("TRYAGAIN Multiple keys request"));
+        for (verb, expected) in [(ACQUIRE, Ok(ASK_LATER)), (SET, Err(error.clone())), (EXTEND, Err(error.clone()))] {
+            assert_eq!(unanswerable(&question(verb).0, &error), expected, "{verb:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connect::handshake;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::prepare;
+use crate::node::redis::verification::Doubt;
 use redis::{ProtocolVersion, RedisError, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,27 +100,30 @@ async fn ask(members: &Members) -> Result<SlotMap, NodeError> {
 async fn ask_member(member: &RedisNode) -> Result<SlotMap, NodeError> {
     let answer = member.connections.live()?.probe(&QUESTION);
     let answer = timeout(PATIENCE, answer).await.map_err(|_| NodeError::TimedOut(PATIENCE))?;
-    read(answer.map_err(explained)?, &member.host)
+    read(&answer.map_err(explained)?, &member.host)
 }
 
 /// Asks over a connection that is made for this: a seed need not be a master, and need not be called what the cluster calls it.
 async fn ask_seed(endpoint: &Endpoint) -> Result<SlotMap, NodeError> {
-    let mut connection = handshake(endpoint, ProtocolVersion::RESP2, &(Arc::new(|_| {}) as _), &Default::default()).await?;
+    let mut connection =
+        handshake(endpoint, ProtocolVersion::RESP2, &(Arc::new(|_| {}) as _), &Doubt::default()).await?;
     let mut question = redis::Pipeline::new();
     question.cmd(QUESTION[0]).arg(QUESTION[1]);
     let answer = prepare::ask(&mut connection, &question).await?.pop().unwrap_or(Value::Nil);
     let answer = answer.extract_error().map_err(|error: RedisError| explained(refused(&error)))?;
-    read(answer, endpoint.host().unwrap_or_default())
+    read(&answer, endpoint.host().unwrap_or_default())
 }
 
-fn read(answer: Value, host: &str) -> Result<SlotMap, NodeError> {
-    SlotMap::parse(&answer, host).ok_or_else(|| NodeError::Unintelligible("no map to CLUSTER SLOTS".into()))
+fn read(answer: &Value, host: &str) -> Result<SlotMap, NodeError> {
+    SlotMap::parse(answer, host).ok_or_else(|| NodeError::Unintelligible("no map to CLUSTER SLOTS".into()))
 }
 
 /// A server that is no member of a cluster says so in words of its own.
 fn explained(error: NodeError) -> NodeError {
     match &error {
-        NodeError::Refused(answer) if answer.contains("cluster support disabled") => NodeError::Unfit(NO_CLUSTER.into()),
+        NodeError::Refused(answer) if answer.contains("cluster support disabled") => {
+            NodeError::Unfit(NO_CLUSTER.into())
+        }
         _ => error,
     }
 }

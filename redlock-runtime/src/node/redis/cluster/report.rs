@@ -1,15 +1,17 @@
 //! What a cluster is like: what each of its masters is like, and whether every slot has one.
 
+use super::address::MemberAddress;
 use super::members::{Member, Members, gap};
 use super::slot_map::{SlotMap, ranges};
-use super::address::MemberAddress;
+use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
-use crate::node::report::{ClusterMember, NodeReport};
+use crate::node::report::{ClusterMember, NodeReport, Purpose, Refusal};
 use crate::node::{BoxFuture, Node};
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Asks all masters at once. What the cluster is like as a whole is what the master of `key` is like, and it does not count
 /// while another one does not.
@@ -19,7 +21,9 @@ pub(super) async fn report(members: &Members, key: &LockKey, patience: Duration)
         return NodeReport { error: Some(members.status().into()), ..NodeReport::unknown(label) };
     };
     let routes = members.routes();
-    let asked = routes.members().map(|(at, member)| Box::pin(member_report(&map, at, member, key, patience)) as BoxFuture<'_, _>);
+    let asked = routes
+        .members()
+        .map(|(at, member)| Box::pin(member_report(&map, at, member, key, patience)) as BoxFuture<'_, _>);
     let reports: Vec<ClusterMember> = all(asked.collect()).await;
     let owner = routes.address(slot_of(key.name())).map(ToString::to_string);
     let of_owner = reports.iter().map(|member| &member.report).find(|report| Some(&*report.node) == owner.as_deref());
@@ -35,8 +39,21 @@ async fn member_report(
     key: &LockKey,
     patience: Duration,
 ) -> ClusterMember {
-    let report = member.report(key, patience).await;
+    let mut report = member.report(key, patience).await;
+    if report.round_trip.is_some() {
+        report.refusals.extend(refused_asking(member, patience).await);
+    }
     ClusterMember { report, slots: ranges(&map.slots_of(at)).into(), replicas: map.replicas_of(at).len() }
+}
+
+/// Whether the user may ask a member for what is still on its way there.
+async fn refused_asking(member: &Member, patience: Duration) -> Option<Refusal> {
+    // It is about the next command, which goes to this member because it has the slot, so that it changes nothing.
+    let asked = member.connections.live().ok()?.probe(&["ASKING"]);
+    match timeout(patience, asked).await {
+        Ok(Err(NodeError::Refused(answer))) => Some(Refusal::new("ASKING", Purpose::MovingSlots, answer)),
+        _ => None,
+    }
 }
 
 /// The outputs of all `futures`, which run at the same time.

@@ -2,12 +2,12 @@
 
 use super::address::MemberAddress;
 use super::members::{Member, Members};
-use super::redirection::{Redirect, Redirection, alone, may_be_redirected, not_executed};
+use super::redirection::{Redirect, Redirection, make_alone, may_be_redirected, not_executed, unanswerable};
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::redis::question::{Form, Question};
 use crate::protocol::command::{Reply, Verb};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 /// For the commands that one member refuses.
 pub(super) struct Router {
@@ -17,8 +17,9 @@ pub(super) struct Router {
 }
 
 impl Router {
-    pub(super) fn new(members: Weak<Members>, at: &MemberAddress) -> Self {
-        Self { members, host: at.host.clone() }
+    /// For those that the member at `at` refuses.
+    pub(super) fn of(members: &Weak<Members>, at: &MemberAddress) -> Arc<dyn Redirect> {
+        Arc::new(Self { members: Weak::clone(members), host: at.host.clone() })
     }
 }
 
@@ -28,20 +29,11 @@ impl Redirect for Router {
             return question.answer(Err(not_executed(error)));
         };
         question.redirects += 1;
-        let to = match redirection {
-            Redirection::Moved(to) => {
-                let member = members.member(&to);
-                members.want_map(Some(to));
-                Ok((question, member, false))
-            }
-            // Its number would begin a register there, while the one that counts may still be here.
-            Redirection::Ask(_) if is_fenced_set(&question) => Err(question),
-            Redirection::Ask(to) => Ok((question, members.member(&to), true)),
-            Redirection::TryAgain => to_owner(&members, question),
-        };
-        match to {
-            Ok((question, member, is_asking)) => send_on(&member, question, is_asking),
-            Err(question) => question.answer(Err(not_executed(error))),
+        if let Some((member, is_asking)) = target(&members, &mut question, redirection) {
+            send_on(&member, question, is_asking);
+        } else {
+            let answer = unanswerable(&question, error);
+            question.answer(answer);
         }
     }
 
@@ -64,10 +56,22 @@ fn owner(members: &Members, question: &Question) -> Option<Member> {
     members.routes().member(slot_of(question.command.key())).cloned()
 }
 
-/// A command whose keys are not together, in a form for which they need not be, for the member that has the slot.
-fn to_owner(members: &Members, question: Question) -> Result<(Question, Member, bool), Question> {
-    let Some(owner) = owner(members, &question) else { return Err(question) };
-    alone(question).map(|question| (question, owner, false))
+/// The member that a command goes to, in the form in which it goes there; and whether behind an `ASKING`.
+fn target(members: &Members, question: &mut Question, redirection: Redirection) -> Option<(Member, bool)> {
+    match redirection {
+        Redirection::Moved(to) => {
+            let member = members.member(&to);
+            members.want_map(Some(to));
+            Some((member, false))
+        }
+        // Its number would begin a register there, while the one that counts may still be here.
+        Redirection::Ask(_) if is_fenced_set(question) => None,
+        Redirection::Ask(to) => Some((members.member(&to), true)),
+        Redirection::TryAgain => {
+            let owner = owner(members, question)?;
+            make_alone(question).then_some((owner, false))
+        }
+    }
 }
 
 /// Whether the command is the plain `SET`, with commands about a number behind it.

@@ -35,7 +35,9 @@ impl Seeds {
             return Err(wrong("names a database, and a cluster has only number 0: leave it out"));
         }
         if first.host().is_none() {
-            return Err(wrong("names a socket, and the members of a cluster have addresses: write redis+cluster://host"));
+            return Err(wrong(
+                "names a socket, and the members of a cluster have addresses: write redis+cluster://host",
+            ));
         }
         let seed = |name: &String| seed(name).map(|at| first.elsewhere(&at.host, at.port));
         let others: Option<Vec<_>> = names.iter().map(seed).collect();

@@ -171,7 +171,10 @@ mod tests {
     #[test]
     fn slots_without_a_master_are_gaps() {
         assert_eq!(SlotMap::default().gaps(), [0..=16383]);
-        let answer = Value::Array(vec![entry(1, 9, vec![member(bulk("h"), 1, "a")]), entry(11, 16383, vec![member(bulk("h"), 2, "b")])]);
+        let answer = Value::Array(vec![
+            entry(1, 9, vec![member(bulk("h"), 1, "a")]),
+            entry(11, 16383, vec![member(bulk("h"), 2, "b")]),
+        ]);
         let gaps = SlotMap::parse(&answer, "h").unwrap().gaps();
         assert_eq!((&gaps[..], ranges(&gaps)), (&[0..=0, 10..=10][..], "0 10".into()));
         assert_eq!(ranges(&[0..=5460, 7..=7]), "0-5460 7");

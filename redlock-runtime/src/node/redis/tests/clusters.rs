@@ -135,6 +135,29 @@ async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
 }
 
 #[tokio::test]
+async fn who_takes_a_lock_without_its_queue_hands_it_on_to_those_who_wait_there() {
+    let cluster = Cluster::start(2, 0).await;
+    let peer = Peer::start(&cluster).await;
+    peer.node.listen();
+    let key = cluster.key_on(0, "order").await;
+    peer.until("it listens", |node| node.is_listening_for(&key.as_str().into())).await;
+    let [holder, first, second] = [peer.token(), peer.token(), peer.token()];
+    assert_eq!(peer.ask(ACQUIRE, &key, holder).await, GRANTED);
+    for waiter in [first, second] {
+        assert!(matches!(peer.ask(ACQUIRE, &key, waiter).await, Reply::Queued { .. }));
+    }
+    let migration = cluster.begin_move(cluster.slot(&key).await, 1).await;
+    migration.move_key(&format!("{{{key}}}:q")).await;
+    assert_eq!(peer.ask(RELEASE, &key, holder).await, Reply::Released, "to nobody");
+    assert_eq!(peer.ask(ACQUIRE, &key, first).await, GRANTED);
+    migration.finish().await;
+    assert_eq!(peer.ask(RELEASE, &key, first).await, Reply::Released);
+    assert_eq!(peer.ask(EXTEND, &key, second).await, Reply::Extended { waiters: 0, number: None });
+    assert_eq!(peer.ask(RELEASE, &key, second).await, Reply::Released);
+    assert_eq!(cluster.contents().await.len(), 0);
+}
+
+#[tokio::test]
 async fn what_is_not_awaited_is_not_taken_wherever_the_slot_goes() {
     let cluster = Cluster::start(3, 0).await;
     let peer = Peer::start(&cluster).await;
