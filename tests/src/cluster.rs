@@ -296,6 +296,25 @@ impl Migration<'_> {
                 self.set_slot(number, &["NODE", &id]).await;
             }
         }
+        self.wait_until_known().await;
+    }
+
+    /// Waits until every member knows the epoch with which the new one has the slot. Without it, a slot that moves on at once
+    /// could be claimed by two members with one epoch, which then send every command to each other.
+    async fn wait_until_known(&self) {
+        let id = &self.cluster.ids[self.to];
+        let epoch = |nodes: &str| -> Option<String> {
+            let line = nodes.lines().find(|line| line.starts_with(id))?;
+            line.split(' ').nth(6).map(str::to_owned)
+        };
+        let own = epoch(&self.member(self.to).command::<String>(&["CLUSTER", "NODES"]).await);
+        for (_, member) in self.cluster.running() {
+            eventually(PATIENCE, "the epoch is known", async || {
+                let known = epoch(&member.inspect().command::<String>(&["CLUSTER", "NODES"]).await);
+                if known == own { Ok(()) } else { Err((known, &own)) }
+            })
+            .await;
+        }
     }
 
     /// Leaves the slot where it is. No key may have moved.

@@ -97,7 +97,7 @@ async fn a_free_lock_is_taken_where_its_slot_is_on_its_way_to() {
     let migration = cluster.begin_move(cluster.slot(&key).await, 2).await;
     let held = manager.try_acquire(&key).await.unwrap();
     assert_eq!(cluster.member(0).inspect().keys().await, Vec::<String>::new());
-    assert_eq!(cluster.member(2).inspect().keys().await, [key.clone()]);
+    assert_eq!(cluster.member(2).inspect().keys().await, [key.as_str()]);
     assert!(other.try_acquire(&key).await.unwrap_err().is_contended());
     let waiting = tokio::spawn({
         let (other, key) = (other.clone(), key.clone());
