@@ -2,6 +2,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test that names a member which does not exist is to fail")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -233,6 +234,16 @@ impl Cluster {
             if contents.is_empty() { Ok(()) } else { Err(contents) }
         })
         .await;
+    }
+
+    /// What each member that runs says of all others: for the message of a test that fails.
+    pub async fn views(&self) -> String {
+        let mut views = String::new();
+        for (index, member) in self.running() {
+            let nodes: String = member.inspect().command(&["CLUSTER", "NODES"]).await;
+            let _ = write!(views, "member {index}:\n{nodes}");
+        }
+        views
     }
 
     /// What a member that runs says of all slots.

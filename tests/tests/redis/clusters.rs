@@ -24,7 +24,10 @@ async fn ready(builder: LockManagerBuilder) -> LockManager {
 /// Closes `managers`, lets every answer come in, and checks that nothing is left at any master.
 async fn assert_nothing_left(managers: &[&LockManager], cluster: &Cluster) {
     for manager in managers {
-        assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.release_stats());
+        if !manager.shutdown().await {
+            let (views, contents) = (cluster.views().await, cluster.contents().await);
+            panic!("a release was not answered: {manager:?} {contents:?}\n{views}");
+        }
     }
     // Registers stay.
     cluster.assert_empty(PATIENCE, &["redlock:f:"]).await;
