@@ -26,7 +26,10 @@ const CPU: f64 = 1.15;
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// One task takes and gives back locks that nobody else wants, of all masters in turns.
+    /// One task takes and gives back a lock that nobody else wants, so that a release goes out together with the next
+    /// acquisition.
+    Same,
+    /// The same with locks of all masters in turns, where it does not.
     Alone,
     /// Many tasks do.
     Many,
@@ -35,12 +38,13 @@ enum Work {
 }
 
 impl Work {
-    const ALL: [Self; 3] = [Self::Alone, Self::Many, Self::HandOver];
+    const ALL: [Self; 4] = [Self::Same, Self::Alone, Self::Many, Self::HandOver];
 
     const fn name(self) -> &'static str {
         match self {
-            Self::Alone => "acquire and release, one task",
-            Self::Many => "acquire and release, 64 tasks",
+            Self::Same => "one task, one lock",
+            Self::Alone => "one task, locks of all masters",
+            Self::Many => "64 tasks, locks of all masters",
             Self::HandOver => "hand-over between two managers",
         }
     }
@@ -48,7 +52,7 @@ impl Work {
     /// What the time may be without replicas, in that of one server.
     const fn limit(self) -> f64 {
         match self {
-            Self::Alone => 1.2,
+            Self::Same | Self::Alone => 1.2,
             Self::Many => 1.0,
             Self::HandOver => 1.5,
         }
@@ -56,7 +60,7 @@ impl Work {
 
     const fn tasks(self) -> usize {
         match self {
-            Self::Alone | Self::HandOver => 1,
+            Self::Same | Self::Alone | Self::HandOver => 1,
             Self::Many => 64,
         }
     }
@@ -125,9 +129,10 @@ impl Calls {
         let workers: Vec<_> = if work == Work::HandOver {
             place.managers.iter().map(|manager| tokio::spawn(calls(manager.clone(), |_| "bench".into(), end))).collect()
         } else {
+            let keys = if work == Work::Same { 1 } else { 16 };
             let worker = |task| {
                 let manager = place.managers[0].clone();
-                tokio::spawn(calls(manager, move |number| format!("bench:{task}:{}", number % 16), end))
+                tokio::spawn(calls(manager, move |number| format!("bench:{task}:{}", number % keys), end))
             };
             (0..work.tasks()).map(worker).collect()
         };
@@ -144,7 +149,11 @@ impl Calls {
 
     /// What matters: the median of a task alone, and otherwise how long one call keeps the others waiting.
     fn time(&self, work: Work) -> Duration {
-        if work == Work::Alone { percentile(&self.latencies, 50) } else { self.time / self.count() }
+        if matches!(work, Work::Same | Work::Alone) {
+            percentile(&self.latencies, 50)
+        } else {
+            self.time / self.count()
+        }
     }
 
     fn cpu(&self) -> Duration {
