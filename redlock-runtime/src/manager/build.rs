@@ -70,7 +70,7 @@ impl LockManagerBuilder {
     /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         self.check()?;
-        if !self.urls.is_empty() {
+        if !self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a manager in memory has no other nodes: leave out `node` and `nodes`",
             ));
@@ -131,13 +131,13 @@ impl LockManagerBuilder {
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
-        if self.urls.is_empty() {
+        if self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
             ));
         }
-        let numbered = (1..).zip(&self.urls);
-        let endpoints = numbered.map(|(i, url)| Endpoint::parse(url, i)).collect::<Result<Vec<_>, _>>()?;
+        let numbered = (1..).zip(&self.nodes);
+        let endpoints = numbered.map(|(i, node)| Endpoint::new(node, i)).collect::<Result<Vec<_>, _>>()?;
         let mut seen = HashSet::new();
         match endpoints.iter().find(|endpoint| !seen.insert(endpoint.label())) {
             Some(twice) => Err(LockError::configuration(format!(

@@ -2,6 +2,7 @@
 
 use super::LockManager;
 use crate::error::LockError;
+use crate::node::redis::NodeConfig;
 use crate::protocol::local_budget::LocalBudget;
 use crate::request::AfterRestart;
 use crate::request::{Policy, Wait};
@@ -28,7 +29,7 @@ const NODES_VARIABLE: &str = "REDLOCK_NODES";
 #[derive(Clone, Default)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct LockManagerBuilder {
-    pub(super) urls: Vec<String>,
+    pub(super) nodes: Vec<NodeConfig>,
     pub(super) namespace: String,
     pub(super) policy: Policy,
 }
@@ -72,14 +73,16 @@ impl LockManagerBuilder {
     /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
     /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the
     /// user may ask the server who it is (`+info`).
-    pub fn node(mut self, url: impl Into<String>) -> Self {
-        self.urls.push(url.into());
+    ///
+    /// What a URL cannot say, such as credentials that change, is said by a [`NodeConfig`].
+    pub fn node(mut self, node: impl Into<NodeConfig>) -> Self {
+        self.nodes.push(node.into());
         self
     }
 
     /// Adds several nodes; see [`node`](Self::node).
-    pub fn nodes<U: Into<String>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
-        self.urls.extend(urls.into_iter().map(Into::into));
+    pub fn nodes<N: Into<NodeConfig>>(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        self.nodes.extend(nodes.into_iter().map(Into::into));
         self
     }
 
@@ -267,7 +270,7 @@ impl fmt::Debug for LockManagerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs may hold passwords.
         f.debug_struct("LockManagerBuilder")
-            .field("nodes", &self.urls.len())
+            .field("nodes", &self.nodes.len())
             .field("namespace", &self.namespace)
             .field("policy", &self.policy)
             .finish()

@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod access;
 mod again;
 mod ballots;
 mod blocked_threads;
