@@ -36,7 +36,7 @@ mod request;
 mod simulation;
 mod time;
 
-pub use self::error::{FromLockError, LockError, LossCause, NodeError, NodeFailure};
+pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};

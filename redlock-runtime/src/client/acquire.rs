@@ -1,6 +1,7 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
 mod first_try;
+mod nested;
 mod taken;
 
 use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
@@ -13,8 +14,9 @@ use crate::protocol::command::Subject;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
-use crate::request::{DetachedLock, LockRequest, Wait};
+use crate::request::{DetachedLock, LockRequest, Place, Wait};
 use crate::time::clock::Instant;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -30,6 +32,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Obtained {
     pub(crate) turn: LocalTurn,
     pub(crate) fencing_token: Option<FencingToken>,
+    /// Where it was asked for.
+    pub(crate) place: Place,
 }
 
 /// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues.
@@ -38,6 +42,7 @@ pub(crate) struct Obtained {
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
     let call = Call::begin(local, request)?;
+    call.does_not_wait_for_itself()?;
     call.may_start().await?;
     let mut turn = call.obtain().await?;
     loop {
@@ -58,11 +63,12 @@ pub(crate) async fn attach(
     local: &Arc<LocalQueue>,
     detached: &DetachedLock,
     is_fenced: bool,
+    location: &'static Location<'static>,
 ) -> Result<Obtained, LockError> {
     let mut request =
         LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
-    let call = Call::begin(local, request)?;
+    let call = Call::begin(local, request.asked_at(location))?;
     let turn = call.adopt(detached).await?;
     match call.number(&turn).await {
         Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),
@@ -79,6 +85,7 @@ struct Call<'c> {
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
+    place: Place,
     begun: Instant,
 }
 
@@ -121,7 +128,8 @@ impl<'c> Call<'c> {
             local.linger();
         }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
-        Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
+        let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
+        Ok(Self { local, key, wanted, wait, hold: request.hold, place, begun: shared.clock.now() })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -148,7 +156,7 @@ impl<'c> Call<'c> {
         let now = self.now();
         turn.acquisition().begin(self.hold, now);
         self.local.watch(&self.key, self.wanted.ttl, now);
-        Obtained { turn, fencing_token }
+        Obtained { turn, fencing_token, place: self.place }
     }
 
     /// Takes the turn for the key, waiting for whoever has it.

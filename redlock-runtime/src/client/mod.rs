@@ -10,12 +10,14 @@
 //! | [`acquisition`] | one token, driven |
 //! | [`watchdog`] | renews what is held |
 //! | [`local_queue`] | owns the acquisitions: one line for each key |
+//! | [`enclosing`] | which locks the callers of a call hold |
 //! | [`window`] | calls that take a window of time; the others are [`acquire`]'s |
 //! | [`acquire`], [`wakeup_router`], [`clock_steps`] | what comes from above and from below: calls, wake-ups, steps of clocks |
 
 pub(crate) mod acquire;
 pub(crate) mod acquisition;
 pub(crate) mod clock_steps;
+pub(crate) mod enclosing;
 mod gather;
 #[cfg(test)]
 pub(crate) mod hooked_node;

@@ -45,6 +45,9 @@ pub(crate) struct Shared {
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
+    /// What tells the servers of this manager from those of others, databases included; `None` for nodes that no other
+    /// manager has.
+    pub(crate) servers_are: Option<Box<str>>,
     pub(crate) servers: Arc<ServerRegister>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
@@ -88,6 +91,7 @@ impl Shared {
             quorum,
             namespace,
             nodes,
+            servers_are: None,
             servers,
             changed,
             hot_keys,
@@ -105,6 +109,11 @@ impl Shared {
 
     pub(crate) fn new_token(&self) -> OwnerToken {
         OwnerToken::new(self.id, self.token_clock.next())
+    }
+
+    /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.
+    pub(crate) fn has_the_nodes_of(&self, other: &Self) -> bool {
+        self.servers_are.is_some() && self.servers_are == other.servers_are
     }
 
     /// The terms of leases with this `ttl`. Acquisitions that follow each other with the same one share them.

@@ -52,7 +52,8 @@ async fn acquire_window(
             late.turn.acquisition().give_back_window();
             Err(taken())
         }
-        Err(error) if error.is_contended() => Err(taken()),
+        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
+        Err(error) if error.is_contended() || matches!(error, LockError::WouldDeadlock { .. }) => Err(taken()),
         Err(error) => Err(error),
     }
 }

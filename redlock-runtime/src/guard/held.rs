@@ -4,22 +4,42 @@
 //! else would notice.
 
 use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::ConfirmedRelease;
+use crate::client::enclosing::{Frame, Inside, OwnTenure};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
+use crate::lock::OwnerToken;
+use crate::request::Place;
 use std::task::Waker;
 use std::time::Duration;
 
 pub(crate) struct Held {
+    // Before the turn: what calls in a body see of the lock ends before the lock is another call's.
+    tenure: OwnTenure,
     turn: LocalTurn,
 }
 
 impl Held {
-    pub(crate) const fn new(turn: LocalTurn) -> Self {
-        Self { turn }
+    pub(crate) const fn new(turn: LocalTurn, place: Place) -> Self {
+        Self { tenure: OwnTenure::new(place), turn }
     }
 
-    pub(crate) const fn turn(&self) -> &LocalTurn {
-        &self.turn
+    /// Gives the lock back. There are answers to wait for only when nobody here has it next.
+    pub(crate) fn release(&self) -> Option<ConfirmedRelease> {
+        self.tenure.end();
+        self.turn.end()
+    }
+
+    /// Leaves the lock with the nodes, under the token that is returned.
+    pub(crate) fn detach(&self) -> OwnerToken {
+        self.tenure.end();
+        self.turn.detach()
+    }
+
+    /// A body is polled until what is returned is dropped. It may see its guard.
+    pub(crate) fn enter(&self, shows_guard: bool) -> Inside {
+        let tenure = self.tenure.shown(|| self.turn.shared_acquisition());
+        Frame { tenure, shows_guard }.enter()
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {

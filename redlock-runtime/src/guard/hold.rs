@@ -18,6 +18,7 @@ pin_project! {
         body: Option<F>,
         guard: &'g LockGuard,
         timer: LossTimer,
+        shows_guard: bool,
     }
 }
 
@@ -26,7 +27,14 @@ pin_project! {
 /// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
 /// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
-    Hold { body: Some(body), guard, timer: LossTimer::new() }
+    Hold { body: Some(body), guard, timer: LossTimer::new(), shows_guard: false }
+}
+
+impl<F> Hold<'_, F> {
+    /// The body has a name for its guard, and may give the lock back while a call in another branch of it waits.
+    pub fn with_guard(self) -> Self {
+        Self { shows_guard: true, ..self }
+    }
 }
 
 impl<F: Future> Future for Hold<'_, F> {
@@ -38,10 +46,12 @@ impl<F: Future> Future for Hold<'_, F> {
             this.body.set(None);
             return Poll::Ready(Err(error));
         }
-        if let Some(body) = this.body.as_mut().as_pin_mut()
-            && let Poll::Ready(output) = body.poll(cx)
-        {
-            return Poll::Ready(Ok(output));
+        if let Some(body) = this.body.as_mut().as_pin_mut() {
+            let inside = this.guard.held().enter(*this.shows_guard);
+            if let Poll::Ready(output) = body.poll(cx) {
+                return Poll::Ready(Ok(output));
+            }
+            drop(inside);
         }
         let error = ready!(this.timer.poll_lost(this.guard.held(), cx));
         this.body.set(None);
@@ -58,6 +68,7 @@ pin_project! {
         body: Option<F>,
         guard: &'g LockGuard,
         timer: LossTimer,
+        shows_guard: bool,
         has_begun: bool,
         is_lost: bool,
     }
@@ -68,7 +79,15 @@ pin_project! {
 /// It does not begin without the lock. That it goes on without it is written to the log and counted, once: nobody else would
 /// ever know.
 pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
-    HoldThrough { body: Some(body), guard, timer: LossTimer::new(), has_begun: false, is_lost: false }
+    let timer = LossTimer::new();
+    HoldThrough { body: Some(body), guard, timer, shows_guard: false, has_begun: false, is_lost: false }
+}
+
+impl<F> HoldThrough<'_, F> {
+    /// As [`Hold::with_guard`].
+    pub fn with_guard(self) -> Self {
+        Self { shows_guard: true, ..self }
+    }
 }
 
 impl<F: Future> Future for HoldThrough<'_, F> {
@@ -84,7 +103,9 @@ impl<F: Future> Future for HoldThrough<'_, F> {
         }
         *this.has_begun = true;
         let Some(body) = this.body.as_pin_mut() else { return Poll::Pending };
+        let inside = this.guard.held().enter(*this.shows_guard);
         let output = body.poll(cx);
+        drop(inside);
         if !*this.is_lost
             && let Some(error) = loss(this.guard.held(), this.timer, output.is_ready(), cx)
         {

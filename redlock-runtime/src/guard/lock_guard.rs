@@ -1,6 +1,6 @@
 //! A held lock.
 
-use crate::client::local_queue::LocalTurn;
+use crate::client::acquire::Obtained;
 use crate::error::LockError;
 use crate::guard::held::Held;
 use crate::guard::loss_timer::LossTimer;
@@ -40,8 +40,8 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(crate) const fn new(turn: LocalTurn) -> Self {
-        Self { held: Held::new(turn) }
+    pub(crate) fn new(Obtained { turn, place, .. }: Obtained) -> Self {
+        Self { held: Held::new(turn, place) }
     }
 
     pub(crate) const fn held(&self) -> &Held {
@@ -100,7 +100,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn lost(&self) -> LockError {
-        Watching { held: &self.held, timer: LossTimer::new() }.await
+        Watching { held: &self.held, timer: LossTimer::new(), margin: Duration::ZERO }.await
     }
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
@@ -113,7 +113,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn at_risk(&self) {
-        Watching { held: &self.held, timer: LossTimer::ahead(self.ttl() / 5) }.await;
+        Watching { held: &self.held, timer: LossTimer::new(), margin: self.ttl() / 5 }.await;
     }
 
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
@@ -158,7 +158,7 @@ impl LockGuard {
     /// The lock is given back whether or not the future is polled to its end.
     pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let patience = self.held.acquisition().node_timeout();
-        let release = self.held.turn().end();
+        let release = self.held.release();
         async move {
             match release {
                 Some(release) => release.confirmed(patience).await,
@@ -181,22 +181,23 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.held.turn().detach(), self.ttl())
+        DetachedLock::new(self.key().clone(), self.held.detach(), self.ttl())
     }
 }
 
-/// The future of [`LockGuard::lost`].
+/// The future of [`LockGuard::lost`], and of [`LockGuard::at_risk`] with a `margin`.
 struct Watching<'g> {
     held: &'g Held,
     timer: LossTimer,
+    margin: Duration,
 }
 
 impl Future for Watching<'_> {
     type Output = LockError;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
-        let Self { held, timer } = &mut *self;
-        let lost = timer.poll_lost(held, cx);
+        let Self { held, timer, margin } = &mut *self;
+        let lost = timer.poll_ahead(held, *margin, cx);
         // After having registered: a release from now on wakes us.
         if held.is_released() { Poll::Ready(held.loss()) } else { lost }
     }

@@ -23,30 +23,28 @@ pub(crate) fn check_held(held: &Held) -> Result<(), LockError> {
 /// Wakes a task when a lease runs out or is lost before. Made at the first wait: a body that never waits costs no timer.
 #[derive(Debug)]
 pub(crate) struct LossTimer {
-    /// It is ready so long before the end of the lease.
-    margin: Duration,
     timer: Option<Pin<Box<Sleep>>>,
     watcher: Option<u32>,
 }
 
 impl LossTimer {
     pub(crate) const fn new() -> Self {
-        Self::ahead(Duration::ZERO)
-    }
-
-    /// A timer that is ready `margin` before the lease ends.
-    pub(crate) const fn ahead(margin: Duration) -> Self {
-        Self { margin, timer: None, watcher: None }
+        Self { timer: None, watcher: None }
     }
 
     /// Ready when the lease has run out.
     pub(crate) fn poll_lost(&mut self, held: &Held, cx: &mut Context<'_>) -> Poll<LockError> {
+        self.poll_ahead(held, Duration::ZERO, cx)
+    }
+
+    /// Ready `margin` before the lease ends.
+    pub(crate) fn poll_ahead(&mut self, held: &Held, margin: Duration, cx: &mut Context<'_>) -> Poll<LockError> {
         if held.is_released() {
             // The body has given it back on purpose, and goes on without it.
             return Poll::Pending;
         }
         loop {
-            let remaining = held.watch(&mut self.watcher, cx.waker()).saturating_sub(self.margin);
+            let remaining = held.watch(&mut self.watcher, cx.waker()).saturating_sub(margin);
             if remaining.is_zero() {
                 return Poll::Ready(held.loss());
             }

@@ -1,6 +1,7 @@
 //! The whole of an ordinary call: acquire, then run the body while the lock is held.
 
 use super::Acquire;
+use crate::client::enclosing::Inside;
 use crate::guard::loss_timer::{self, LossTimer};
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
@@ -44,7 +45,10 @@ impl<R, F: Future<Output = R>> Future for Locked<F, R> {
         if let Err(error) = ready!(this.lease.poll_held(cx)) {
             return Poll::Ready((this.failed)(error));
         }
-        match this.body.poll(cx) {
+        let inside = this.lease.enter();
+        let polled = this.body.poll(cx);
+        drop(inside);
+        match polled {
             Poll::Ready(output) => Poll::Ready(output),
             // After this, the caller drops the body, and the guard after it.
             Poll::Pending => this.lease.poll_lost(cx).map(this.failed),
@@ -61,6 +65,14 @@ impl Lease {
         match self {
             Self::Held(guard, _) => Poll::Ready(loss_timer::check_held(guard.held())),
             Self::Acquiring(_) => Poll::Pending,
+        }
+    }
+
+    /// The body is polled until what is returned is dropped. It does not see its guard.
+    fn enter(&self) -> Option<Inside> {
+        match self {
+            Self::Held(guard, _) => Some(guard.held().enter(false)),
+            Self::Acquiring(_) => None,
         }
     }
 

@@ -5,8 +5,9 @@ use crate::error::LockError;
 use crate::lock::LockKey;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
-use crate::request::site::Site;
+use crate::request::place::Place;
 use std::fmt;
+use std::panic::Location;
 use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
@@ -80,13 +81,13 @@ pub struct LockRequest {
     pub(crate) windows: Option<Windows>,
     /// Whether a fencing token is wanted with the lock.
     pub(crate) is_fenced: bool,
-    /// The attribute that asks; `None` for a call written by hand.
-    pub(crate) site: Option<&'static Site>,
+    /// Who asks, as far as it is known: the attribute, or the call of the manager.
+    pub(crate) place: Option<Place>,
 }
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, linger, windows, is_fenced, site } = self;
+        let Self { key, ttl, wait, hold, linger, windows, is_fenced, place } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
         if let Some(linger) = linger {
@@ -98,8 +99,8 @@ impl fmt::Debug for LockRequest {
         if *is_fenced {
             request.field("is_fenced", is_fenced);
         }
-        if let Some(site) = site {
-            request.field("site", site);
+        if let Some(place) = place {
+            request.field("place", place);
         }
         request.finish()
     }
@@ -108,8 +109,14 @@ impl fmt::Debug for LockRequest {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        let (ttl, wait, linger, windows, is_fenced, site) = (None, None, None, None, false, None);
-        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), linger, windows, is_fenced, site }
+        let (ttl, wait, linger, windows, is_fenced, place) = (None, None, None, None, false, None);
+        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), linger, windows, is_fenced, place }
+    }
+
+    /// The same request, by a call at that place in the source.
+    pub(crate) fn asked_at(mut self, location: &'static Location<'static>) -> Self {
+        self.place.get_or_insert(Place::Call(location));
+        self
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.

@@ -89,6 +89,10 @@ impl Acquisition {
         &self.subject.key
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     pub(crate) fn token(&self) -> &OwnerToken {
         &self.subject.token
     }

@@ -39,6 +39,11 @@ impl LocalTurn {
         &self.acquisition
     }
 
+    /// The same, for whoever outlives the turn.
+    pub(crate) fn shared_acquisition(&self) -> Arc<Acquisition> {
+        Arc::clone(&self.acquisition)
+    }
+
     /// Goes on with another token, after the one before was released. That one is released in any case.
     ///
     /// # Errors

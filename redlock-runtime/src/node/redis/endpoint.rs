@@ -77,6 +77,11 @@ impl Endpoint {
         &self.login
     }
 
+    /// Which of the server's databases has the locks.
+    pub(crate) fn database(&self) -> i64 {
+        self.login.db()
+    }
+
     /// The address as text, without user and password. Two nodes with equal labels are one server.
     pub(crate) fn label(&self) -> &str {
         &self.label

@@ -1,0 +1,79 @@
+//! Which locks the callers of a call hold: the *frames* of the bodies that are being polled on this thread, the innermost
+//! last.
+//!
+//! 1. A frame stands here exactly while its body is polled, and a drop guard takes it away, also after a panic. So whoever
+//!    finds a frame is called by its body, which waits for the call. The frame goes with a task from thread to thread, no
+//!    task that a body spawns sees it, and two branches of a `join!` do not see each other. A thread or a task as the owner
+//!    would be wrong in all three.
+//! 2. A frame says nothing any more when its lock is given back, left to another worker or lost; see [`Tenure`].
+//! 3. Only exclusive locks of one key exist, so a frame is in the way of a call, or good for it, if both have the same name.
+//!    Modes and several keys are a question to the tenure, which is asked in [`Frame::is_of`].
+//!
+//! A future of somebody else that is polled inside of a body, as by a `Shared`, a `FuturesUnordered` or a `LocalSet` that the
+//! body polls, is taken for a call of the body.
+
+mod own_tenure;
+mod tenure;
+
+pub(crate) use self::own_tenure::OwnTenure;
+pub(crate) use self::tenure::Tenure;
+
+use crate::lock::LockKey;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+thread_local! {
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A body that is being polled.
+#[derive(Clone)]
+pub(crate) struct Frame {
+    pub(crate) tenure: Arc<Tenure>,
+    /// Whether the body sees its guard, so that another branch of it may give the lock back at any time.
+    pub(crate) shows_guard: bool,
+}
+
+impl Frame {
+    /// The frame stands here until what is returned is dropped.
+    pub(crate) fn enter(self) -> Inside {
+        let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(self)).is_ok());
+        Inside { is_there: is_there.unwrap_or(false) }
+    }
+
+    /// Whether it is about the lock of `key`.
+    fn is_of(&self, key: &LockKey) -> bool {
+        self.tenure.key().name() == key.name()
+    }
+}
+
+/// A frame that stands here.
+#[must_use = "the frame is taken away when this is dropped"]
+pub(crate) struct Inside {
+    is_there: bool,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if self.is_there {
+            let frame = FRAMES.try_with(|frames| frames.try_borrow_mut().ok()?.pop());
+            // After the borrow: the last owner of an acquisition releases it, and wakes others.
+            drop(frame);
+        }
+    }
+}
+
+/// The frames that are about the lock of `key`, the innermost first.
+///
+/// Each is copied out when it is asked for: to look at a lock may wake others, who may run at once and poll bodies here.
+pub(crate) fn frames_of(key: &LockKey) -> impl Iterator<Item = Frame> {
+    (0..).map_while(|nth| {
+        let nth_frame = |frames: &RefCell<Vec<Frame>>| {
+            frames.try_borrow().ok()?.iter().rev().filter(|frame| frame.is_of(key)).nth(nth).cloned()
+        };
+        FRAMES.try_with(nth_frame).ok().flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests;

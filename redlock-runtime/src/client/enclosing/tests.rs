@@ -1,0 +1,251 @@
+//! Calls in the bodies of others. Defect 21 of peers: reentrancy by thread or by task, which takes strangers for callers and
+//! callers for strangers.
+
+use crate::private::{hold, hold_through};
+use crate::{HeldLock, LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
+use std::future::{Future, pending, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::time::{Instant, advance};
+
+const KEY: &str = "order:7";
+const WAIT: Duration = Duration::from_secs(2);
+
+fn request() -> LockRequest {
+    LockRequest::new(KEY).ttl(Duration::from_secs(10)).wait(WAIT)
+}
+
+/// What has become of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Became {
+    Entered,
+    Contended,
+    TimedOut,
+    WouldDeadlock,
+    WindowTaken,
+    Lost,
+}
+use Became::{Contended, Entered, TimedOut, WindowTaken, WouldDeadlock};
+
+fn became<T>(outcome: Result<T, LockError>) -> Became {
+    match outcome {
+        Ok(_) => Entered,
+        Err(LockError::Contended { .. }) => Contended,
+        Err(LockError::TimedOut { .. }) => TimedOut,
+        Err(LockError::WouldDeadlock { .. }) => WouldDeadlock,
+        Err(LockError::WindowTaken { .. }) => WindowTaken,
+        Err(LockError::Lost { .. }) => Became::Lost,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// What becomes of a call for `request` that is made here, and whether it was told at once.
+async fn call(manager: &LockManager, request: LockRequest) -> (Became, bool) {
+    let started = Instant::now();
+    let outcome = became(manager.acquire(request).await);
+    (outcome, started.elapsed().is_zero())
+}
+
+/// The same in the body of `manager.with_lock(outer, ..)`.
+async fn call_in_body(manager: &LockManager, outer: LockRequest, inner: LockRequest) -> (Became, bool) {
+    let nested = async |_: &LockGuard| Ok::<_, LockError>(call(manager, inner).await);
+    manager.with_lock(outer, nested).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_becomes_of_a_call_in_the_body_of_another() {
+    let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
+    let other = || LockRequest::new("order:8");
+    // What the body holds and what the call wants; what becomes of it, and whether at once.
+    let table = [
+        (request(), request(), (WouldDeadlock, true)),
+        (request(), request().wait(Wait::Forever), (WouldDeadlock, true)),
+        (request(), request().wait(Wait::None), (Contended, true)),
+        (request(), other(), (Entered, true)),
+        (window(), window(), (WindowTaken, true)),
+        (window(), LockRequest::new("report"), (Entered, true)),
+    ];
+    for (outer, inner, expected) in table {
+        let shown = format!("{inner:?} in {outer:?}");
+        assert_eq!(call_in_body(&LockManager::in_memory(), outer, inner).await, expected, "{shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_lines_are_named() {
+    let manager = LockManager::builder().namespace("shop").in_memory().unwrap();
+    let nested = async |_: &LockGuard| manager.acquire_fenced(request()).await.map(drop);
+    let error = manager.with_lock(request(), nested).await.unwrap_err();
+    let LockError::WouldDeadlock { key, held } = &error else { panic!("{error}") };
+    let here = line!();
+    let lines = |held: &HeldLock| [held.taken_at(), held.asked_at()].map(|at| here - at.line());
+    assert_eq!(lines(held), [2, 3], "{error}");
+    assert!(held.asked_at().file().ends_with("enclosing/tests.rs"), "{error}");
+    assert_eq!((key.as_str(), held.key().as_str(), error.key()), (KEY, KEY, Some(key)));
+    assert!(!error.is_transient() && !error.is_contended() && error.retry_after().is_none());
+    let (text, lines) = (error.to_string(), [held.taken_at(), held.asked_at()].map(|at| at.to_string()));
+    assert!(lines.iter().all(|line| text.contains(line)) && !text.contains('\n'), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_take_a_lock_is_seen_and_sees() {
+    let manager = LockManager::in_memory();
+    let nested = async || manager.with_fenced_lock(request(), async |_| Ok(())).await;
+    let in_fenced = manager.with_fenced_lock(request(), async |_| nested().await).await;
+    assert_eq!(became(in_fenced), WouldDeadlock);
+    let left = manager.acquire(request()).await.unwrap().detach();
+    let attached = manager.attach(left).await.unwrap();
+    assert_eq!(became(hold(&attached, nested()).await.unwrap()), WouldDeadlock);
+    assert_eq!(became(hold_through(&attached, nested()).await.unwrap()), WouldDeadlock);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_one_further_out_is_in_the_way_as_well() {
+    let manager = LockManager::in_memory();
+    let innermost = async |_: &LockGuard| Ok::<_, LockError>(call(&manager, request()).await);
+    let middle = async |_: &LockGuard| manager.with_lock("order:8", innermost).await;
+    assert_eq!(manager.with_lock(request(), middle).await.unwrap(), (WouldDeadlock, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_branches_do_not_see_each_other() {
+    // With the task as the owner, the second would be told that it waits for itself.
+    let manager = LockManager::in_memory();
+    let branch = async || {
+        let body = async |_: &LockGuard| {
+            tokio::task::yield_now().await;
+            Ok::<_, LockError>(())
+        };
+        manager.with_lock(request(), body).await
+    };
+    let (first, second) = tokio::join!(branch(), branch());
+    assert_eq!([became(first), became(second)], [Entered; 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_a_body_spawns_waits_for_it() {
+    let manager = LockManager::in_memory();
+    let spawned = manager.with_lock(request(), async |_| {
+        let manager = manager.clone();
+        let spawned = tokio::spawn(async move { became(manager.acquire(request()).await) });
+        tokio::task::yield_now().await;
+        Ok::<_, LockError>(spawned)
+    });
+    assert_eq!(spawned.await.unwrap().await.unwrap(), Entered);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_shares_the_thread_waits() {
+    // With the thread as the owner, it would enter.
+    let manager = LockManager::in_memory();
+    let mut body = pin!(manager.with_lock(request(), async |_| pending::<Result<(), LockError>>().await));
+    assert!(poll_fn(|cx| Poll::Ready(body.as_mut().poll(cx).is_pending())).await);
+    assert_eq!(call(&manager, request()).await, (TimedOut, false));
+}
+
+#[test]
+fn a_body_takes_its_locks_along_to_another_thread() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let polled = |body: &mut Pin<Box<dyn Future<Output = Became> + Send>>| {
+        let _runtime = runtime.enter();
+        body.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    };
+    let manager = runtime.block_on(async { LockManager::in_memory() });
+    let ours = manager.clone();
+    let mut body: Pin<Box<dyn Future<Output = Became> + Send>> = Box::pin(async move {
+        let nested = async |_: &LockGuard| {
+            let mut polls = 0;
+            poll_fn(|_| {
+                polls += 1;
+                if polls == 1 { Poll::Pending } else { Poll::Ready(()) }
+            })
+            .await;
+            ours.acquire(request()).await.map(drop)
+        };
+        became(ours.with_lock(request(), nested).await)
+    });
+    assert!(polled(&mut body).is_pending());
+    // What is left on the thread that polled it first is nothing.
+    let mut stranger: Pin<Box<dyn Future<Output = Became> + Send>> =
+        Box::pin(async move { became(manager.acquire(request()).await) });
+    assert!(polled(&mut stranger).is_pending());
+    let outcome = std::thread::scope(|scope| scope.spawn(|| polled(&mut body)).join().unwrap());
+    assert_eq!(outcome, Poll::Ready(WouldDeadlock));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_panics_leaves_no_frame() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request()).await.unwrap();
+    let mut body = Box::pin(hold(&guard, async { panic!("planned") }));
+    let panicked = poll_fn(|cx| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx).is_pending()));
+        Poll::Ready(polled.is_err())
+    });
+    assert!(panicked.await);
+    // The lock is held still, and whoever wants it waits for nobody that waits for him.
+    assert_eq!(call(&manager, request()).await, (TimedOut, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_was_given_back_is_in_nobodys_way() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        guard.release().await?;
+        Ok::<_, LockError>(call(&manager, request()).await)
+    };
+    assert_eq!(manager.with_lock(request(), body).await.unwrap(), (Entered, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_lost_is_in_nobodys_way() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request().renew(false)).await.unwrap();
+    let body = hold_through(&guard, async {
+        advance(Duration::from_secs(20)).await;
+        call(&manager, request()).await
+    });
+    assert_eq!(body.await.unwrap(), (Entered, true));
+    let error = guard.ensure_held().unwrap_err();
+    assert!(matches!(error, LockError::Lost { cause: LossCause::Expired | LossCause::Taken, .. }), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() {
+    let manager = LockManager::in_memory();
+    for is_through in [false, true] {
+        let guard = manager.acquire(request()).await.unwrap();
+        let body = async {
+            let gives_back = async {
+                tokio::time::sleep(WAIT / 2).await;
+                guard.release().await
+            };
+            let (waited, given_back) = tokio::join!(call(&manager, request()), gives_back);
+            given_back.map(|()| waited)
+        };
+        let outcome = if is_through {
+            hold_through(&guard, body).with_guard().await
+        } else {
+            hold(&guard, body).with_guard().await
+        };
+        assert_eq!(outcome.unwrap().unwrap(), (Entered, false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_with_servers_of_its_own_is_in_nobodys_way() {
+    let (ours, theirs) = (LockManager::in_memory(), LockManager::in_memory());
+    let body = async |_: &LockGuard| Ok::<_, LockError>(call(&theirs, request()).await);
+    assert_eq!(ours.with_lock(request(), body).await.unwrap(), (Entered, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_of_somebody_else_that_a_body_polls_is_taken_for_its_call() {
+    let manager = Arc::new(LockManager::in_memory());
+    let mut foreign = Box::pin(manager.acquire(request()));
+    let body = async |_: &LockGuard| foreign.as_mut().await.map(drop);
+    assert_eq!(became(manager.with_lock(request(), body).await), WouldDeadlock);
+}

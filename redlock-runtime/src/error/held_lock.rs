@@ -1,0 +1,66 @@
+//! What keeps a call from a lock for as long as it waits: a lock of its own caller.
+
+use crate::error::source_line::SourceLine;
+use crate::lock::LockKey;
+use std::fmt;
+
+/// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldLock {
+    key: LockKey,
+    taken_at: SourceLine,
+    asked_at: SourceLine,
+    why: Why,
+}
+
+/// Why a call would wait for its own caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It wants the same lock, and not as a nested call.
+    Same,
+    /// Its caller has the same lock by another manager.
+    OtherManager,
+}
+
+impl HeldLock {
+    pub(crate) const fn new(key: LockKey, taken_at: SourceLine, asked_at: SourceLine, why: Why) -> Self {
+        Self { key, taken_at, asked_at, why }
+    }
+
+    /// What the caller holds.
+    #[must_use]
+    pub const fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// Where the caller has asked for it.
+    #[must_use]
+    pub const fn taken_at(&self) -> SourceLine {
+        self.taken_at
+    }
+
+    /// Where the call asks that would wait for the caller.
+    #[must_use]
+    pub const fn asked_at(&self) -> SourceLine {
+        self.asked_at
+    }
+}
+
+/// What follows the key that was asked for.
+impl fmt::Display for HeldLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { taken_at, asked_at, .. } = self;
+        match self.why {
+            Why::Same => write!(
+                f,
+                "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
+                 make the inner call `reentrant`, or move what both need into a function without the lock"
+            ),
+            Why::OtherManager => write!(
+                f,
+                "is held by the call at {taken_at} with another manager of the same servers, so the call at {asked_at} in \
+                 its body would wait for it in vain: use one manager for both"
+            ),
+        }
+    }
+}
