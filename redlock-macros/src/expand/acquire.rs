@@ -79,7 +79,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #ttl #wait #hold)
     }
 
-    /// The options that say for how long the lock is held, whatever the body does.
+    /// The options that say for how long the lock is held, whatever the body does, and whose it may be before.
     fn hold_terms(&self) -> TokenStream {
         let options = &self.lock.options;
         let renew = options.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
@@ -91,7 +91,8 @@ impl Writer<'_> {
             ("window_start", &options.window_start),
         ];
         let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
-        renew.into_iter().chain(limits).collect()
+        let reentrant = options.enters_its_own().then(|| quote_spanned!(here()=> .reentrant()));
+        renew.into_iter().chain(limits).chain(reentrant).collect()
     }
 
     /// An option that is a duration and is checked when the function runs.

@@ -3,7 +3,7 @@
 use super::common::{expression, has_quotes, refuse, ungrouped, unquoted, word};
 use super::duration::{self, Time};
 use super::proposal;
-use super::types::{Contended, Failed, Lost, Options, Release, Waiting};
+use super::types::{Contended, Failed, Lost, Nested, Options, Release, Waiting};
 use std::time::Duration;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
@@ -253,8 +253,8 @@ pub(super) fn read_fencing(options: &mut Options, _: ParseStream<'_>) -> syn::Re
     Ok(())
 }
 
-/// Reads a flag that nothing acts on yet.
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
-pub(super) fn flag(_: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_reentrant(options: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
+    options.nested = Nested::Enters;
     Ok(())
 }

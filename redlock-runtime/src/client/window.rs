@@ -49,7 +49,7 @@ async fn acquire_window(
         Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
         // The process stood still, and the key of whoever has run the window may have expired meanwhile.
         Ok(late) => {
-            late.turn.acquisition().give_back_window();
+            late.acquisition().give_back_window();
             Err(taken())
         }
         // A caller of the call has the window: it is at work, and the call has nothing to wait for.
@@ -65,7 +65,9 @@ fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
     if let Some(fault) = request.key.fault() {
         return Err(LockError::configuration(fault));
     }
-    let refused = if request.hold.min_hold.is_some() {
+    let refused = if request.is_reentrant {
+        "once_per runs once in each window, and reentrant would let a nested call run in it again: keep one"
+    } else if request.hold.min_hold.is_some() {
         "once_per and min_hold are two ways to keep a key taken: keep one"
     } else if request.is_fenced {
         "once_per has a key for each window, and fencing tokens grow only within one key: leave out one of the two"
@@ -210,6 +212,7 @@ mod tests {
         let manager = LockManager::in_memory();
         let table = [
             (request().min_hold(PERIOD), "two ways"),
+            (request().reentrant(true), "run in it again"),
             (request().wait(Wait::None), "needs a wait"),
             (request().wait(Duration::ZERO), "needs a wait"),
             (LockRequest::new("report").once_per(Duration::ZERO), "too short"),

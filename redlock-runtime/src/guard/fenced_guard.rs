@@ -36,7 +36,7 @@ impl FencedGuard {
     pub(crate) fn new(obtained: Obtained) -> Result<Self, LockError> {
         match obtained.fencing_token {
             Some(token) => Ok(Self { guard: LockGuard::new(obtained), token }),
-            None => Err(obtained.turn.acquisition().failure()),
+            None => Err(obtained.acquisition().failure()),
         }
     }
 

@@ -1,59 +1,102 @@
-//! What stands behind a guard: the turn of a call, until it ends.
+//! What stands behind a guard: the turn of a call, until it ends, or the view of a nested call.
 //!
 //! Bodies and timers ask here whether they may go on. Several turns behind one guard would be put together here, and nobody
 //! else would notice.
 
-use crate::client::acquisition::Acquisition;
-use crate::client::acquisition::ConfirmedRelease;
-use crate::client::enclosing::{Frame, Inside, OwnTenure};
+use crate::client::acquire::{Obtained, Share};
+use crate::client::acquisition::{Acquisition, ConfirmedRelease};
+use crate::client::enclosing::{Frame, Inside, OwnTenure, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::OwnerToken;
-use crate::request::Place;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-pub(crate) struct Held {
-    // Before the turn: what calls in a body see of the lock ends before the lock is another call's.
-    tenure: OwnTenure,
-    turn: LocalTurn,
+pub(crate) enum Held {
+    Turn {
+        // Before the turn: what calls in a body see of the lock ends before the lock is another call's.
+        tenure: OwnTenure,
+        turn: LocalTurn,
+    },
+    View(View),
 }
 
 impl Held {
-    pub(crate) const fn new(turn: LocalTurn, place: Place) -> Self {
-        Self { tenure: OwnTenure::new(place), turn }
+    pub(crate) fn new(Obtained { share, place, .. }: Obtained) -> Self {
+        match share {
+            Share::Turn(turn) => Self::Turn { tenure: OwnTenure::new(place), turn },
+            Share::View(view) => Self::View(view),
+        }
     }
 
-    /// Gives the lock back. There are answers to wait for only when nobody here has it next.
+    pub(crate) fn acquisition(&self) -> &Acquisition {
+        match self {
+            Self::Turn { turn, .. } => turn.acquisition(),
+            Self::View(view) => view.acquisition(),
+        }
+    }
+
+    /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the
+    /// call that encloses it.
     pub(crate) fn release(&self) -> Option<ConfirmedRelease> {
-        self.tenure.end();
-        self.turn.end()
+        match self {
+            Self::Turn { tenure, turn } => {
+                tenure.end();
+                turn.end()
+            }
+            Self::View(view) => {
+                view.end();
+                None
+            }
+        }
     }
 
-    /// Leaves the lock with the nodes, under the token that is returned.
+    /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
+    /// node knows.
     pub(crate) fn detach(&self) -> OwnerToken {
-        self.tenure.end();
-        self.turn.detach()
+        match self {
+            Self::Turn { tenure, turn } => {
+                tenure.end();
+                turn.detach()
+            }
+            Self::View(view) => {
+                view.end();
+                let key = view.acquisition().key().as_str();
+                tracing::warn!(key, "a nested call cannot leave the lock of its caller to another worker");
+                view.acquisition().shared().new_token()
+            }
+        }
     }
 
     /// A body is polled until what is returned is dropped. It may see its guard.
     pub(crate) fn enter(&self, shows_guard: bool) -> Inside {
-        let tenure = self.tenure.shown(|| self.turn.shared_acquisition());
-        Frame { tenure, shows_guard }.enter()
+        Frame { tenure: self.tenure(), shows_guard }.enter()
     }
 
-    pub(crate) fn acquisition(&self) -> &Acquisition {
-        self.turn.acquisition()
+    /// What calls in a body see of the lock.
+    fn tenure(&self) -> Arc<Tenure> {
+        match self {
+            Self::Turn { tenure, turn } => tenure.shown(|| turn.shared_acquisition()),
+            Self::View(view) => Arc::clone(view.tenure()),
+        }
     }
 
     /// How much longer the lock is provably held; zero when it was given back.
     pub(crate) fn remaining(&self) -> Duration {
-        if self.turn.has_ended() { Duration::ZERO } else { self.acquisition().validity() }
+        match self {
+            Self::Turn { turn, .. } if turn.has_ended() => Duration::ZERO,
+            Self::Turn { turn, .. } => turn.acquisition().validity(),
+            Self::View(view) => view.remaining(),
+        }
     }
 
     /// Whether it was given back.
     pub(crate) fn is_released(&self) -> bool {
-        self.turn.has_ended()
+        match self {
+            Self::Turn { turn, .. } => turn.has_ended(),
+            Self::View(view) => view.is_released(),
+        }
     }
 
     /// Whether a body may go on: the lock is held, or the body itself has given it back.
@@ -61,14 +104,34 @@ impl Held {
         self.is_released() || !self.remaining().is_zero()
     }
 
+    /// # Errors
+    /// [`LockError::Lost`] when the token is not this call's any more. A lease that has run out is found so by the nodes.
+    pub(crate) fn may_be_extended(&self) -> Result<(), LockError> {
+        let is_ours = match self {
+            Self::Turn { turn, .. } => !turn.has_ended(),
+            Self::View(view) => !view.remaining().is_zero(),
+        };
+        is_ours.then_some(()).ok_or_else(|| self.loss())
+    }
+
     /// Why the lock is not held.
     pub(crate) fn loss(&self) -> LockError {
-        if self.is_released() { self.acquisition().released() } else { self.acquisition().lost() }
+        match self {
+            Self::Turn { turn, .. } if turn.has_ended() => turn.acquisition().released(),
+            Self::Turn { turn, .. } => turn.acquisition().lost(),
+            Self::View(view) => view.loss(),
+        }
     }
 
     /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
     pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
-        self.acquisition().watch(watcher, waker)
+        match self {
+            Self::Turn { turn, .. } => turn.acquisition().watch(watcher, waker),
+            Self::View(view) => {
+                view.acquisition().watch(watcher, waker);
+                view.remaining()
+            }
+        }
     }
 
     pub(crate) fn forget_watcher(&self, watcher: u32) {

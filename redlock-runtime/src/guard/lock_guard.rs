@@ -40,8 +40,8 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(crate) fn new(Obtained { turn, place, .. }: Obtained) -> Self {
-        Self { held: Held::new(turn, place) }
+    pub(crate) fn new(obtained: Obtained) -> Self {
+        Self { held: Held::new(obtained) }
     }
 
     pub(crate) const fn held(&self) -> &Held {
@@ -131,9 +131,7 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
-        if self.held.is_released() {
-            return Err(self.held.loss());
-        }
+        self.held.may_be_extended()?;
         self.held.acquisition().extend().await
     }
 

@@ -46,6 +46,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         linger: settings.linger,
         windows: settings.windows,
         is_fenced: false,
+        is_reentrant: settings.is_reentrant,
         place: Some(Place::Attribute(settings.site)),
     }
 }

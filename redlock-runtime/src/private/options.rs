@@ -63,6 +63,11 @@ pub type guard = crate::LockGuard;
 /// Default: none.
 pub type fencing = crate::FencedGuard;
 
+/// A call in the body of another with the same key enters at once, without a command, as part of its caller's lock.
+///
+/// A caller is known by its body, not by task or thread. Default: such a call is told `LockError::WouldDeadlock`.
+pub type reentrant = ();
+
 /// What a call returns when another owner held the key: `error`, `skip`, which returns the value for "nothing was done", or a
 /// handler such as `|error| ..`.
 ///

@@ -15,6 +15,7 @@ pub struct Settings {
     pub(super) hold: HoldOptions,
     pub(super) linger: Option<Duration>,
     pub(super) windows: Option<Windows>,
+    pub(super) is_reentrant: bool,
 }
 
 impl Settings {
@@ -28,6 +29,7 @@ impl Settings {
             hold: HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN },
             linger: None,
             windows: None,
+            is_reentrant: false,
         }
     }
 
@@ -104,6 +106,12 @@ impl Settings {
     #[must_use]
     pub const fn linger_millis(self, linger: u64) -> Self {
         self.linger(Duration::from_millis(linger))
+    }
+
+    /// `reentrant`
+    #[must_use]
+    pub const fn reentrant(self) -> Self {
+        Self { is_reentrant: true, ..self }
     }
 
     /// `once_per = expression`

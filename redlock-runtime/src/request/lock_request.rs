@@ -81,13 +81,15 @@ pub struct LockRequest {
     pub(crate) windows: Option<Windows>,
     /// Whether a fencing token is wanted with the lock.
     pub(crate) is_fenced: bool,
+    /// Whether it enters the lock of a call that encloses it.
+    pub(crate) is_reentrant: bool,
     /// Who asks, as far as it is known: the attribute, or the call of the manager.
     pub(crate) place: Option<Place>,
 }
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, linger, windows, is_fenced, place } = self;
+        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, place } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
         if let Some(linger) = linger {
@@ -98,6 +100,9 @@ impl fmt::Debug for LockRequest {
         }
         if *is_fenced {
             request.field("is_fenced", is_fenced);
+        }
+        if *is_reentrant {
+            request.field("is_reentrant", is_reentrant);
         }
         if let Some(place) = place {
             request.field("place", place);
@@ -110,7 +115,8 @@ impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place) = (None, None, None, None, false, None);
-        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), linger, windows, is_fenced, place }
+        let (hold, is_reentrant) = (HoldOptions::default(), false);
+        Self { key: key.into(), ttl, wait, hold, linger, windows, is_fenced, is_reentrant, place }
     }
 
     /// The same request, by a call at that place in the source.
@@ -218,6 +224,46 @@ impl LockRequest {
     /// ```
     pub const fn once_per(mut self, period: Duration) -> Self {
         self.windows = Some(Windows::around_multiples(period));
+        self
+    }
+
+    /// Whether the call enters the lock of its own caller. Default: `false`, and it is told
+    /// [`LockError::WouldDeadlock`].
+    ///
+    /// A caller is a body that the call is made in, of the same manager and with the same key: that of
+    /// [`with_lock`](crate::LockManager::with_lock), of an annotated function, or of
+    /// [`LockGuard::scope`](crate::LockGuard::scope). A task that the body spawns is no call of it, unless it was given the lock by
+    /// [`LockGuard::inherit`](crate::LockGuard::inherit). Without such a caller, the call takes the lock as any other.
+    ///
+    /// # What a nested call has
+    /// No command is sent, and the guard is a *view* of the caller's lock:
+    ///
+    /// - It has no lease of its own. Its `ttl`, [`renew`](Self::renew) and [`linger`](Self::linger) say nothing: those of the
+    ///   caller count, and a shorter `ttl` ends nothing early. When the lock is lost, the nested call has lost it as well, for
+    ///   the same [cause](crate::LossCause); when the caller has given it back, that is
+    ///   [`Released`](crate::LossCause::Released).
+    /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
+    ///   the lock. A fencing token is that of the caller, which must have one.
+    /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and
+    ///   [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
+    /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is
+    ///   for that.
+    ///
+    /// It does not go with [`once_per`](Self::once_per).
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let request = || LockRequest::new("order:7").reentrant(true);
+    /// let pay = async || manager.with_lock(request(), async |_| Ok::<_, LockError>(42)).await;
+    /// assert_eq!(pay().await?, 42);
+    /// assert_eq!(manager.with_lock(request(), async |_| pay().await).await?, 42);
+    /// # Ok(()) }
+    /// ```
+    pub const fn reentrant(mut self, is_reentrant: bool) -> Self {
+        self.is_reentrant = is_reentrant;
         self
     }
 

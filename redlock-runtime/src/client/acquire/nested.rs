@@ -2,19 +2,95 @@
 //!
 //! | a caller has the same lock | what becomes of the call |
 //! |---|---|
+//! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
-//! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning |
+//! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
-use super::Call;
-use crate::client::enclosing::{Frame, frames_of};
+use super::{Call, Obtained, Share};
+use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::error::{HeldLock, LockError, Why};
+use crate::protocol::fencing_token::FencingToken;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 impl Call<'_> {
+    /// Enters the lock of a caller, if the call is reentrant. `None` when it is a call like any other.
+    ///
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller; [`LockError::Configuration`] for a number
+    /// that the caller does not have; and those of a wait for another call that has a view.
+    pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
+        let Some(enclosing) = self.covering() else {
+            return self.does_not_wait_for_itself().map(|()| None);
+        };
+        let fencing_token = self.number_of(&enclosing)?;
+        match View::try_enter(&enclosing, self.place, self.hold.max_hold) {
+            Some(view) => Ok(Some(self.hold_view(view, fencing_token))),
+            // Boxed, so that other calls do not pay for it with the size of their futures.
+            None if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
+            None => Err(self.taken_here()),
+        }
+    }
+
+    /// Waits until no other call has a view of `enclosing`, and enters.
+    ///
+    /// # Errors
+    /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
+    async fn enter_behind(&self, enclosing: Arc<Tenure>) -> Result<Obtained, LockError> {
+        let mut entering = pin!(View::enter(&enclosing, self.place, self.hold.max_hold));
+        loop {
+            let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
+            let entered = timeout(lease.min(left), &mut entering).await;
+            match entered {
+                Ok(Some(view)) if enclosing.is_held() => {
+                    let fencing_token = self.number_of(&enclosing)?;
+                    return Ok(self.hold_view(view, fencing_token));
+                }
+                Err(_) if left <= lease => return Err(self.timed_out(None)),
+                // The lease was made longer meanwhile.
+                Err(_) if enclosing.is_held() => {}
+                _ => return Err(enclosing.loss()),
+            }
+        }
+    }
+
+    /// The call of the same manager that encloses this one and has the lock, if this one may enter it. An exclusive lock is
+    /// good for whatever a nested call wants of its key.
+    fn covering(&self) -> Option<Arc<Tenure>> {
+        let is_ours = |tenure: &Arc<Tenure>| tenure.shared().id == self.shared().id && tenure.is_held();
+        let frames = self.is_reentrant.then(|| frames_of(&self.key));
+        frames.into_iter().flatten().map(|frame| frame.tenure).find(is_ours)
+    }
+
+    /// The fencing token of a nested call, which is that of the call that encloses it.
+    fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
+        match enclosing.fencing_token().filter(|_| self.wanted.is_fenced) {
+            None if self.wanted.is_fenced => Err(LockError::configuration(format!(
+                "{:?} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
+                 there as well, or take the lock there with `acquire_fenced`",
+                self.key.as_str(),
+                enclosing.place().line(),
+                self.place.line(),
+            ))),
+            number => Ok(number),
+        }
+    }
+
+    /// The lock is that of this call as well from now on. The least hold of the call becomes one of the whole lock.
+    fn hold_view(&self, view: View, fencing_token: Option<FencingToken>) -> Obtained {
+        if let Some(least) = self.hold.min_hold {
+            view.acquisition().keep_until(self.now().after(least));
+        }
+        Obtained { share: Share::View(view), fencing_token, place: self.place }
+    }
+
     /// # Errors
     /// [`LockError::WouldDeadlock`] when the call would wait for its own caller.
-    pub(super) fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
+    fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
         if !self.waits() {
             return Ok(());
         }

@@ -14,9 +14,11 @@
 
 mod own_tenure;
 mod tenure;
+mod view;
 
 pub(crate) use self::own_tenure::OwnTenure;
 pub(crate) use self::tenure::Tenure;
+pub(crate) use self::view::View;
 
 use crate::lock::LockKey;
 use std::cell::RefCell;
@@ -77,3 +79,5 @@ pub(crate) fn frames_of(key: &LockKey) -> impl Iterator<Item = Frame> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;

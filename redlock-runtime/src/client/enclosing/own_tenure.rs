@@ -25,7 +25,7 @@ impl OwnTenure {
         match &*made {
             Made::Made(tenure) => Arc::clone(tenure),
             Made::NotYet(place) => {
-                let tenure = Arc::new(Tenure::new(acquisition(), *place));
+                let tenure = Arc::new(Tenure::of_turn(acquisition(), *place));
                 *made = Made::Made(Arc::clone(&tenure));
                 tenure
             }

@@ -2,10 +2,16 @@
 
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
+use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
+use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
+use crate::time::clock::Instant;
+use std::iter::successors;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
 /// may go on after that, with another call.
@@ -13,11 +19,33 @@ pub(crate) struct Tenure {
     acquisition: Arc<Acquisition>,
     place: Place,
     has_ended: AtomicBool,
+    /// Whose view it is, if it is one.
+    of: Option<ViewOf>,
+    /// One call at a time has a view of it. Two that do not enclose each other are two bodies that want to be alone.
+    views: Semaphore,
+}
+
+/// What a view adds to the tenure that it is of.
+struct ViewOf {
+    enclosing: Arc<Tenure>,
+    since: Instant,
+    must_end: Option<Instant>,
 }
 
 impl Tenure {
-    pub(super) const fn new(acquisition: Arc<Acquisition>, place: Place) -> Self {
-        Self { acquisition, place, has_ended: AtomicBool::new(false) }
+    /// The tenure of whoever has the turn.
+    pub(super) const fn of_turn(acquisition: Arc<Acquisition>, place: Place) -> Self {
+        Self { acquisition, place, has_ended: AtomicBool::new(false), of: None, views: Semaphore::const_new(1) }
+    }
+
+    /// The tenure of a call that has entered, at `since`.
+    pub(super) fn of_view(enclosing: Arc<Self>, place: Place, since: Instant, must_end: Option<Instant>) -> Self {
+        let acquisition = Arc::clone(&enclosing.acquisition);
+        Self { of: Some(ViewOf { enclosing, since, must_end }), ..Self::of_turn(acquisition, place) }
+    }
+
+    pub(crate) fn acquisition(&self) -> &Acquisition {
+        &self.acquisition
     }
 
     pub(crate) fn key(&self) -> &LockKey {
@@ -34,14 +62,85 @@ impl Tenure {
         self.acquisition.shared()
     }
 
-    /// The call has the lock no more.
-    pub(super) fn end(&self) {
-        self.has_ended.store(true, Ordering::Release);
+    /// The fencing token of the call that has the turn, if it is fenced: that of all its views.
+    pub(crate) fn fencing_token(&self) -> Option<FencingToken> {
+        self.acquisition.current_token()
+    }
+
+    /// Whether one call more may have a view of this now. It ends with [`end`](Self::end) of the view.
+    pub(super) fn try_admit(&self) -> bool {
+        // The view gives it back.
+        self.views.try_acquire().map(SemaphorePermit::forget).is_ok()
+    }
+
+    /// The same, behind those that came before; `false` when the tenure has ended.
+    ///
+    /// # Cancel safety
+    /// The place is given up.
+    pub(super) async fn admit(&self) -> bool {
+        self.views.acquire().await.map(SemaphorePermit::forget).is_ok()
+    }
+
+    /// The call has the lock no more; `false` when it had ended before. Those that have it by way of this call have lost it,
+    /// and are woken.
+    pub(super) fn end(&self) -> bool {
+        if self.has_ended.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        let is_seen = self.views.available_permits() == 0;
+        self.views.close();
+        if is_seen {
+            self.acquisition.call_watchers();
+        }
+        if let Some(of) = &self.of {
+            of.enclosing.views.add_permits(1);
+        }
+        true
+    }
+
+    /// Whether the call has given the lock back by itself.
+    pub(super) fn is_released(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Whether the call has the lock, and can prove it.
     pub(crate) fn is_held(&self) -> bool {
-        // In this order: what is proven of the token is the call's only if the call has it still.
-        !self.acquisition.validity().is_zero() && !self.has_ended.load(Ordering::Acquire)
+        !self.remaining().is_zero()
+    }
+
+    /// How much longer the call provably has the lock.
+    pub(crate) fn remaining(&self) -> Duration {
+        let proven = self.acquisition.validity();
+        // After that: what is proven of the token is the call's only if the call has it still.
+        if self.has_ended() {
+            return Duration::ZERO;
+        }
+        self.must_end().map_or(proven, |end| proven.min(end.since(self.shared().clock.now())))
+    }
+
+    /// Why the call does not have the lock.
+    pub(crate) fn loss(&self) -> LockError {
+        let (now, must_end) = (self.shared().clock.now(), self.must_end());
+        let cause = if self.has_ended() {
+            Some(LossCause::Released)
+        } else {
+            must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
+        };
+        let until = must_end.map_or(now, |end| end.min(now));
+        self.acquisition.lost_between(self.of.as_ref().map(|of| of.since), until, cause)
+    }
+
+    /// Whether this call or one that encloses it, in whose lock it is, has given the lock back.
+    fn has_ended(&self) -> bool {
+        self.outwards().any(Self::is_released)
+    }
+
+    /// When the call must be done, or one that encloses it. Of whoever has the turn, the acquisition knows.
+    fn must_end(&self) -> Option<Instant> {
+        self.outwards().filter_map(|tenure| tenure.of.as_ref()?.must_end).min()
+    }
+
+    fn outwards(&self) -> impl Iterator<Item = &Self> {
+        successors(Some(self), |tenure| tenure.of.as_ref().map(|of| &*of.enclosing))
     }
 }

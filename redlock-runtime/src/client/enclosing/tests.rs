@@ -223,8 +223,8 @@ async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() 
                 tokio::time::sleep(WAIT / 2).await;
                 guard.release().await
             };
-            let (waited, given_back) = tokio::join!(call(&manager, request()), gives_back);
-            given_back.map(|()| waited)
+            let (nested, given_back) = tokio::join!(call(&manager, request()), gives_back);
+            given_back.map(|()| nested)
         };
         let outcome = if is_through {
             hold_through(&guard, body).with_guard().await

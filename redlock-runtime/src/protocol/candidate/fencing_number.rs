@@ -58,6 +58,8 @@ fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
 #[derive(Clone, Debug)]
 pub(crate) struct FencingNumber {
     stage: Stage,
+    /// Whether the call that acts for the token is fenced.
+    is_fenced: bool,
     rules: Rules,
 }
 
@@ -75,11 +77,12 @@ enum Stage {
 
 impl FencingNumber {
     pub(crate) const fn new(rules: Rules) -> Self {
-        Self { stage: Stage::Unwanted, rules }
+        Self { stage: Stage::Unwanted, is_fenced: false, rules }
     }
 
     /// Another call acts for the token. A number that the nodes have agreed on stays.
     pub(crate) const fn want(&mut self, is_fenced: bool) {
+        self.is_fenced = is_fenced;
         if !matches!(self.stage, Stage::Issued { .. }) {
             self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
         }
@@ -111,6 +114,13 @@ impl FencingNumber {
         let sequence = u16::try_from(*next).ok()?;
         *next += 1;
         Some(FencingToken::new(*number, sequence))
+    }
+
+    /// The token that was given last, if it was to the call that acts now.
+    pub(crate) fn current_token(&self) -> Option<FencingToken> {
+        let Stage::Issued { number, next } = self.stage else { return None };
+        let sequence = u16::try_from(next.checked_sub(1)?).ok()?;
+        self.is_fenced.then(|| FencingToken::new(number, sequence))
     }
 
     /// Whether the next call in this process may go on with the token, as far as numbers go.

@@ -1,0 +1,67 @@
+//! A nested call's part in the lock of a call that encloses it.
+
+use super::Tenure;
+use crate::client::acquisition::Acquisition;
+use crate::error::LockError;
+use crate::request::Place;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A nested call's part in the lock of a call that encloses it: without a lease of its own, and lost with the lock. Dropped,
+/// it ends, and the lock stays where it is.
+pub(crate) struct View(Arc<Tenure>);
+
+impl View {
+    /// Enters the lock of `enclosing` at once, for the `longest` time at most, if no other call has a view of it.
+    pub(crate) fn try_enter(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Option<Self> {
+        enclosing.try_admit().then(|| Self::admitted(enclosing, place, longest))
+    }
+
+    /// Enters behind those that came before; `None` when the call that encloses all of them has the lock no more.
+    ///
+    /// # Cancel safety
+    /// The place is given up.
+    pub(crate) async fn enter(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Option<Self> {
+        enclosing.admit().await.then(|| Self::admitted(enclosing, place, longest))
+    }
+
+    fn admitted(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Self {
+        let now = enclosing.shared().clock.now();
+        let must_end = longest.map(|longest| now.after(longest));
+        Self(Arc::new(Tenure::of_view(Arc::clone(enclosing), place, now, must_end)))
+    }
+
+    pub(crate) const fn tenure(&self) -> &Arc<Tenure> {
+        &self.0
+    }
+
+    pub(crate) fn acquisition(&self) -> &Acquisition {
+        self.0.acquisition()
+    }
+
+    /// Ends the view; the next call that waits for one has its turn.
+    pub(crate) fn end(&self) {
+        self.0.end();
+    }
+
+    /// Whether it was ended, and not lost.
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.is_released()
+    }
+
+    /// How much longer the lock is provably held.
+    pub(crate) fn remaining(&self) -> Duration {
+        if self.is_released() { Duration::ZERO } else { self.0.remaining() }
+    }
+
+    /// Why it is not held.
+    pub(crate) fn loss(&self) -> LockError {
+        self.0.loss()
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
