@@ -37,7 +37,7 @@ mod simulation;
 mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
-pub use self::guard::{FencedGuard, LockGuard};
+pub use self::guard::{FencedGuard, Inherited, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};

@@ -71,11 +71,11 @@ impl Held {
 
     /// A body is polled until what is returned is dropped. It may see its guard.
     pub(crate) fn enter(&self, shows_guard: bool) -> Inside {
-        Frame { tenure: self.tenure(), shows_guard }.enter()
+        Frame::of_body(self.tenure(), shows_guard).enter()
     }
 
     /// What calls in a body see of the lock.
-    fn tenure(&self) -> Arc<Tenure> {
+    pub(crate) fn tenure(&self) -> Arc<Tenure> {
         match self {
             Self::Turn { tenure, turn } => tenure.shown(|| turn.shared_acquisition()),
             Self::View(view) => Arc::clone(view.tenure()),

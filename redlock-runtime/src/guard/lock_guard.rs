@@ -1,8 +1,10 @@
 //! A held lock.
 
 use crate::client::acquire::Obtained;
+use crate::client::enclosing::Frame;
 use crate::error::LockError;
 use crate::guard::held::Held;
+use crate::guard::inherited::{Inherited, Scoped};
 use crate::guard::loss_timer::LossTimer;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
@@ -164,6 +166,47 @@ impl LockGuard {
                 None => Ok(()),
             }
         }
+    }
+
+    /// Runs `future` as a body of this guard: calls inside find that they are made under its lock, as in the body of
+    /// [`with_lock`](crate::LockManager::with_lock). [Reentrant](crate::LockRequest::reentrant) ones enter it.
+    ///
+    /// Unlike such a body, it is not stopped when the lock is lost: ask the guard.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let pay = async || manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop);
+    /// guard.scope(pay()).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<'_, F> {
+        Scoped::new(Frame::of_body(self.held.tenure(), true), future)
+    }
+
+    /// The lock, for a task that works for this call: in its [`scope`](Inherited::scope), calls find the lock as in the body.
+    /// The lock still ends with the guard, which should wait for the task.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let task = tokio::spawn(guard.inherit().scope({
+    ///     let manager = manager.clone();
+    ///     async move { manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop) }
+    /// }));
+    /// task.await.expect("it does not panic")?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn inherit(&self) -> Inherited {
+        Inherited::new(Frame::inherited(self.held.tenure()))
     }
 
     /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,

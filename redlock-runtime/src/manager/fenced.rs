@@ -115,9 +115,9 @@ impl LockManager {
         F: AsyncFnOnce(&FencedGuard) -> R,
         R: FromLockError,
     {
-        let acquire = self.acquire_fenced(request);
+        let request = request.into().asked_at(Location::caller());
         async move {
-            match acquire.await {
+            match self.acquire_fenced(request).await {
                 Ok(guard) => hold(&guard, body(&guard)).await.unwrap_or_else(R::from_lock_error),
                 Err(error) => R::from_lock_error(error),
             }

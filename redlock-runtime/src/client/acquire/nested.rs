@@ -3,6 +3,7 @@
 //! | a caller has the same lock | what becomes of the call |
 //! |---|---|
 //! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
+//! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
@@ -22,9 +23,10 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::WouldDeadlock`] when the call would wait for its own caller; [`LockError::Configuration`] for a number
-    /// that the caller does not have; and those of a wait for another call that has a view.
+    /// that the caller does not have; [`LockError::Lost`] when the lock is gone that it was to enter; and those of a wait for
+    /// another call that has a view.
     pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
-        let Some(enclosing) = self.covering() else {
+        let Some(enclosing) = self.covering()? else {
             return self.does_not_wait_for_itself().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
@@ -60,10 +62,25 @@ impl Call<'_> {
 
     /// The call of the same manager that encloses this one and has the lock, if this one may enter it. An exclusive lock is
     /// good for whatever a nested call wants of its key.
-    fn covering(&self) -> Option<Arc<Tenure>> {
-        let is_ours = |tenure: &Arc<Tenure>| tenure.shared().id == self.shared().id && tenure.is_held();
-        let frames = self.is_reentrant.then(|| frames_of(&self.key));
-        frames.into_iter().flatten().map(|frame| frame.tenure).find(is_ours)
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile.
+    fn covering(&self) -> Result<Option<Arc<Tenure>>, LockError> {
+        if !self.is_reentrant {
+            return Ok(None);
+        }
+        for Frame { tenure, is_inherited, .. } in frames_of(&self.key) {
+            if tenure.shared().id != self.shared().id {
+                continue;
+            }
+            if tenure.is_held() {
+                return Ok(Some(tenure));
+            }
+            if is_inherited {
+                return Err(tenure.loss());
+            }
+        }
+        Ok(None)
     }
 
     /// The fencing token of a nested call, which is that of the call that encloses it.

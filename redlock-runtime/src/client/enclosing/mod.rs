@@ -34,9 +34,21 @@ pub(crate) struct Frame {
     pub(crate) tenure: Arc<Tenure>,
     /// Whether the body sees its guard, so that another branch of it may give the lock back at any time.
     pub(crate) shows_guard: bool,
+    /// Whether the lock was handed to a task, which does not know what becomes of it.
+    pub(crate) is_inherited: bool,
 }
 
 impl Frame {
+    /// That of a body, which may see its guard.
+    pub(crate) const fn of_body(tenure: Arc<Tenure>, shows_guard: bool) -> Self {
+        Self { tenure, shows_guard, is_inherited: false }
+    }
+
+    /// That of a task to which the lock was handed: the guard is elsewhere.
+    pub(crate) const fn inherited(tenure: Arc<Tenure>) -> Self {
+        Self { tenure, shows_guard: true, is_inherited: true }
+    }
+
     /// The frame stands here until what is returned is dropped.
     pub(crate) fn enter(self) -> Inside {
         let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(self)).is_ok());

@@ -223,8 +223,8 @@ async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() 
                 tokio::time::sleep(WAIT / 2).await;
                 guard.release().await
             };
-            let (nested, given_back) = tokio::join!(call(&manager, request()), gives_back);
-            given_back.map(|()| nested)
+            let (nested, released) = tokio::join!(call(&manager, request()), gives_back);
+            released.map(|()| nested)
         };
         let outcome = if is_through {
             hold_through(&guard, body).with_guard().await
@@ -233,6 +233,114 @@ async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() 
         };
         assert_eq!(outcome.unwrap().unwrap(), (Entered, false));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scope_of_a_guard_is_a_body_that_sees_it() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request()).await.unwrap();
+    assert_eq!(guard.scope(call(&manager, request().reentrant(true))).await, (Entered, true));
+    assert_eq!(guard.scope(call(&manager, request())).await, (TimedOut, false));
+    // And nothing is seen outside.
+    assert_eq!(call(&manager, request().reentrant(true)).await, (TimedOut, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
+    // Redisson #5221 and #6878: the owner is a thread, so that whoever works on another one waits for itself.
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request()).await.unwrap();
+    let task = |lock: Option<crate::Inherited>| {
+        let manager = manager.clone();
+        tokio::spawn(async move {
+            let nested = call(&manager, request().reentrant(true));
+            if let Some(lock) = lock { lock.scope(nested).await } else { nested.await }
+        })
+    };
+    assert_eq!(task(None).await.unwrap(), (TimedOut, false));
+    assert_eq!(task(Some(guard.inherit())).await.unwrap(), (Entered, true));
+    let shown = format!("{:?}", guard.inherit());
+    assert!(shown.contains(KEY), "{shown}");
+    // A view is handed on like the lock itself.
+    let nested = async |_: &LockGuard| {
+        let view = manager.acquire(request().reentrant(true)).await?;
+        Ok::<_, LockError>(task(Some(view.inherit())).await.unwrap())
+    };
+    drop(guard);
+    assert_eq!(manager.with_lock(request(), nested).await.unwrap(), (Entered, true));
+}
+
+/// What becomes of a guard; it is returned if it is still there.
+type Ends = fn(LockGuard) -> Option<LockGuard>;
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_handed_a_lock_which_has_ended_is_told_so() {
+    let manager = LockManager::builder().linger(WAIT).in_memory().unwrap();
+    // And why the lock is lost, and what becomes of a call that is not reentrant.
+    let table: [(Ends, LossCause, Became); 4] = [
+        (
+            |guard| {
+                drop(guard);
+                None
+            },
+            LossCause::Released,
+            Entered,
+        ),
+        (
+            |guard| {
+                drop(guard.release());
+                Some(guard)
+            },
+            LossCause::Released,
+            Entered,
+        ),
+        (
+            |guard| {
+                drop(guard.detach());
+                None
+            },
+            LossCause::Released,
+            TimedOut,
+        ),
+        (Some, LossCause::Expired, Entered),
+    ];
+    for (end, cause, of_others) in table {
+        let guard = manager.acquire(request().renew(false)).await.unwrap();
+        let (inherited, kept) = (guard.inherit(), end(guard));
+        if cause == LossCause::Expired {
+            advance(Duration::from_secs(20)).await;
+        }
+        let error = inherited.clone().scope(manager.acquire(request().reentrant(true))).await.unwrap_err();
+        assert!(matches!(&error, LockError::Lost { cause: found, .. } if *found == cause), "{error}");
+        assert_eq!(inherited.scope(call(&manager, request())).await.0, of_others, "{cause}");
+        drop(kept);
+        advance(Duration::from_secs(20)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
+    // Without a word to the nodes, when the lock stays here.
+    let manager = LockManager::builder().linger(10 * WAIT).in_memory().unwrap();
+    for _ in 0..5 {
+        let guard = manager.acquire(request()).await.unwrap();
+        let (entered, ours) = (Arc::new(tokio::sync::Notify::new()), manager.clone());
+        let task = tokio::spawn(guard.inherit().scope({
+            let entered = Arc::clone(&entered);
+            async move {
+                let body = async |_: &LockGuard| {
+                    entered.notify_one();
+                    pending::<Result<(), LockError>>().await
+                };
+                ours.with_lock(request().reentrant(true), body).await
+            }
+        }));
+        entered.notified().await;
+        drop(guard);
+        let error = tokio::time::timeout(WAIT, task).await.expect("it is woken").unwrap().unwrap_err();
+        assert!(matches!(error, LockError::Lost { cause: LossCause::Released, .. }), "{error}");
+    }
+    assert!(manager.linger_stats().retaken > 0);
 }
 
 #[tokio::test(start_paused = true)]
