@@ -43,7 +43,7 @@ pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseSta
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
-pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, Wait};
+pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, OrderCheck, Wait};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

@@ -5,8 +5,7 @@ use super::tokens::{at, here};
 use super::value::{root, way};
 use super::writer::Writer;
 use crate::analyze::key::{Named, Part, Root};
-use crate::options::Time;
-use crate::options::Waiting;
+use crate::options::{Order, Time, Waiting};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
@@ -92,7 +91,9 @@ impl Writer<'_> {
         ];
         let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
         let reentrant = options.enters_its_own().then(|| quote_spanned!(here()=> .reentrant()));
-        renew.into_iter().chain(limits).chain(reentrant).collect()
+        let is_unchecked = options.order == Order::Unchecked;
+        let unchecked = is_unchecked.then(|| quote_spanned!(here()=> .order_unchecked()));
+        renew.into_iter().chain(limits).chain(reentrant).chain(unchecked).collect()
     }
 
     /// An option that is a duration and is checked when the function runs.

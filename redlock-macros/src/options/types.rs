@@ -17,6 +17,7 @@ pub(crate) struct Options {
     /// `fencing`: the lock comes with a fencing token.
     pub(crate) is_fenced: bool,
     pub(crate) nested: Nested,
+    pub(crate) order: Order,
     pub(crate) on_contended: Option<Contended>,
     pub(crate) on_error: Option<Expr>,
     pub(crate) on_lost: Lost,
@@ -101,6 +102,14 @@ pub(crate) enum Nested {
     Refused,
     /// `reentrant`
     Enters,
+}
+
+/// Whether the manager looks at the order in which locks are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    Checked,
+    Unchecked,
 }
 
 /// Whether the call waits for the answer to its release.

@@ -3,7 +3,7 @@
 use super::common::{expression, has_quotes, refuse, ungrouped, unquoted, word};
 use super::duration::{self, Time};
 use super::proposal;
-use super::types::{Contended, Failed, Lost, Nested, Options, Release, Waiting};
+use super::types::{Contended, Failed, Lost, Nested, Options, Order, Release, Waiting};
 use std::time::Duration;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
@@ -210,6 +210,11 @@ fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
 
 pub(super) fn read_on_lost(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     options.on_lost = word(input, "on_lost", &[("cancel", Lost::Cancel), ("continue", Lost::Continue)])?;
+    Ok(())
+}
+
+pub(super) fn read_order_check(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.order = word(input, "order_check", &[("on", Order::Checked), ("off", Order::Unchecked)])?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod attaching;
 mod first_try;
 mod nested;
+mod ordered;
 mod taken;
 
 pub(crate) use self::attaching::attach;
@@ -86,6 +87,8 @@ struct Call<'c> {
     hold: HoldOptions,
     /// Whether it may enter the lock of a call that encloses it.
     is_reentrant: bool,
+    /// Whether others may wait for it in another order.
+    has_ordered_lock: bool,
     place: Place,
     begun: Instant,
 }
@@ -130,8 +133,9 @@ impl<'c> Call<'c> {
         }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
         let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
-        let LockRequest { hold, is_reentrant, .. } = request;
-        Ok(Self { local, key, wanted, wait, hold, is_reentrant, place, begun: shared.clock.now() })
+        let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = request;
+        let begun = shared.clock.now();
+        Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, begun })
     }
 
     fn shared(&self) -> &Arc<Shared> {

@@ -5,6 +5,7 @@
 
 use crate::client::hot_keys::HotKeys;
 use crate::client::kept_tokens::KeptTokens;
+use crate::client::lock_order::LockOrder;
 use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) known_leases: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
+    /// In which orders locks were taken.
+    pub(crate) lock_order: LockOrder,
     pub(crate) rules: Rules,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
@@ -98,6 +101,7 @@ impl Shared {
             known_locks,
             known_leases,
             kept_tokens,
+            lock_order: LockOrder::default(),
             rules,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),

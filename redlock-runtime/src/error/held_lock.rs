@@ -14,12 +14,27 @@ pub struct HeldLock {
 }
 
 /// Why a call would wait for its own caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// It wants the same lock, and not as a nested call.
     Same,
     /// Its caller has the same lock by another manager.
     OtherManager,
+    /// These steps were taken elsewhere, the first from the lock that is asked for and the last to the one that is held.
+    Order(Box<[OrderStep]>),
+}
+
+/// A lock that was asked for while another one was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OrderStep {
+    pub(crate) taken_at: SourceLine,
+    pub(crate) asked_at: SourceLine,
+}
+
+impl fmt::Display for OrderStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in the lock of {} at {}", self.taken_at, self.asked_at)
+    }
 }
 
 impl HeldLock {
@@ -49,8 +64,8 @@ impl HeldLock {
 /// What follows the key that was asked for.
 impl fmt::Display for HeldLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { taken_at, asked_at, .. } = self;
-        match self.why {
+        let Self { key, taken_at, asked_at, why } = self;
+        match why {
             Why::Same => write!(
                 f,
                 "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
@@ -61,6 +76,16 @@ impl fmt::Display for HeldLock {
                 "is held by the call at {taken_at} with another manager of the same servers, so the call at {asked_at} in \
                  its body would wait for it in vain: use one manager for both"
             ),
+            Why::Order(steps) => {
+                write!(f, "is asked for at {asked_at} in the lock of {taken_at} ({:?}), and elsewhere ", key.as_str())?;
+                for (n, step) in steps.iter().enumerate() {
+                    write!(f, "{}{step}", if n == 0 { "the other way round, " } else { ", then " })?;
+                }
+                f.write_str(
+                    ", so that calls may wait for each other: take them in one order everywhere, or write `order_check = \
+                     off` where it cannot happen",
+                )
+            }
         }
     }
 }

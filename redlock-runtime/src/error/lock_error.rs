@@ -118,6 +118,8 @@ pub enum LockError {
     /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One whose
     /// guard has a name (`guard = lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the call
     /// waits, so there it is a warning in the log, and the call waits.
+    ///
+    /// With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also a call that takes locks in another order than others did.
     #[non_exhaustive]
     WouldDeadlock {
         /// What was asked for.

@@ -20,7 +20,7 @@ mod source_line;
 
 pub use self::from_lock_error::FromLockError;
 pub use self::held_lock::HeldLock;
-pub(crate) use self::held_lock::Why;
+pub(crate) use self::held_lock::{OrderStep, Why};
 pub use self::lock_error::LockError;
 pub use self::loss::LossCause;
 pub use self::node_error::{NodeError, NodeFailure};

@@ -47,6 +47,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         windows: settings.windows,
         is_fenced: false,
         is_reentrant: settings.is_reentrant,
+        has_ordered_lock: settings.has_ordered_lock,
         place: Some(Place::Attribute(settings.site)),
     }
 }

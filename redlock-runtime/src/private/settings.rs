@@ -16,6 +16,7 @@ pub struct Settings {
     pub(super) linger: Option<Duration>,
     pub(super) windows: Option<Windows>,
     pub(super) is_reentrant: bool,
+    pub(super) has_ordered_lock: bool,
 }
 
 impl Settings {
@@ -30,6 +31,7 @@ impl Settings {
             linger: None,
             windows: None,
             is_reentrant: false,
+            has_ordered_lock: true,
         }
     }
 
@@ -112,6 +114,12 @@ impl Settings {
     #[must_use]
     pub const fn reentrant(self) -> Self {
         Self { is_reentrant: true, ..self }
+    }
+
+    /// `order_check = off`
+    #[must_use]
+    pub const fn order_unchecked(self) -> Self {
+        Self { has_ordered_lock: false, ..self }
     }
 
     /// `once_per = expression`

@@ -83,13 +83,15 @@ pub struct LockRequest {
     pub(crate) is_fenced: bool,
     /// Whether it enters the lock of a call that encloses it.
     pub(crate) is_reentrant: bool,
+    /// Whether it matters in which order the lock is taken.
+    pub(crate) has_ordered_lock: bool,
     /// Who asks, as far as it is known: the attribute, or the call of the manager.
     pub(crate) place: Option<Place>,
 }
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, place } = self;
+        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
         if let Some(linger) = linger {
@@ -104,6 +106,9 @@ impl fmt::Debug for LockRequest {
         if *is_reentrant {
             request.field("is_reentrant", is_reentrant);
         }
+        if !*has_ordered_lock {
+            request.field("has_ordered_lock", has_ordered_lock);
+        }
         if let Some(place) = place {
             request.field("place", place);
         }
@@ -115,8 +120,9 @@ impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place) = (None, None, None, None, false, None);
-        let (hold, is_reentrant) = (HoldOptions::default(), false);
-        Self { key: key.into(), ttl, wait, hold, linger, windows, is_fenced, is_reentrant, place }
+        let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
+        let key = key.into();
+        Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place }
     }
 
     /// The same request, by a call at that place in the source.
@@ -264,6 +270,13 @@ impl LockRequest {
     /// ```
     pub const fn reentrant(mut self, is_reentrant: bool) -> Self {
         self.is_reentrant = is_reentrant;
+        self
+    }
+
+    /// Whether the manager looks at the order in which this lock and those of its callers are taken. `false` where an order that
+    /// contradicts others cannot make anybody wait; see [`OrderCheck`](crate::OrderCheck). Default: `true`.
+    pub const fn order_check(mut self, is_checked: bool) -> Self {
+        self.has_ordered_lock = is_checked;
         self
     }
 

@@ -24,6 +24,11 @@ impl Site {
         Self { template, module, file, line }
     }
 
+    /// The key as it was written.
+    pub(crate) const fn template(&self) -> &'static str {
+        self.template
+    }
+
     pub(crate) const fn line(&self) -> SourceLine {
         SourceLine::new(self.file, self.line)
     }

@@ -10,6 +10,16 @@ async fn in_other_words() -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(key = "nightly", order_check = disabled)]
+async fn another_word() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "nightly", order_check = false)]
+async fn no_word() -> Result<(), LockError> {
+    Ok(())
+}
+
 struct Orders;
 
 #[distributed_lock_defaults(reentrant)]

@@ -22,12 +22,13 @@ impl Call<'_> {
     /// Enters the lock of a caller, if the call is reentrant. `None` when it is a call like any other.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller; [`LockError::Configuration`] for a number
+    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller, or in another order than others; [`LockError::Configuration`] for a number
     /// that the caller does not have; [`LockError::Lost`] when the lock is gone that it was to enter; and those of a wait for
     /// another call that has a view.
     pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
         let Some(enclosing) = self.covering()? else {
-            return self.does_not_wait_for_itself().map(|()| None);
+            self.does_not_wait_for_itself()?;
+            return self.keeps_the_order().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
         match View::try_enter(&enclosing, self.place, self.hold.max_hold) {

@@ -77,6 +77,15 @@ impl Drop for Inside {
     }
 }
 
+/// All frames, the outermost first.
+pub(crate) fn frames() -> Vec<Frame> {
+    FRAMES
+        .try_with(|frames| frames.try_borrow().map(|frames| frames.clone()))
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or_default()
+}
+
 /// The frames that are about the lock of `key`, the innermost first.
 ///
 /// Each is copied out when it is asked for: to look at a lock may wake others, who may run at once and poll bodies here.

@@ -81,6 +81,11 @@ impl Tenure {
         self.views.acquire().await.map(SemaphorePermit::forget).is_ok()
     }
 
+    /// Whether it is part of the lock of a call that encloses it.
+    pub(crate) const fn is_view(&self) -> bool {
+        self.of.is_some()
+    }
+
     /// The call has the lock no more; `false` when it had ended before. Those that have it by way of this call have lost it,
     /// and are woken.
     pub(super) fn end(&self) -> bool {
