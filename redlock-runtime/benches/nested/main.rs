@@ -77,7 +77,7 @@ impl fmt::Display for Measured {
         for (what, times) in [("of an annotated function", &self.attribute), ("by `with_lock`", &self.by_hand)] {
             let [median, late] = [50, 99].map(|percent| percentile(times, percent));
             let verdict = result_file::verdict(median <= GOAL);
-            writeln!(f, "| {what} | {median:.0?} | {late:.0?} | {GOAL:?} | {verdict} |")?;
+            writeln!(f, "| {what} | {median:?} | {late:?} | {GOAL:?} | {verdict} |")?;
         }
         Ok(())
     }

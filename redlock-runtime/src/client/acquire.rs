@@ -61,21 +61,13 @@ impl Obtained {
 ///
 /// # Cancel safety
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     let call = Call::begin(local, request)?;
     if let Some(view) = call.enter_the_callers().await? {
         return Ok(view);
     }
-    call.may_start().await?;
-    let mut turn = call.obtain().await?;
-    loop {
-        match call.number(&turn).await {
-            Ok(fencing_token) => return Ok(call.hold(turn, fencing_token)),
-            Err(Unnumbered::TooLate) if call.has_time() => turn = call.start_again(turn).await?,
-            Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
-            Err(Unnumbered::Failed(error)) => return Err(error),
-        }
-    }
+    // Boxed, so that a nested call does not pay for all of that with the size of its future.
+    Box::pin(call.take()).await
 }
 
 /// A request with everything decided.
@@ -111,10 +103,10 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] for what is out of range.
-    fn begin(local: &'c Arc<LocalQueue>, request: LockRequest) -> Result<Self, LockError> {
+    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
-        let linger = policy.linger_of(&request)?;
-        let key = request.key.below(&shared.namespace);
+        let linger = policy.linger_of(request)?;
+        let key = request.key.clone().below(&shared.namespace);
         if let Some(fault) = key.fault() {
             return Err(LockError::configuration(fault));
         }
@@ -133,7 +125,7 @@ impl<'c> Call<'c> {
         }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
         let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
-        let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = request;
+        let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = *request;
         let begun = shared.clock.now();
         Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, begun })
     }
@@ -144,6 +136,20 @@ impl<'c> Call<'c> {
 
     fn now(&self) -> Instant {
         self.shared().clock.now()
+    }
+
+    /// Takes the lock, with a number if one was asked for.
+    async fn take(&self) -> Result<Obtained, LockError> {
+        self.may_start().await?;
+        let mut turn = self.obtain().await?;
+        loop {
+            match self.number(&turn).await {
+                Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
+                Err(Unnumbered::TooLate) if self.has_time() => turn = self.start_again(turn).await?,
+                Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
+                Err(Unnumbered::Failed(error)) => return Err(error),
+            }
+        }
     }
 
     /// Waits for the first connections.

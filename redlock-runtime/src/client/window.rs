@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// # Cancel safety
 /// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     match request.windows {
         None => acquire_key(local, request).await,
         // Boxed, so that calls without windows do not pay for it with the size of their futures.
-        Some(windows) => Box::pin(acquire_window(local, request, windows)).await,
+        Some(windows) => Box::pin(acquire_window(local, request.clone(), windows)).await,
     }
 }
 
@@ -37,7 +37,7 @@ async fn acquire_window(
 ) -> Result<Obtained, LockError> {
     check(&request, windows)?;
     let shared = local.shared();
-    let key = request.key.below(&shared.namespace);
+    let key = request.key.clone().below(&shared.namespace);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
     let window = windows.at(time(shared, &key).await?);
@@ -45,7 +45,7 @@ async fn acquire_window(
     request.key = key.in_window(window.index);
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
-    match acquire_key(local, request).await {
+    match acquire_key(local, &request).await {
         Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
         // The process stood still, and the key of whoever has run the window may have expired meanwhile.
         Ok(late) => {

@@ -63,7 +63,7 @@ impl LockManager {
         request: impl Into<LockRequest>,
     ) -> impl Future<Output = Result<FencedGuard, LockError>> {
         let request = LockRequest { is_fenced: true, ..request.into().asked_at(Location::caller()) };
-        async move { acquire(&self.local, request).await.and_then(FencedGuard::new) }
+        async move { acquire(&self.local, &request).await.and_then(FencedGuard::new) }
     }
 
     /// Takes the lock together with a [`FencingToken`](crate::FencingToken) if it is free now, whatever `wait` the request

@@ -128,7 +128,7 @@ impl LockManager {
     #[track_caller]
     pub fn acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
         let request = request.into().asked_at(Location::caller());
-        async move { acquire(&self.local, request).await.map(LockGuard::new) }
+        async move { acquire(&self.local, &request).await.map(LockGuard::new) }
     }
 
     /// Takes the lock if it is free now, whatever `wait` the request or the manager has.

@@ -20,7 +20,7 @@ pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings:
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
-        obtain(&manager.local, request).await.map(LockGuard::new)
+        obtain(&manager.local, &request).await.map(LockGuard::new)
     })
 }
 
@@ -33,7 +33,7 @@ pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, se
     let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request(key, settings) });
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
-        obtain(&manager.local, request).await.and_then(FencedGuard::new)
+        obtain(&manager.local, &request).await.and_then(FencedGuard::new)
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) async fn attach(
     let mut request =
         LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
-    let call = Call::begin(local, request.asked_at(location))?;
+    let call = Call::begin(local, &request.asked_at(location))?;
     let turn = call.adopt(detached).await?;
     match call.number(&turn).await {
         Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),

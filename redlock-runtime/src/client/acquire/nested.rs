@@ -31,7 +31,7 @@ impl Call<'_> {
             return self.keeps_the_order().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
-        match View::try_enter(&enclosing, self.place, self.hold.max_hold) {
+        match View::try_enter(&enclosing, self.place, self.hold.max_hold, self.begun) {
             Some(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that other calls do not pay for it with the size of their futures.
             None if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
@@ -86,8 +86,11 @@ impl Call<'_> {
 
     /// The fencing token of a nested call, which is that of the call that encloses it.
     fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
-        match enclosing.fencing_token().filter(|_| self.wanted.is_fenced) {
-            None if self.wanted.is_fenced => Err(LockError::configuration(format!(
+        if !self.wanted.is_fenced {
+            return Ok(None);
+        }
+        match enclosing.fencing_token() {
+            None => Err(LockError::configuration(format!(
                 "{:?} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
                  there as well, or take the lock there with `acquire_fenced`",
                 self.key.as_str(),

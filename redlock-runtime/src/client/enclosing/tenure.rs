@@ -92,9 +92,9 @@ impl Tenure {
         if self.has_ended.swap(true, Ordering::AcqRel) {
             return false;
         }
-        let is_seen = self.views.available_permits() == 0;
-        self.views.close();
-        if is_seen {
+        // Otherwise nobody has a view or waits for one, and whoever comes later finds that it has ended.
+        if self.views.available_permits() == 0 {
+            self.views.close();
             self.acquisition.call_watchers();
         }
         if let Some(of) = &self.of {

@@ -4,6 +4,7 @@ use super::Tenure;
 use crate::client::acquisition::Acquisition;
 use crate::error::LockError;
 use crate::request::Place;
+use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +13,14 @@ use std::time::Duration;
 pub(crate) struct View(Arc<Tenure>);
 
 impl View {
-    /// Enters the lock of `enclosing` at once, for the `longest` time at most, if no other call has a view of it.
-    pub(crate) fn try_enter(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Option<Self> {
-        enclosing.try_admit().then(|| Self::admitted(enclosing, place, longest))
+    /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on, if no other call has a view of it.
+    pub(crate) fn try_enter(
+        enclosing: &Arc<Tenure>,
+        place: Place,
+        longest: Option<Duration>,
+        now: Instant,
+    ) -> Option<Self> {
+        enclosing.try_admit().then(|| Self::admitted(enclosing, place, longest, now))
     }
 
     /// Enters behind those that came before; `None` when the call that encloses all of them has the lock no more.
@@ -22,11 +28,10 @@ impl View {
     /// # Cancel safety
     /// The place is given up.
     pub(crate) async fn enter(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Option<Self> {
-        enclosing.admit().await.then(|| Self::admitted(enclosing, place, longest))
+        enclosing.admit().await.then(|| Self::admitted(enclosing, place, longest, enclosing.shared().clock.now()))
     }
 
-    fn admitted(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Self {
-        let now = enclosing.shared().clock.now();
+    fn admitted(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
         Self(Arc::new(Tenure::of_view(Arc::clone(enclosing), place, now, must_end)))
     }
