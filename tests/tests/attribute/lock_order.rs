@@ -121,6 +121,10 @@ async fn two_locks_of_one_kind_have_an_order_by_their_keys() {
     assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
 }
 
+async fn second(manager: &LockManager) -> Result<(), LockError> {
+    manager.acquire("b").await.map(drop)
+}
+
 #[tokio::test]
 async fn calls_by_hand_are_told_apart_by_their_lines() {
     let manager = manager(OrderCheck::Deny);
@@ -128,9 +132,6 @@ async fn calls_by_hand_are_told_apart_by_their_lines() {
         let nested = async |_: &LockGuard| if body > 0 { second(&manager).await } else { Ok(()) };
         manager.with_lock(format!("a:{body}"), nested).await
     };
-    async fn second(manager: &LockManager) -> Result<(), LockError> {
-        manager.acquire("b").await.map(drop)
-    }
     first(1).await.unwrap();
     first(2).await.unwrap();
     let body = async |_: &LockGuard| first(0).await;

@@ -54,8 +54,8 @@ async fn gives_back_meanwhile(id: u64) -> Result<u64, LockError> {
         sleep(Duration::from_secs(1)).await;
         lock.release().await
     };
-    let (refunded, given_back) = tokio::join!(refund(id), gives_back);
-    given_back.and(refunded)
+    let (refunded, released) = tokio::join!(refund(id), gives_back);
+    released.and(refunded)
 }
 
 #[distributed_lock(key = "order:{id}", wait = 5s, on_lost = continue, guard = lock)]
@@ -64,8 +64,8 @@ async fn gives_back_to_the_end(id: u64) -> Result<u64, LockError> {
         sleep(Duration::from_secs(1)).await;
         lock.release().await
     };
-    let (refunded, given_back) = tokio::join!(refund(id), gives_back);
-    given_back.and(refunded)
+    let (refunded, released) = tokio::join!(refund(id), gives_back);
+    released.and(refunded)
 }
 
 #[tokio::test(start_paused = true)]

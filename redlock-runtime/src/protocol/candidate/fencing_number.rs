@@ -58,8 +58,6 @@ fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
 #[derive(Clone, Debug)]
 pub(crate) struct FencingNumber {
     stage: Stage,
-    /// Whether the call that acts for the token is fenced.
-    is_fenced: bool,
     rules: Rules,
 }
 
@@ -72,25 +70,29 @@ enum Stage {
     Issued {
         number: u64,
         next: u32,
+        /// Whether the call that acts for the token is fenced as well.
+        is_fenced: bool,
     },
 }
 
 impl FencingNumber {
     pub(crate) const fn new(rules: Rules) -> Self {
-        Self { stage: Stage::Unwanted, is_fenced: false, rules }
+        Self { stage: Stage::Unwanted, rules }
     }
 
     /// Another call acts for the token. A number that the nodes have agreed on stays.
     pub(crate) const fn want(&mut self, is_fenced: bool) {
-        self.is_fenced = is_fenced;
-        if !matches!(self.stage, Stage::Issued { .. }) {
-            self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
+        match &mut self.stage {
+            Stage::Issued { is_fenced: of_this_call, .. } => *of_this_call = is_fenced,
+            Stage::Unwanted | Stage::Wanted => {
+                self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
+            }
         }
     }
 
     /// The nodes have agreed.
     pub(crate) const fn agreed(&mut self, number: u64) {
-        self.stage = Stage::Issued { number, next: 0 };
+        self.stage = Stage::Issued { number, next: 0, is_fenced: true };
     }
 
     /// Whether the nodes have still to agree on a number.
@@ -110,7 +112,7 @@ impl FencingNumber {
     /// The token of the call that has the lock now; `None` before the nodes have agreed, and when one number has served
     /// as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
-        let Stage::Issued { number, next } = &mut self.stage else { return None };
+        let Stage::Issued { number, next, .. } = &mut self.stage else { return None };
         let sequence = u16::try_from(*next).ok()?;
         *next += 1;
         Some(FencingToken::new(*number, sequence))
@@ -118,9 +120,9 @@ impl FencingNumber {
 
     /// The token that was given last, if it was to the call that acts now.
     pub(crate) fn current_token(&self) -> Option<FencingToken> {
-        let Stage::Issued { number, next } = self.stage else { return None };
+        let Stage::Issued { number, next, is_fenced } = self.stage else { return None };
         let sequence = u16::try_from(next.checked_sub(1)?).ok()?;
-        self.is_fenced.then(|| FencingToken::new(number, sequence))
+        is_fenced.then(|| FencingToken::new(number, sequence))
     }
 
     /// Whether the next call in this process may go on with the token, as far as numbers go.
