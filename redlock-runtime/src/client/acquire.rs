@@ -66,8 +66,7 @@ pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> R
     if let Some(view) = call.enter_the_callers().await? {
         return Ok(view);
     }
-    // Boxed, so that a nested call does not pay for all of that with the size of its future.
-    Box::pin(call.take()).await
+    call.take().await
 }
 
 /// A request with everything decided.

@@ -5,7 +5,7 @@
 
 use crate::client::acquire::{Obtained, Share};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
-use crate::client::enclosing::{Frame, Inside, OwnTenure, Tenure, View};
+use crate::client::enclosing::{Frame, OwnTenure, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::OwnerToken;
@@ -23,9 +23,9 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    pub(crate) fn new(Obtained { share, place, .. }: Obtained) -> Self {
+    pub(crate) fn new(Obtained { share, place, fencing_token }: Obtained) -> Self {
         match share {
-            Share::Turn(turn) => Self::Turn { tenure: OwnTenure::new(place), turn },
+            Share::Turn(turn) => Self::Turn { tenure: OwnTenure::new(place, fencing_token), turn },
             Share::View(view) => Self::View(view),
         }
     }
@@ -39,15 +39,19 @@ impl Held {
 
     /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the
     /// call that encloses it.
-    pub(crate) fn release(&self) -> Option<ConfirmedRelease> {
+    ///
+    /// # Errors
+    /// Why a view was lost before. Whether a turn was, the answers say.
+    pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
         match self {
             Self::Turn { tenure, turn } => {
                 tenure.end();
-                turn.end()
+                Ok(turn.end())
             }
             Self::View(view) => {
-                view.end();
-                None
+                let loss = (!self.lets_go_on()).then(|| view.loss());
+                view.give_back();
+                loss.map_or(Ok(None), Err)
             }
         }
     }
@@ -61,7 +65,7 @@ impl Held {
                 turn.detach()
             }
             Self::View(view) => {
-                view.end();
+                view.give_back();
                 let key = view.acquisition().key().as_str();
                 tracing::warn!(key, "a nested call cannot leave the lock of its caller to another worker");
                 view.acquisition().shared().new_token()
@@ -69,9 +73,9 @@ impl Held {
         }
     }
 
-    /// A body is polled until what is returned is dropped. It may see its guard.
-    pub(crate) fn enter(&self, shows_guard: bool) -> Inside {
-        Frame::of_body(self.tenure(), shows_guard).enter()
+    /// The frame of a body, which may see its guard.
+    pub(crate) fn frame(&self, shows_guard: bool) -> Frame {
+        Frame::of_body(self.tenure(), shows_guard)
     }
 
     /// What calls in a body see of the lock.

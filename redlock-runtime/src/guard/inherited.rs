@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 pin_project! {
     /// A future in which calls find the lock of a guard.
     pub(super) struct Scoped<F> {
-        frame: Frame,
+        // Here while the future is not polled.
+        frame: Option<Frame>,
         #[pin]
         future: F,
     }
@@ -19,7 +20,7 @@ pin_project! {
 
 impl<F> Scoped<F> {
     pub(super) const fn new(frame: Frame, future: F) -> Self {
-        Self { frame, future }
+        Self { frame: Some(frame), future }
     }
 }
 
@@ -28,7 +29,7 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let inside = this.frame.clone().enter();
+        let inside = this.frame.take().map(|frame| Frame::enter(this.frame, || frame));
         let polled = this.future.poll(cx);
         drop(inside);
         polled

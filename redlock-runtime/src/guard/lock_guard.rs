@@ -5,7 +5,7 @@ use crate::client::enclosing::Frame;
 use crate::error::LockError;
 use crate::guard::held::Held;
 use crate::guard::inherited::{Inherited, Scoped};
-use crate::guard::loss_timer::LossTimer;
+use crate::guard::loss_timer::Watched;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::request::DetachedLock;
@@ -102,7 +102,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn lost(&self) -> LockError {
-        Watching { held: &self.held, timer: LossTimer::new(), margin: Duration::ZERO }.await
+        Watching { watched: Watched::new(&self.held), margin: Duration::ZERO }.await
     }
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
@@ -115,7 +115,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn at_risk(&self) {
-        Watching { held: &self.held, timer: LossTimer::new(), margin: self.ttl() / 5 }.await;
+        Watching { watched: Watched::new(&self.held), margin: self.ttl() / 5 }.await;
     }
 
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
@@ -160,7 +160,7 @@ impl LockGuard {
         let patience = self.held.acquisition().node_timeout();
         let release = self.held.release();
         async move {
-            match release {
+            match release? {
                 Some(release) => release.confirmed(patience).await,
                 // Another call of this process has it now, which is only given what is still held.
                 None => Ok(()),
@@ -228,8 +228,7 @@ impl LockGuard {
 
 /// The future of [`LockGuard::lost`], and of [`LockGuard::at_risk`] with a `margin`.
 struct Watching<'g> {
-    held: &'g Held,
-    timer: LossTimer,
+    watched: Watched<'g>,
     margin: Duration,
 }
 
@@ -237,18 +236,10 @@ impl Future for Watching<'_> {
     type Output = LockError;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
-        let Self { held, timer, margin } = &mut *self;
-        let lost = timer.poll_ahead(held, *margin, cx);
+        let margin = self.margin;
+        let (held, lost) = (self.watched.held(), self.watched.poll_ahead(margin, cx));
         // After having registered: a release from now on wakes us.
         if held.is_released() { Poll::Ready(held.loss()) } else { lost }
-    }
-}
-
-impl Drop for Watching<'_> {
-    fn drop(&mut self) {
-        if let Some(watcher) = self.timer.watcher() {
-            self.held.forget_watcher(watcher);
-        }
     }
 }
 

@@ -58,8 +58,43 @@ impl LossTimer {
         }
     }
 
-    /// The number under which the acquisition knows it.
-    pub(crate) const fn watcher(&self) -> Option<u32> {
-        self.watcher
+    /// Nobody is to be woken any more. Whoever is done with the lock says so: the acquisition of a nested call is that of its
+    /// caller, and lasts longer.
+    pub(crate) fn forget(&mut self, held: &Held) {
+        if let Some(watcher) = self.watcher.take() {
+            held.forget_watcher(watcher);
+        }
+    }
+}
+
+/// A [`LossTimer`] for what stands behind a guard, forgotten when it is dropped.
+pub(crate) struct Watched<'g> {
+    held: &'g Held,
+    timer: LossTimer,
+}
+
+impl<'g> Watched<'g> {
+    pub(crate) const fn new(held: &'g Held) -> Self {
+        Self { held, timer: LossTimer::new() }
+    }
+
+    pub(crate) const fn held(&self) -> &'g Held {
+        self.held
+    }
+
+    /// As [`LossTimer::poll_lost`].
+    pub(crate) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<LockError> {
+        self.timer.poll_lost(self.held, cx)
+    }
+
+    /// As [`LossTimer::poll_ahead`].
+    pub(crate) fn poll_ahead(&mut self, margin: Duration, cx: &mut Context<'_>) -> Poll<LockError> {
+        self.timer.poll_ahead(self.held, margin, cx)
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.timer.forget(self.held);
     }
 }

@@ -190,7 +190,7 @@ impl LockManager {
         let request = request.into().asked_at(Location::caller());
         async move {
             match self.acquire(request).await {
-                Ok(guard) => hold(&guard, body(&guard)).await.unwrap_or_else(R::from_lock_error),
+                Ok(guard) => hold(&guard, body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error),
                 Err(error) => R::from_lock_error(error),
             }
         }

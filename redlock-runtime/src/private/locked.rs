@@ -1,7 +1,7 @@
 //! The whole of an ordinary call: acquire, then run the body while the lock is held.
 
 use super::Acquire;
-use crate::client::enclosing::Inside;
+use crate::client::enclosing::{Frame, Inside};
 use crate::guard::loss_timer::{self, LossTimer};
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
@@ -24,7 +24,21 @@ pin_project! {
 
 enum Lease {
     Acquiring(Acquire),
-    Held(LockGuard, LossTimer),
+    Held(Holding),
+}
+
+/// A lock that is held, and its body is run.
+struct Holding {
+    timer: LossTimer,
+    /// Here while the body is not polled, from its first poll on.
+    frame: Option<Frame>,
+    guard: LockGuard,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.timer.forget(self.guard.held());
+    }
 }
 
 /// Acquires the lock, then runs `body` as long as it is provably held. An error becomes the output by way of `failed`.
@@ -60,25 +74,26 @@ impl Lease {
     /// Whether the body may go on.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
-            *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, LossTimer::new());
+            let guard = ready!(acquire.as_mut().poll(cx))?;
+            *self = Self::Held(Holding { timer: LossTimer::new(), frame: None, guard });
         }
         match self {
-            Self::Held(guard, _) => Poll::Ready(loss_timer::check_held(guard.held())),
+            Self::Held(Holding { guard, .. }) => Poll::Ready(loss_timer::check_held(guard.held())),
             Self::Acquiring(_) => Poll::Pending,
         }
     }
 
     /// The body is polled until what is returned is dropped. It does not see its guard.
-    fn enter(&self) -> Option<Inside> {
+    fn enter(&mut self) -> Option<Inside<'_>> {
         match self {
-            Self::Held(guard, _) => Some(guard.held().enter(false)),
+            Self::Held(Holding { guard, frame, .. }) => Some(Frame::enter(frame, || guard.held().frame(false))),
             Self::Acquiring(_) => None,
         }
     }
 
     fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<LockError> {
         match self {
-            Self::Held(guard, timer) => timer.poll_lost(guard.held(), cx),
+            Self::Held(Holding { guard, timer, .. }) => timer.poll_lost(guard.held(), cx),
             Self::Acquiring(_) => Poll::Pending,
         }
     }

@@ -6,7 +6,7 @@
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
-//! | and may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
+//! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
 //! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
 use super::{Call, Obtained, Share};
@@ -104,7 +104,7 @@ impl Call<'_> {
     /// The lock is that of this call as well from now on. The least hold of the call becomes one of the whole lock.
     fn hold_view(&self, view: View, fencing_token: Option<FencingToken>) -> Obtained {
         if let Some(least) = self.hold.min_hold {
-            view.acquisition().keep_until(self.now().after(least));
+            view.tenure().keep_until(self.now().after(least));
         }
         Obtained { share: Share::View(view), fencing_token, place: self.place }
     }
@@ -115,16 +115,19 @@ impl Call<'_> {
         if !self.waits() {
             return Ok(());
         }
-        let in_the_way = frames_of(&self.key).find_map(|frame| Some((self.conflict(&frame)?, frame)));
-        match in_the_way {
-            None => Ok(()),
-            Some((held, frame)) if frame.shows_guard => {
-                let key = self.key.as_str();
-                tracing::warn!("{key:?} {held}, unless the lock is given back meanwhile");
-                Ok(())
+        let mut may_end = None;
+        for frame in frames_of(&self.key) {
+            match self.conflict(&frame) {
+                Some(held) if frame.shows_guard => may_end = may_end.or(Some(held)),
+                Some(held) => return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),
+                None => {}
             }
-            Some((held, _)) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),
         }
+        if let Some(held) = may_end {
+            let key = self.key.as_str();
+            tracing::warn!("{key:?} {held}, unless the lock is given back meanwhile");
+        }
+        Ok(())
     }
 
     /// Why a body is in the way of the call, which has a lock of the same name.

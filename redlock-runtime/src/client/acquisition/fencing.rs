@@ -24,11 +24,6 @@ pub(crate) enum Unnumbered {
 }
 
 impl Acquisition {
-    /// The fencing token of the call that has the lock now, if it is fenced.
-    pub(crate) fn current_token(&self) -> Option<FencingToken> {
-        self.state().candidate.current_token()
-    }
-
     /// The fencing token of the call that has the lock now: the next one of the number that the token has already, or the
     /// first one of a new number.
     ///

@@ -49,10 +49,12 @@ impl Frame {
         Self { tenure, shows_guard: true, is_inherited: true }
     }
 
-    /// The frame stands here until what is returned is dropped.
-    pub(crate) fn enter(self) -> Inside {
-        let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(self)).is_ok());
-        Inside { is_there: is_there.unwrap_or(false) }
+    /// The frame from `home`, or a `new` one, stands here until what is returned is dropped. Then it is at home again, so that
+    /// only the first poll of a body makes one.
+    pub(crate) fn enter(home: &mut Option<Self>, new: impl FnOnce() -> Self) -> Inside<'_> {
+        let frame = home.take().unwrap_or_else(new);
+        let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(frame)).is_ok());
+        Inside { home, is_there: is_there.unwrap_or(false) }
     }
 
     /// Whether it is about the lock of `key`.
@@ -63,16 +65,15 @@ impl Frame {
 
 /// A frame that stands here.
 #[must_use = "the frame is taken away when this is dropped"]
-pub(crate) struct Inside {
+pub(crate) struct Inside<'f> {
+    home: &'f mut Option<Frame>,
     is_there: bool,
 }
 
-impl Drop for Inside {
+impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if self.is_there {
-            let frame = FRAMES.try_with(|frames| frames.try_borrow_mut().ok()?.pop());
-            // After the borrow: the last owner of an acquisition releases it, and wakes others.
-            drop(frame);
+            *self.home = FRAMES.try_with(|frames| frames.try_borrow_mut().ok()?.pop()).ok().flatten();
         }
     }
 }

@@ -18,6 +18,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 pub(crate) struct Tenure {
     acquisition: Arc<Acquisition>,
     place: Place,
+    /// What it was obtained with. The acquisition knows only that of whoever has the lock now.
+    fencing_token: Option<FencingToken>,
     has_ended: AtomicBool,
     /// Whose view it is, if it is one.
     of: Option<ViewOf>,
@@ -34,14 +36,19 @@ struct ViewOf {
 
 impl Tenure {
     /// The tenure of whoever has the turn.
-    pub(super) const fn of_turn(acquisition: Arc<Acquisition>, place: Place) -> Self {
-        Self { acquisition, place, has_ended: AtomicBool::new(false), of: None, views: Semaphore::const_new(1) }
+    pub(super) const fn of_turn(
+        acquisition: Arc<Acquisition>,
+        place: Place,
+        fencing_token: Option<FencingToken>,
+    ) -> Self {
+        let (has_ended, views) = (AtomicBool::new(false), Semaphore::const_new(1));
+        Self { acquisition, place, fencing_token, has_ended, of: None, views }
     }
 
     /// The tenure of a call that has entered, at `since`.
     pub(super) fn of_view(enclosing: Arc<Self>, place: Place, since: Instant, must_end: Option<Instant>) -> Self {
-        let acquisition = Arc::clone(&enclosing.acquisition);
-        Self { of: Some(ViewOf { enclosing, since, must_end }), ..Self::of_turn(acquisition, place) }
+        let turn = Self::of_turn(Arc::clone(&enclosing.acquisition), place, enclosing.fencing_token);
+        Self { of: Some(ViewOf { enclosing, since, must_end }), ..turn }
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {
@@ -63,8 +70,14 @@ impl Tenure {
     }
 
     /// The fencing token of the call that has the turn, if it is fenced: that of all its views.
-    pub(crate) fn fencing_token(&self) -> Option<FencingToken> {
-        self.acquisition.current_token()
+    pub(crate) const fn fencing_token(&self) -> Option<FencingToken> {
+        self.fencing_token
+    }
+
+    /// The key stays taken until then at least, if the call has the lock still.
+    pub(crate) fn keep_until(&self, end: Instant) {
+        // Asked under the mutex of the acquisition: a tenure ends before the token passes on, which is done under it as well.
+        self.acquisition.keep_until(end, || !self.has_ended());
     }
 
     /// Whether one call more may have a view of this now. It ends with [`end`](Self::end) of the view.

@@ -49,36 +49,61 @@ async fn call(manager: &LockManager, request: LockRequest) -> (Became, bool) {
     (outcome, started.elapsed().is_zero())
 }
 
-/// The same in the body of `manager.with_lock(outer, ..)`.
-async fn call_in_body(manager: &LockManager, outer: LockRequest, inner: LockRequest) -> (Became, bool) {
-    let nested = async |_: &LockGuard| Ok::<_, LockError>(call(manager, inner).await);
-    manager.with_lock(outer, nested).await.unwrap()
+/// The same in a body that has `outer`, and may see its guard.
+async fn call_in_body(
+    manager: &LockManager,
+    outer: LockRequest,
+    shows_guard: bool,
+    inner: LockRequest,
+) -> (Became, bool) {
+    if shows_guard {
+        let nested = async |_: &LockGuard| Ok::<_, LockError>(call(manager, inner).await);
+        return manager.with_lock(outer, nested).await.unwrap();
+    }
+    let guard = manager.acquire(outer).await.unwrap();
+    hold(&guard, call(manager, inner)).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_becomes_of_a_call_in_the_body_of_another() {
     let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
     let other = || LockRequest::new("order:8");
-    // What the body holds and what the call wants; what becomes of it, and whether at once.
+    // What the body holds, whether it sees the guard, and what the call wants; what becomes of it, and whether at once.
     let table = [
-        (request(), request(), (WouldDeadlock, true)),
-        (request(), request().wait(Wait::Forever), (WouldDeadlock, true)),
-        (request(), request().wait(Wait::None), (Contended, true)),
-        (request(), other(), (Entered, true)),
-        (window(), window(), (WindowTaken, true)),
-        (window(), LockRequest::new("report"), (Entered, true)),
+        (request(), false, request(), (WouldDeadlock, true)),
+        (request(), false, request().wait(Wait::Forever), (WouldDeadlock, true)),
+        (request(), false, request().wait(Wait::None), (Contended, true)),
+        (request(), true, request(), (TimedOut, false)),
+        (request(), true, request().wait(Wait::None), (Contended, true)),
+        (request(), false, other(), (Entered, true)),
+        (window(), false, window(), (WindowTaken, true)),
+        (window(), true, window(), (WindowTaken, false)),
+        (window(), true, LockRequest::new("report"), (Entered, true)),
     ];
-    for (outer, inner, expected) in table {
-        let shown = format!("{inner:?} in {outer:?}");
-        assert_eq!(call_in_body(&LockManager::in_memory(), outer, inner).await, expected, "{shown}");
+    for (outer, shows_guard, inner, expected) in table {
+        let shown = format!("{inner:?} in {outer:?}, {shows_guard}");
+        assert_eq!(call_in_body(&LockManager::in_memory(), outer, shows_guard, inner).await, expected, "{shown}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_body_that_cannot_give_its_lock_back_is_enough() {
+    let manager = LockManager::in_memory();
+    let forever = || call(&manager, request().wait(Wait::Forever));
+    let guard = manager.acquire(request()).await.unwrap();
+    // Whatever stands between: a scope of the guard, or a reentrant call that sees a guard of its own.
+    assert_eq!(hold(&guard, guard.scope(forever())).await.unwrap(), (WouldDeadlock, true));
+    assert_eq!(guard.scope(hold(&guard, forever())).await.unwrap(), (WouldDeadlock, true));
+    let middle = async |_: &LockGuard| Ok::<_, LockError>(forever().await);
+    let outer = hold(&guard, manager.with_lock(request().reentrant(true), middle));
+    assert_eq!(outer.await.unwrap().unwrap(), (WouldDeadlock, true));
 }
 
 #[tokio::test(start_paused = true)]
 async fn both_lines_are_named() {
     let manager = LockManager::builder().namespace("shop").in_memory().unwrap();
-    let nested = async |_: &LockGuard| manager.acquire_fenced(request()).await.map(drop);
-    let error = manager.with_lock(request(), nested).await.unwrap_err();
+    let guard = manager.acquire(request()).await.unwrap();
+    let error = hold(&guard, manager.acquire_fenced(request())).await.unwrap().unwrap_err();
     let LockError::WouldDeadlock { key, held } = &error else { panic!("{error}") };
     let here = line!();
     let lines = |held: &HeldLock| [held.taken_at(), held.asked_at()].map(|at| here - at.line());
@@ -94,8 +119,9 @@ async fn both_lines_are_named() {
 async fn every_way_to_take_a_lock_is_seen_and_sees() {
     let manager = LockManager::in_memory();
     let nested = async || manager.with_fenced_lock(request(), async |_| Ok(())).await;
-    let in_fenced = manager.with_fenced_lock(request(), async |_| nested().await).await;
-    assert_eq!(became(in_fenced), WouldDeadlock);
+    let fenced = manager.acquire_fenced(request()).await.unwrap();
+    assert_eq!(became(hold(&fenced, nested()).await.unwrap()), WouldDeadlock);
+    drop(fenced);
     let left = manager.acquire(request()).await.unwrap().detach();
     let attached = manager.attach(left).await.unwrap();
     assert_eq!(became(hold(&attached, nested()).await.unwrap()), WouldDeadlock);
@@ -106,8 +132,9 @@ async fn every_way_to_take_a_lock_is_seen_and_sees() {
 async fn a_lock_of_one_further_out_is_in_the_way_as_well() {
     let manager = LockManager::in_memory();
     let innermost = async |_: &LockGuard| Ok::<_, LockError>(call(&manager, request()).await);
-    let middle = async |_: &LockGuard| manager.with_lock("order:8", innermost).await;
-    assert_eq!(manager.with_lock(request(), middle).await.unwrap(), (WouldDeadlock, true));
+    let guard = manager.acquire(request()).await.unwrap();
+    let outer = hold(&guard, manager.with_lock("order:8", innermost));
+    assert_eq!(outer.await.unwrap().unwrap(), (WouldDeadlock, true));
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,16 +183,17 @@ fn a_body_takes_its_locks_along_to_another_thread() {
     let manager = runtime.block_on(async { LockManager::in_memory() });
     let ours = manager.clone();
     let mut body: Pin<Box<dyn Future<Output = Became> + Send>> = Box::pin(async move {
-        let nested = async |_: &LockGuard| {
+        let nested = async {
             let mut polls = 0;
             poll_fn(|_| {
                 polls += 1;
                 if polls == 1 { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
-            ours.acquire(request()).await.map(drop)
+            ours.acquire(request()).await
         };
-        became(ours.with_lock(request(), nested).await)
+        let guard = ours.acquire(request()).await.unwrap();
+        became(hold(&guard, nested).await.unwrap())
     });
     assert!(polled(&mut body).is_pending());
     // What is left on the thread that polled it first is nothing.
@@ -354,6 +382,6 @@ async fn a_manager_with_servers_of_its_own_is_in_nobodys_way() {
 async fn a_future_of_somebody_else_that_a_body_polls_is_taken_for_its_call() {
     let manager = Arc::new(LockManager::in_memory());
     let mut foreign = Box::pin(manager.acquire(request()));
-    let body = async |_: &LockGuard| foreign.as_mut().await.map(drop);
-    assert_eq!(became(manager.with_lock(request(), body).await), WouldDeadlock);
+    let guard = manager.acquire(request()).await.unwrap();
+    assert_eq!(became(hold(&guard, foreign.as_mut()).await.unwrap()), WouldDeadlock);
 }

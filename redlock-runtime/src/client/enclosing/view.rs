@@ -44,9 +44,12 @@ impl View {
         self.0.acquisition()
     }
 
-    /// Ends the view; the next call that waits for one has its turn.
-    pub(crate) fn end(&self) {
-        self.0.end();
+    /// Ends the view while its guard is there; the next call that waits for one has its turn.
+    pub(crate) fn give_back(&self) {
+        if self.0.end() {
+            // Those who wait for the loss of the view are watchers of the lock. None is left when the guard is dropped.
+            self.acquisition().call_watchers();
+        }
     }
 
     /// Whether it was ended, and not lost.
@@ -67,6 +70,6 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        self.end();
+        self.0.end();
     }
 }

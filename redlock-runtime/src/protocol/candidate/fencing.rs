@@ -30,11 +30,6 @@ impl Candidate {
         self.fencing.want(is_fenced);
     }
 
-    /// The fencing token of the call that has the lock now, if it is fenced and was given one.
-    pub(crate) fn current_token(&self) -> Option<FencingToken> {
-        self.fencing.current_token()
-    }
-
     /// The fencing token of the call that has the lock now, if the token has a number that is good for one call more.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
         self.fencing.next_token()

@@ -70,8 +70,6 @@ enum Stage {
     Issued {
         number: u64,
         next: u32,
-        /// Whether the call that acts for the token is fenced as well.
-        is_fenced: bool,
     },
 }
 
@@ -82,17 +80,14 @@ impl FencingNumber {
 
     /// Another call acts for the token. A number that the nodes have agreed on stays.
     pub(crate) const fn want(&mut self, is_fenced: bool) {
-        match &mut self.stage {
-            Stage::Issued { is_fenced: of_this_call, .. } => *of_this_call = is_fenced,
-            Stage::Unwanted | Stage::Wanted => {
-                self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
-            }
+        if !matches!(self.stage, Stage::Issued { .. }) {
+            self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
         }
     }
 
     /// The nodes have agreed.
     pub(crate) const fn agreed(&mut self, number: u64) {
-        self.stage = Stage::Issued { number, next: 0, is_fenced: true };
+        self.stage = Stage::Issued { number, next: 0 };
     }
 
     /// Whether the nodes have still to agree on a number.
@@ -112,17 +107,10 @@ impl FencingNumber {
     /// The token of the call that has the lock now; `None` before the nodes have agreed, and when one number has served
     /// as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
-        let Stage::Issued { number, next, .. } = &mut self.stage else { return None };
+        let Stage::Issued { number, next } = &mut self.stage else { return None };
         let sequence = u16::try_from(*next).ok()?;
         *next += 1;
         Some(FencingToken::new(*number, sequence))
-    }
-
-    /// The token that was given last, if it was to the call that acts now.
-    pub(crate) fn current_token(&self) -> Option<FencingToken> {
-        let Stage::Issued { number, next, is_fenced } = self.stage else { return None };
-        let sequence = u16::try_from(next.checked_sub(1)?).ok()?;
-        is_fenced.then(|| FencingToken::new(number, sequence))
     }
 
     /// Whether the next call in this process may go on with the token, as far as numbers go.
