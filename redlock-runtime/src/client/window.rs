@@ -53,7 +53,8 @@ async fn acquire_window(
             Err(taken())
         }
         // A caller of the call has the window: it is at work, and the call has nothing to wait for.
-        Err(error) if error.is_contended() || matches!(error, LockError::WouldDeadlock { .. }) => Err(taken()),
+        Err(LockError::WouldDeadlock { held, .. }) if !held.is_about_order() => Err(taken()),
+        Err(error) if error.is_contended() => Err(taken()),
         Err(error) => Err(error),
     }
 }
@@ -141,7 +142,7 @@ fn failure(node: &NodeHandle, clock: Option<Result<Duration, NodeError>>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use crate::{LockError, LockManager, LockRequest, Wait};
+    use crate::{LockError, LockManager, LockRequest, OrderCheck, Wait};
     use std::collections::BTreeMap;
     use std::time::Duration;
     use tokio::time::{advance, sleep};
@@ -205,6 +206,20 @@ mod tests {
         let error = manager.acquire(request().wait(Wait::Forever)).await.unwrap_err();
         window_of(&error);
         assert!(error.is_contended(), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_is_taken_in_another_order_is_nobodys_yet() {
+        let manager = LockManager::builder().order_check(OrderCheck::Deny).in_memory().unwrap();
+        let window = async || manager.acquire(request()).await;
+        let order = async || manager.acquire("order:7").await;
+        let guard = window().await.unwrap();
+        drop(guard.scope(order()).await.unwrap());
+        drop(guard);
+        advance(PERIOD).await;
+        let guard = order().await.unwrap();
+        let error = guard.scope(window()).await.unwrap_err();
+        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
     }
 
     #[tokio::test]

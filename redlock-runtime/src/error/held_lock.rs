@@ -42,6 +42,11 @@ impl HeldLock {
         Self { key, taken_at, asked_at, why }
     }
 
+    /// Whether the call wants another lock than its caller holds.
+    pub(crate) const fn is_about_order(&self) -> bool {
+        matches!(self.why, Why::Order(_))
+    }
+
     /// What the caller holds.
     #[must_use]
     pub const fn key(&self) -> &LockKey {

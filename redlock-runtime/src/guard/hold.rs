@@ -1,7 +1,7 @@
 //! Runs a body while its lock is held, and not longer.
 
-use crate::error::LockError;
 use crate::client::enclosing::Frame;
+use crate::error::LockError;
 use crate::guard::lock_guard::LockGuard;
 use crate::guard::loss_timer::{self, Watched};
 use pin_project_lite::pin_project;

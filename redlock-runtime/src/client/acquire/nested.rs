@@ -10,13 +10,36 @@
 //! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
 use super::{Call, Obtained, Share};
+use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::error::{HeldLock, LockError, Why};
 use crate::protocol::fencing_token::FencingToken;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
+
+/// A task that is woken when a lock is lost, until this is dropped.
+struct Watcher<'a> {
+    acquisition: &'a Acquisition,
+    number: Option<u32>,
+}
+
+impl Watcher<'_> {
+    fn watch(&mut self, cx: &Context<'_>) {
+        self.acquisition.watch(&mut self.number, cx.waker());
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.acquisition.forget_watcher(number);
+        }
+    }
+}
 
 impl Call<'_> {
     /// Enters the lock of a caller, if the call is reentrant. `None` when it is a call like any other.
@@ -45,10 +68,15 @@ impl Call<'_> {
     /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
     async fn enter_behind(&self, enclosing: Arc<Tenure>) -> Result<Obtained, LockError> {
         let mut entering = pin!(View::enter(&enclosing, self.place, self.hold.max_hold));
+        let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
         loop {
             let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
-            let entered = timeout(lease.min(left), &mut entering).await;
-            match entered {
+            let entered = poll_fn(|cx| {
+                watcher.watch(cx);
+                // After having registered: a loss from now on wakes us.
+                if enclosing.is_held() { entering.as_mut().poll(cx) } else { Poll::Ready(None) }
+            });
+            match timeout(lease.min(left), entered).await {
                 Ok(Some(view)) if enclosing.is_held() => {
                     let fencing_token = self.number_of(&enclosing)?;
                     return Ok(self.hold_view(view, fencing_token));

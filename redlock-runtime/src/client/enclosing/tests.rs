@@ -107,7 +107,7 @@ async fn both_lines_are_named() {
     let LockError::WouldDeadlock { key, held } = &error else { panic!("{error}") };
     let here = line!();
     let lines = |held: &HeldLock| [held.taken_at(), held.asked_at()].map(|at| here - at.line());
-    assert_eq!(lines(held), [2, 3], "{error}");
+    assert_eq!(lines(held), [3, 2], "{error}");
     assert!(held.asked_at().file().ends_with("enclosing/tests.rs"), "{error}");
     assert_eq!((key.as_str(), held.key().as_str(), error.key()), (KEY, KEY, Some(key)));
     assert!(!error.is_transient() && !error.is_contended() && error.retry_after().is_none());

@@ -1,7 +1,7 @@
 //! Nested calls that enter the lock of their caller. Defect 21 of peers: the shorter lease of an inner lock cuts the outer one
 //! short, and the inner release ends the renewal of the outer lock.
 
-use crate::private::{hold, hold_through};
+use crate::private::{Settings, Site, acquire as acquire_settings, hold, hold_through, locked};
 use crate::{LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
 use std::cell::Cell;
 use std::future::pending;
@@ -302,6 +302,106 @@ async fn a_nested_call_goes_on_while_the_manager_is_shut_down() {
     let body = async |_: &LockGuard| {
         assert!(timeout(SECOND, manager.shutdown()).await.is_ok());
         manager.acquire(inner()).await.map(drop)
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
+    static SITE: Site = Site::new(KEY, "shop", "src/shop.rs", 7);
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer()).await.unwrap();
+    let rests = async |_: &LockGuard| {
+        sleep(SECOND).await;
+        Ok::<_, LockError>(())
+    };
+    let attribute = || {
+        let acquire = acquire_settings(Some(&manager), format_args!("{KEY}"), Settings::of(&SITE).reentrant());
+        locked(acquire, async { Ok(sleep(SECOND).await) }, Err)
+    };
+    let body = hold(&guard, async {
+        for _ in 0..5 {
+            manager.with_lock(inner(), rests).await?;
+            manager.with_fenced_lock(inner(), async |_| Ok::<_, LockError>(())).await.unwrap_err();
+            attribute().await?;
+            let view = manager.acquire(inner()).await?;
+            hold_through(&view, sleep(SECOND)).await?;
+            assert!(timeout(SECOND / 2, view.lost()).await.is_err());
+            // Behind the view, and dropped.
+            assert!(timeout(SECOND / 2, manager.acquire(inner())).await.is_err());
+            drop(view);
+            assert!(timeout(SECOND / 2, manager.with_lock(inner(), rests)).await.is_err());
+            assert!(timeout(SECOND / 2, attribute()).await.is_err());
+            assert_eq!(guard.held().acquisition().watcher_count(), 1, "that of the outer body");
+        }
+        Ok::<_, LockError>(())
+    });
+    body.await.unwrap().unwrap();
+    assert_eq!(guard.held().acquisition().watcher_count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire_fenced(outer()).await.unwrap();
+    let (tenure, number) = (guard.held().tenure(), guard.fencing_token());
+    let heir = async {
+        tokio::task::yield_now().await;
+        drop(guard);
+    };
+    let (heir, ()) = tokio::join!(manager.acquire_fenced(outer()), heir);
+    let heir = heir.unwrap();
+    assert_eq!(heir.token(), tenure.acquisition().token(), "the lock was passed on");
+    assert_eq!(tenure.fencing_token(), Some(number));
+    tenure.keep_until(tenure.shared().clock.now().after(100 * SECOND));
+    drop(heir);
+    drop(manager.try_acquire(outer()).await.expect("nobody has wanted it to be kept"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer()).await.unwrap();
+    let gives_back = async {
+        tokio::task::yield_now().await;
+        guard.release().await
+    };
+    // Nobody has looked at it before.
+    let (heir, given_back) = tokio::join!(manager.acquire(outer()), gives_back);
+    let heir = given_back.and(heir).unwrap();
+    let error = guard.scope(manager.acquire(inner())).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+    let error = guard.inherit().scope(manager.acquire(inner())).await.unwrap_err();
+    assert_eq!(lost(&error).1, &LossCause::Released);
+    heir.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_back_a_view_that_was_lost_says_so_once() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer().renew(false)).await.unwrap();
+    let body = hold_through(&guard, async {
+        let view = manager.acquire(inner()).await?;
+        advance(20 * SECOND).await;
+        assert_eq!(lost(&view.release().await.unwrap_err()).1, &LossCause::Expired);
+        view.release().await
+    });
+    body.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_loss_of_a_view_is_told_of_its_release() {
+    let manager = LockManager::in_memory();
+    let body = async |_: &LockGuard| {
+        let view = manager.acquire(inner()).await?;
+        let gives_back = async {
+            sleep(SECOND).await;
+            view.release().await
+        };
+        let watch = async { tokio::join!(view.lost(), view.at_risk()).0 };
+        let (error, given_back) = tokio::join!(timeout(2 * SECOND, watch), gives_back);
+        assert_eq!(lost(&error.expect("it is told")).1, &LossCause::Released);
+        given_back
     };
     manager.with_lock(outer(), body).await.unwrap();
 }

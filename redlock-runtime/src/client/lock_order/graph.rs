@@ -5,13 +5,14 @@
 //! 2. Each order keeps the *gates* that all who took it were in: keys that were held before either lock. Two orders with the
 //!    same gate are never taken at the same moment, so a way that has two of them is none.
 //! 3. Two locks of one kind are taken in ascending or descending order of their keys, letter by letter and by numbers. It is a
-//!    contradiction when both directions were seen in both ways of comparing: who sorts in one way keeps to it.
+//!    contradiction when both directions were seen in both ways of comparing: who sorts in one way keeps to it. A line that
+//!    takes locks by hand may take any; those of its keys are compared that differ in numbers only.
 //! 4. What was reported once is not reported again.
 //!
 //! Source: the lock dependency checker of the Linux kernel, `Documentation/locking/lockdep-design.rst`, which knows classes of
 //! locks and steps between them.
 
-use super::key_order::both_ways;
+use super::key_order::{both_ways, differ_in_numbers_only};
 use crate::error::OrderStep;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -91,25 +92,27 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// `asked` was asked for while `held` was held, in these `gates`. Returns the steps that contradict that, if any do: then
-    /// the order is noted only if it is to be `kept`, and not reported again.
-    pub(super) fn add(
+    /// `asked` was asked for while `held` was held, in these `gates`. Returns the steps that contradict that, if any do. They are
+    /// not returned again if the order `is_noted`.
+    pub(super) fn look(
         &mut self,
         held: &Taken<'_>,
         asked: &Taken<'_>,
         (step, gates): (OrderStep, Gates),
-        is_kept: bool,
+        is_noted: bool,
     ) -> Option<Vec<OrderStep>> {
         let (from, to) = (self.number(&held.kind)?, self.number(&asked.kind)?);
         let order = Order { step, gates, is_reported: false };
         if from == to {
-            return self.add_of_one_kind(from, both_ways(held.name, asked.name), &order, is_kept);
+            let is_like = matches!(held.kind, Kind::Template(_)) || differ_in_numbers_only(held.name, asked.name);
+            let compared = both_ways(held.name, asked.name);
+            return is_like.then(|| self.look_at_one_kind(from, compared, &order, is_noted)).flatten();
         }
         let known = self.orders.get(&from).and_then(|orders| orders.get(&to));
         let mut order = known.map_or(Some(order.clone()), |known| known.and(&order))?;
         let back = self.way(to, from, &order);
         order.is_reported = back.is_some();
-        if is_kept || back.is_none() {
+        if is_noted {
             self.orders.entry(from).or_default().insert(to, order);
         }
         back
@@ -129,7 +132,8 @@ impl Graph {
     }
 
     /// The shortest way through the orders from one kind to another, on which tasks could wait for each other and for one that
-    /// takes `order`.
+    /// takes `order`. A longer one is not looked for when two steps of that one exclude each other: a contradiction may be
+    /// missed, and none is made up.
     fn way(&self, from: usize, to: usize, order: &Order) -> Option<Vec<OrderStep>> {
         let (mut came_by, mut next) = (BTreeMap::new(), VecDeque::from([from]));
         while let Some(kind) = next.pop_front() {
@@ -161,12 +165,12 @@ impl Graph {
     }
 
     /// Two locks of one kind, which compare like that.
-    fn add_of_one_kind(
+    fn look_at_one_kind(
         &mut self,
         kind: usize,
         compared: [Ordering; 2],
         order: &Order,
-        is_kept: bool,
+        is_noted: bool,
     ) -> Option<Vec<OrderStep>> {
         let mut seen = self.of_one_kind.get(&kind).cloned().unwrap_or_default();
         let mut opposites = Vec::new();
@@ -183,7 +187,7 @@ impl Graph {
         if contradicts {
             seen.0.iter_mut().flatten().flatten().for_each(|order| order.is_reported = true);
         }
-        if is_kept || !contradicts {
+        if is_noted {
             self.of_one_kind.insert(kind, seen);
         }
         contradicts.then(|| opposites.iter().take(1).map(|order| order.step).collect())

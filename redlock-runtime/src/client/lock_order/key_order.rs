@@ -8,6 +8,12 @@ pub(super) fn both_ways(one: &str, other: &str) -> [Ordering; 2] {
     [one.cmp(other), by_numbers(one, other)]
 }
 
+/// Whether two keys are the same but for the numbers in them.
+pub(super) fn differ_in_numbers_only(one: &str, other: &str) -> bool {
+    let letters = |key: &'_ str| key.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    letters(one) == letters(other)
+}
+
 fn by_numbers(one: &str, other: &str) -> Ordering {
     let (mut ours, mut theirs) = (one, other);
     loop {
