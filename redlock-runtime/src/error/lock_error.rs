@@ -115,9 +115,9 @@ pub enum LockError {
     /// The call would wait for a lock of its own caller, which waits for the call. It is told so at once, and nothing was
     /// sent. A call that does not wait is told [`Contended`](Self::Contended) instead.
     ///
-    /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One whose
-    /// guard has a name (`guard = lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the call
-    /// waits, so there it is a warning in the log, and the call waits.
+    /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One that
+    /// sees its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the
+    /// call waits. Where all that have the lock do, it is a warning in the log, and the call waits.
     ///
     /// With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also a call that takes locks in another order than others did.
     #[non_exhaustive]

@@ -117,7 +117,8 @@ impl LockManager {
     /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Refused`] when
     /// so many refused for good that it is no use to try again,
     /// [`LockError::Configuration`] for an unusable key or `ttl`, [`LockError::Closed`] after
-    /// [`shutdown`](Self::shutdown).
+    /// [`shutdown`](Self::shutdown). [`LockError::WouldDeadlock`] when the call would wait for its own caller; and
+    /// [`LockError::Lost`] when it is [reentrant](LockRequest::reentrant) and was handed a lock that has ended.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.

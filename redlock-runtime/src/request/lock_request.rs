@@ -239,7 +239,8 @@ impl LockRequest {
     /// A caller is a body that the call is made in, of the same manager and with the same key: that of
     /// [`with_lock`](crate::LockManager::with_lock), of an annotated function, or of
     /// [`LockGuard::scope`](crate::LockGuard::scope). A task that the body spawns is no call of it, unless it was given the lock by
-    /// [`LockGuard::inherit`](crate::LockGuard::inherit). Without such a caller, the call takes the lock as any other.
+    /// [`LockGuard::inherit`](crate::LockGuard::inherit). Without such a caller, the call takes the lock as any other; so it does
+    /// in a body that goes on after its lock was given back or lost.
     ///
     /// # What a nested call has
     /// No command is sent, and the guard is a *view* of the caller's lock:
@@ -250,8 +251,8 @@ impl LockRequest {
     ///   [`Released`](crate::LossCause::Released).
     /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
     ///   the lock. A fencing token is that of the caller, which must have one.
-    /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and
-    ///   [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
+    /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
+    ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
     /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is
     ///   for that.
     ///

@@ -9,7 +9,8 @@
 ///
 /// Locks are told apart by the template of the attribute, so that `order:{id}` is one kind whatever the id is, and whichever
 /// function takes it; and those of calls written by hand, by the line of the call, of which 4096 are looked at. Two locks of
-/// one kind are compared by their keys: an ascending order here and a descending one there contradict each other.
+/// one kind are compared by their keys: an ascending order here and a descending one there contradict each other. Keys of a line
+/// written by hand are compared only if they differ in nothing but numbers.
 ///
 /// # What is no contradiction
 /// - A call that does not wait: it does not wait for others in vain either.
@@ -18,8 +19,11 @@
 ///   [`LockRequest::order_check`](crate::LockRequest::order_check).
 ///
 /// # What is not seen
-/// A guard that has no body: [`acquire`](crate::LockManager::acquire) without [`scope`](crate::LockGuard::scope). And locks of
-/// different managers.
+/// - A guard that has no body: [`acquire`](crate::LockManager::acquire) without [`scope`](crate::LockGuard::scope).
+/// - Locks of different managers.
+/// - Waits of [reentrant](crate::LockRequest::reentrant) calls for each other: two branches of one body that enter two of its locks
+///   in opposite orders may wait for each other.
+/// - Some contradictions over more than two locks, where shorter ones are excluded by a third lock.
 ///
 /// # Examples
 /// ```
@@ -31,6 +35,7 @@
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OrderCheck {
     /// Nothing. Default in release builds.
     Off,

@@ -45,9 +45,9 @@ impl Call<'_> {
     /// Enters the lock of a caller, if the call is reentrant. `None` when it is a call like any other.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller, or in another order than others; [`LockError::Configuration`] for a number
-    /// that the caller does not have; [`LockError::Lost`] when the lock is gone that it was to enter; and those of a wait for
-    /// another call that has a view.
+    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller, or in another order than others;
+    /// [`LockError::Configuration`] for a number that the caller does not have; [`LockError::Lost`] when the lock is gone that it
+    /// was to enter; and those of a wait for another call that has a view.
     pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
         let Some(enclosing) = self.covering()? else {
             self.does_not_wait_for_itself()?;
@@ -152,8 +152,7 @@ impl Call<'_> {
             }
         }
         if let Some(held) = may_end {
-            let key = self.key.as_str();
-            tracing::warn!("{key:?} {held}, unless the lock is given back meanwhile");
+            tracing::warn!(key = self.key.as_str(), "the lock {held}, unless it is given back meanwhile");
         }
         Ok(())
     }

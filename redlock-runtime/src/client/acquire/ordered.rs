@@ -24,7 +24,7 @@ impl Call<'_> {
         match order.contradiction(&held, &asked, is_kept) {
             None => Ok(()),
             Some(held) if is_kept => {
-                tracing::warn!("{:?} {held}", self.key.as_str());
+                tracing::warn!(key = self.key.as_str(), "the lock {held}");
                 Ok(())
             }
             Some(held) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),

@@ -89,7 +89,10 @@ async fn what_becomes_of_a_call_in_the_body_of_another() {
 #[tokio::test(start_paused = true)]
 async fn one_body_that_cannot_give_its_lock_back_is_enough() {
     let manager = LockManager::in_memory();
-    let forever = || call(&manager, request().wait(Wait::Forever));
+    let forever = async || {
+        let waiting = call(&manager, request().wait(Wait::Forever));
+        tokio::time::timeout(10 * WAIT, waiting).await.expect("it does not wait")
+    };
     let guard = manager.acquire(request()).await.unwrap();
     // Whatever stands between: a scope of the guard, or a reentrant call that sees a guard of its own.
     assert_eq!(hold(&guard, guard.scope(forever())).await.unwrap(), (WouldDeadlock, true));
