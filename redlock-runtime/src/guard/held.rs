@@ -25,7 +25,11 @@ pub(crate) enum Held {
 impl Held {
     pub(crate) fn new(Obtained { share, place, fencing_token }: Obtained) -> Self {
         match share {
-            Share::Turn(turn) => Self::Turn { tenure: OwnTenure::new(place, fencing_token), turn },
+            Share::Turn(turn) => {
+                let fenced = |token| OwnTenure::fenced(turn.shared_acquisition(), place, token);
+                let tenure = fencing_token.map_or_else(|| OwnTenure::new(place), fenced);
+                Self::Turn { tenure, turn }
+            }
             Share::View(view) => Self::View(view),
         }
     }

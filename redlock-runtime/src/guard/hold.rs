@@ -18,8 +18,6 @@ pin_project! {
         body: Option<F>,
         guard: &'g LockGuard,
         watched: Watched<'g>,
-        // Here while the body is not polled, from its first poll on.
-        frame: Option<Frame>,
         shows_guard: bool,
     }
 }
@@ -29,7 +27,7 @@ pin_project! {
 /// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
 /// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
-    Hold { body: Some(body), guard, watched: Watched::new(guard.held()), frame: None, shows_guard: false }
+    Hold { body: Some(body), guard, watched: Watched::new(guard.held()), shows_guard: false }
 }
 
 impl<F> Hold<'_, F> {
@@ -49,7 +47,8 @@ impl<F: Future> Future for Hold<'_, F> {
             return Poll::Ready(Err(error));
         }
         if let Some(body) = this.body.as_mut().as_pin_mut() {
-            let inside = Frame::enter(this.frame, || this.guard.held().frame(*this.shows_guard));
+            let mut frame = None;
+            let inside = Frame::enter(&mut frame, || this.guard.held().frame(*this.shows_guard));
             if let Poll::Ready(output) = body.poll(cx) {
                 return Poll::Ready(Ok(output));
             }
@@ -70,8 +69,6 @@ pin_project! {
         body: Option<F>,
         guard: &'g LockGuard,
         watched: Watched<'g>,
-        // Here while the body is not polled, from its first poll on.
-        frame: Option<Frame>,
         shows_guard: bool,
         has_begun: bool,
         is_lost: bool,
@@ -84,8 +81,7 @@ pin_project! {
 /// ever know.
 pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
     let watched = Watched::new(guard.held());
-    let (frame, shows_guard, has_begun, is_lost) = (None, false, false, false);
-    HoldThrough { body: Some(body), guard, watched, frame, shows_guard, has_begun, is_lost }
+    HoldThrough { body: Some(body), guard, watched, shows_guard: false, has_begun: false, is_lost: false }
 }
 
 impl<F> HoldThrough<'_, F> {
@@ -108,7 +104,8 @@ impl<F: Future> Future for HoldThrough<'_, F> {
         }
         *this.has_begun = true;
         let Some(body) = this.body.as_pin_mut() else { return Poll::Pending };
-        let inside = Frame::enter(this.frame, || this.guard.held().frame(*this.shows_guard));
+        let mut frame = None;
+        let inside = Frame::enter(&mut frame, || this.guard.held().frame(*this.shows_guard));
         let output = body.poll(cx);
         drop(inside);
         if !*this.is_lost

@@ -30,8 +30,6 @@ enum Lease {
 /// A lock that is held, and its body is run.
 struct Holding {
     timer: LossTimer,
-    /// Here while the body is not polled, from its first poll on.
-    frame: Option<Frame>,
     guard: LockGuard,
 }
 
@@ -59,7 +57,8 @@ impl<R, F: Future<Output = R>> Future for Locked<F, R> {
         if let Err(error) = ready!(this.lease.poll_held(cx)) {
             return Poll::Ready((this.failed)(error));
         }
-        let inside = this.lease.enter();
+        let mut frame = None;
+        let inside = this.lease.enter(&mut frame);
         let polled = this.body.poll(cx);
         drop(inside);
         match polled {
@@ -75,7 +74,7 @@ impl Lease {
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
             let guard = ready!(acquire.as_mut().poll(cx))?;
-            *self = Self::Held(Holding { timer: LossTimer::new(), frame: None, guard });
+            *self = Self::Held(Holding { timer: LossTimer::new(), guard });
         }
         match self {
             Self::Held(Holding { guard, .. }) => Poll::Ready(loss_timer::check_held(guard.held())),
@@ -84,9 +83,11 @@ impl Lease {
     }
 
     /// The body is polled until what is returned is dropped. It does not see its guard.
-    fn enter(&mut self) -> Option<Inside<'_>> {
+    ///
+    /// The frame is made at each poll, since it would make the future of every annotated function larger.
+    fn enter<'f>(&self, home: &'f mut Option<Frame>) -> Option<Inside<'f>> {
         match self {
-            Self::Held(Holding { guard, frame, .. }) => Some(Frame::enter(frame, || guard.held().frame(false))),
+            Self::Held(Holding { guard, .. }) => Some(Frame::enter(home, || guard.held().frame(false))),
             Self::Acquiring(_) => None,
         }
     }

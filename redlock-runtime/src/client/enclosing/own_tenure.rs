@@ -4,38 +4,46 @@ use super::Tenure;
 use crate::client::acquisition::Acquisition;
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The tenure of a guard. Guards without a body never need one. A mutex and not a `OnceLock` beside the rest: this is in the
-/// future of every annotated function, and a tenure that is made while the guard ends must end as well.
+/// The tenure of a guard. Guards without a body and without a number never need one. A mutex and not a `OnceLock` beside the
+/// place: this is in the future of every annotated function, and a tenure that is made while the guard ends must end as well.
 pub(crate) struct OwnTenure(Mutex<Made>);
 
 enum Made {
-    NotYet { place: Place, fencing_token: Option<FencingToken>, has_ended: bool },
+    NotYet(Place),
+    /// The guard has ended before anybody wanted to see it. Nobody is told the place of such a tenure, so it is not kept: with it
+    /// this were 8 bytes larger.
+    Ended,
     Made(Arc<Tenure>),
 }
 
 impl OwnTenure {
-    pub(crate) const fn new(place: Place, fencing_token: Option<FencingToken>) -> Self {
-        Self(Mutex::new(Made::NotYet { place, fencing_token, has_ended: false }))
+    pub(crate) const fn new(place: Place) -> Self {
+        Self(Mutex::new(Made::NotYet(place)))
+    }
+
+    /// That of a fenced call, made at once: its number is in no future then.
+    pub(crate) fn fenced(acquisition: Arc<Acquisition>, place: Place, token: FencingToken) -> Self {
+        Self(Mutex::new(Made::Made(Arc::new(Tenure::of_turn(acquisition, place, Some(token))))))
     }
 
     /// The tenure, of a call that has the lock with what `acquisition` gives.
     pub(crate) fn shown(&self, acquisition: impl FnOnce() -> Arc<Acquisition>) -> Arc<Tenure> {
         let mut made = self.lock();
-        match *made {
-            Made::Made(ref tenure) => Arc::clone(tenure),
-            Made::NotYet { place, fencing_token, has_ended } => {
-                let tenure = Tenure::of_turn(acquisition(), place, fencing_token);
-                if has_ended {
-                    // Nobody has a view of it yet, so nobody is woken under the mutex.
-                    tenure.end();
-                }
-                let tenure = Arc::new(tenure);
-                *made = Made::Made(Arc::clone(&tenure));
-                tenure
-            }
+        let (place, has_ended) = match *made {
+            Made::Made(ref tenure) => return Arc::clone(tenure),
+            Made::NotYet(place) => (place, false),
+            Made::Ended => (Place::Call(Location::caller()), true),
+        };
+        let tenure = Arc::new(Tenure::of_turn(acquisition(), place, None));
+        if has_ended {
+            // Nobody has a view of it yet, so nobody is woken under the mutex.
+            tenure.end();
         }
+        *made = Made::Made(Arc::clone(&tenure));
+        tenure
     }
 
     /// The call has the lock no more. This comes before the lock may be another call's.
@@ -48,13 +56,12 @@ impl OwnTenure {
 
     /// The tenure that is to end, if one was made; one that is made later is made as ended.
     fn ended(&self) -> Option<Arc<Tenure>> {
-        match &mut *self.lock() {
-            Made::Made(tenure) => Some(Arc::clone(tenure)),
-            Made::NotYet { has_ended, .. } => {
-                *has_ended = true;
-                None
-            }
+        let mut made = self.lock();
+        match *made {
+            Made::Made(ref tenure) => return Some(Arc::clone(tenure)),
+            Made::NotYet(_) | Made::Ended => *made = Made::Ended,
         }
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, Made> {
