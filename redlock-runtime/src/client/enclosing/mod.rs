@@ -49,8 +49,8 @@ impl Frame {
         Self { tenure, shows_guard: true, is_inherited: true }
     }
 
-    /// The frame from `home`, or a `new` one, stands here until what is returned is dropped. Then it is at home again, so that
-    /// only the first poll of a body makes one.
+    /// The frame from `home`, or a `new` one, stands here until what is returned is dropped. Then it is at home
+    /// again, for a future that keeps it for the next poll.
     pub(crate) fn enter(home: &mut Option<Self>, new: impl FnOnce() -> Self) -> Inside<'_> {
         let frame = home.take().unwrap_or_else(new);
         let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(frame)).is_ok());
