@@ -5,31 +5,27 @@
 
 use crate::client::acquire::{Obtained, Share};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
-use crate::client::enclosing::{Frame, OwnTenure, Tenure, View};
+use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::OwnerToken;
-use std::sync::Arc;
+use crate::request::Place;
 use std::task::Waker;
 use std::time::Duration;
 
 pub(crate) enum Held {
     Turn {
-        // Before the turn: what calls in a body see of the lock ends before the lock is another call's.
-        tenure: OwnTenure,
         turn: LocalTurn,
+        /// Where the lock was asked for.
+        place: Place,
     },
     View(View),
 }
 
 impl Held {
-    pub(crate) fn new(Obtained { share, place, fencing_token }: Obtained) -> Self {
+    pub(crate) fn new(Obtained { share, place, .. }: Obtained) -> Self {
         match share {
-            Share::Turn(turn) => {
-                let fenced = |token| OwnTenure::fenced(turn.shared_acquisition(), place, token);
-                let tenure = fencing_token.map_or_else(|| OwnTenure::new(place), fenced);
-                Self::Turn { tenure, turn }
-            }
+            Share::Turn(turn) => Self::Turn { turn, place },
             Share::View(view) => Self::View(view),
         }
     }
@@ -48,10 +44,7 @@ impl Held {
     /// Why a view was lost before. Whether a turn was, the answers say.
     pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
         match self {
-            Self::Turn { tenure, turn } => {
-                tenure.end();
-                Ok(turn.end())
-            }
+            Self::Turn { turn, .. } => Ok(turn.end()),
             Self::View(view) => {
                 let loss = (!self.lets_go_on()).then(|| view.loss());
                 view.give_back();
@@ -64,10 +57,7 @@ impl Held {
     /// node knows.
     pub(crate) fn detach(&self) -> OwnerToken {
         match self {
-            Self::Turn { tenure, turn } => {
-                tenure.end();
-                turn.detach()
-            }
+            Self::Turn { turn, .. } => turn.detach(),
             Self::View(view) => {
                 view.give_back();
                 let key = view.acquisition().key().as_str();
@@ -83,10 +73,13 @@ impl Held {
     }
 
     /// What calls in a body see of the lock.
-    pub(crate) fn tenure(&self) -> Arc<Tenure> {
+    pub(crate) fn tenure(&self) -> Tenure {
         match self {
-            Self::Turn { tenure, turn } => tenure.shown(|| turn.shared_acquisition()),
-            Self::View(view) => Arc::clone(view.tenure()),
+            Self::Turn { turn, place } => {
+                let (acquisition, turn) = turn.shared();
+                Tenure::Turn { acquisition, turn, place: *place }
+            }
+            Self::View(view) => view.tenure().clone(),
         }
     }
 

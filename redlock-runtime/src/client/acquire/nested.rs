@@ -16,7 +16,6 @@ use crate::error::{HeldLock, LockError, Why};
 use crate::protocol::fencing_token::FencingToken;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -66,7 +65,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
-    async fn enter_behind(&self, enclosing: Arc<Tenure>) -> Result<Obtained, LockError> {
+    async fn enter_behind(&self, enclosing: Tenure) -> Result<Obtained, LockError> {
         let mut entering = pin!(View::enter(&enclosing, self.place, self.hold.max_hold));
         let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
         loop {
@@ -94,7 +93,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile.
-    fn covering(&self) -> Result<Option<Arc<Tenure>>, LockError> {
+    fn covering(&self) -> Result<Option<Tenure>, LockError> {
         if !self.is_reentrant {
             return Ok(None);
         }
@@ -113,11 +112,15 @@ impl Call<'_> {
     }
 
     /// The fencing token of a nested call, which is that of the call that encloses it.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when that one is not fenced.
     fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
         if !self.wanted.is_fenced {
             return Ok(None);
         }
         match enclosing.fencing_token() {
+            None if !enclosing.is_held() => Err(enclosing.loss()),
             None => Err(LockError::configuration(format!(
                 "{:?} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
                  there as well, or take the lock there with `acquire_fenced`",

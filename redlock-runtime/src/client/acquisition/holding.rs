@@ -18,14 +18,6 @@ impl Acquisition {
         self.answer(&mut state);
     }
 
-    /// The key stays taken until then at least, whatever the present call has asked for, if that call `is_meant`.
-    pub(crate) fn keep_until(&self, end: Instant, is_meant: impl FnOnce() -> bool) {
-        let mut state = self.state();
-        if is_meant() {
-            state.candidate.keep_until(end);
-        }
-    }
-
     /// How many are woken when the lock is lost.
     #[cfg(test)]
     pub(crate) fn watcher_count(&self) -> usize {

@@ -12,17 +12,14 @@
 //! A future of somebody else that is polled inside of a body, as by a `Shared`, a `FuturesUnordered` or a `LocalSet` that the
 //! body polls, is taken for a call of the body.
 
-mod own_tenure;
 mod tenure;
 mod view;
 
-pub(crate) use self::own_tenure::OwnTenure;
 pub(crate) use self::tenure::Tenure;
 pub(crate) use self::view::View;
 
 use crate::lock::LockKey;
 use std::cell::RefCell;
-use std::sync::Arc;
 
 thread_local! {
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
@@ -31,7 +28,7 @@ thread_local! {
 /// A body that is being polled.
 #[derive(Clone)]
 pub(crate) struct Frame {
-    pub(crate) tenure: Arc<Tenure>,
+    pub(crate) tenure: Tenure,
     /// Whether the body sees its guard, so that another branch of it may give the lock back at any time.
     pub(crate) shows_guard: bool,
     /// Whether the lock was handed to a task, which does not know what becomes of it.
@@ -40,12 +37,12 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// That of a body, which may see its guard.
-    pub(crate) const fn of_body(tenure: Arc<Tenure>, shows_guard: bool) -> Self {
+    pub(crate) const fn of_body(tenure: Tenure, shows_guard: bool) -> Self {
         Self { tenure, shows_guard, is_inherited: false }
     }
 
     /// That of a task to which the lock was handed: the guard is elsewhere.
-    pub(crate) const fn inherited(tenure: Arc<Tenure>) -> Self {
+    pub(crate) const fn inherited(tenure: Tenure) -> Self {
         Self { tenure, shows_guard: true, is_inherited: true }
     }
 
