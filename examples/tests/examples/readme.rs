@@ -18,7 +18,6 @@ fn assert_documented(error: &LockError, text: &str) {
 }
 
 /// A function that calls another one with the same key.
-#[expect(deprecated, reason = "the key is that of the README")]
 #[distributed_lock(key = "order:7", manager = locks)]
 async fn capture(locks: &LockManager) -> Result<(), LockError> {
     locks.acquire(KEY).await.map(drop)
