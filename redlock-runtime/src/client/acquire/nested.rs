@@ -53,11 +53,11 @@ impl Call<'_> {
             return self.keeps_the_order().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
-        match View::try_enter(&enclosing, self.place, self.hold.max_hold, self.begun) {
-            Some(view) => Ok(Some(self.hold_view(view, fencing_token))),
+        match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
+            Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that other calls do not pay for it with the size of their futures.
-            None if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
-            None => Err(self.taken_here()),
+            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
+            Err(_) => Err(self.taken_here()),
         }
     }
 

@@ -13,12 +13,22 @@ use tokio::sync::SemaphorePermit;
 pub(crate) struct View(Tenure);
 
 impl View {
-    /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on, if no other call has a view of it.
-    pub(crate) fn try_enter(enclosing: &Tenure, place: Place, longest: Option<Duration>, now: Instant) -> Option<Self> {
-        let views = enclosing.views()?;
-        // The view gives it back.
-        views.try_acquire().map(SemaphorePermit::forget).ok()?;
-        Some(Self::admitted(enclosing, views, place, longest, now))
+    /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on.
+    ///
+    /// # Errors
+    /// `enclosing` when another call has a view of it, or when it has ended.
+    pub(crate) fn try_enter(
+        enclosing: Tenure,
+        place: Place,
+        longest: Option<Duration>,
+        now: Instant,
+    ) -> Result<Self, Tenure> {
+        // The view gives the permit back.
+        let admits = |views: &Views| views.try_acquire().map(SemaphorePermit::forget).is_ok();
+        match enclosing.views().filter(admits) {
+            Some(views) => Ok(Self::admitted(enclosing, views, place, longest, now)),
+            None => Err(enclosing),
+        }
     }
 
     /// Enters behind those that came before; `None` when the call that encloses all of them has the lock no more.
@@ -28,12 +38,13 @@ impl View {
     pub(crate) async fn enter(enclosing: &Tenure, place: Place, longest: Option<Duration>) -> Option<Self> {
         let views = enclosing.views()?;
         views.acquire().await.map(SemaphorePermit::forget).ok()?;
-        Some(Self::admitted(enclosing, views, place, longest, enclosing.shared().clock.now()))
+        let now = enclosing.shared().clock.now();
+        Some(Self::admitted(enclosing.clone(), views, place, longest, now))
     }
 
-    fn admitted(enclosing: &Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
+    fn admitted(enclosing: Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
-        Self(Tenure::of_view(enclosing.clone(), by, place, now, must_end))
+        Self(Tenure::of_view(enclosing, by, place, now, must_end))
     }
 
     pub(crate) const fn tenure(&self) -> &Tenure {
