@@ -319,7 +319,11 @@ async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
     };
     let attribute = || {
         let acquire = acquire_settings(Some(&manager), format_args!("{KEY}"), Settings::of(&SITE).reentrant());
-        locked(acquire, async { Ok(sleep(SECOND).await) }, Err)
+        let body = async {
+            sleep(SECOND).await;
+            Ok(())
+        };
+        locked(acquire, body, Err)
     };
     let body = hold(&guard, async {
         for _ in 0..5 {
@@ -372,8 +376,8 @@ async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
         guard.release().await
     };
     // Nobody has looked at it before.
-    let (heir, given_back) = tokio::join!(manager.acquire(outer()), gives_back);
-    let heir = given_back.and(heir).unwrap();
+    let (heir, released) = tokio::join!(manager.acquire(outer()), gives_back);
+    let heir = released.and(heir).unwrap();
     let error = guard.scope(manager.acquire(inner())).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
     let error = guard.inherit().scope(manager.acquire(inner())).await.unwrap_err();
