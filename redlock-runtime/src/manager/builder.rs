@@ -186,8 +186,8 @@ impl LockManagerBuilder {
     /// Where the same process mostly comes back to a key within a second or two: work that is spread over processes by the
     /// key, as by a partition, a session or a shard. Not where processes take turns on the same keys: each such turn costs
     /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
-    /// seconds is kept, one that others asked for before it was used again four times is not for 2 s, then 4 s, up to 64 s,
-    /// and then only after 32 uses in quick succession, later 512; a manager for which most of that is in vain stops for ten
+    /// seconds is kept, one that others asked for before it was used again twice is not for 2 s, then 4 s, up to 64 s,
+    /// and then only after 8 uses in quick succession, later 64; a manager that saves too little by all this stops for ten
     /// seconds. See [`linger_stats`](LockManager::linger_stats).
     ///
     /// # What others see
