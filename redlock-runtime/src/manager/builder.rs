@@ -5,7 +5,7 @@ use crate::error::LockError;
 use crate::node::redis::NodeConfig;
 use crate::protocol::local_budget::LocalBudget;
 use crate::request::AfterRestart;
-use crate::request::{Policy, Wait};
+use crate::request::{OrderCheck, Policy, Wait};
 use std::env::VarError;
 use std::fmt;
 use std::time::Duration;
@@ -226,6 +226,13 @@ impl LockManagerBuilder {
     /// for longest are given back, or nearly so. Default: 1024.
     pub fn most_idle(mut self, locks: usize) -> Self {
         self.policy.most_idle = locks;
+        self
+    }
+
+    /// What is done when locks are taken in one order here and in another one there; see [`OrderCheck`].
+    /// Default: [`OrderCheck::Warn`] with debug assertions, and otherwise [`OrderCheck::Off`].
+    pub fn order_check(mut self, check: OrderCheck) -> Self {
+        self.policy.order_check = check;
         self
     }
 

@@ -37,6 +37,7 @@ mod leaving;
 mod lingering;
 mod local_leases;
 mod local_line;
+mod nested;
 mod network;
 mod paused;
 mod permissions;

@@ -118,6 +118,11 @@ impl Endpoint {
         &self.access.tls
     }
 
+    /// Which of the server's databases has the locks.
+    pub(crate) fn database(&self) -> i64 {
+        self.login.db()
+    }
+
     /// The address as text, without user and password. Two nodes with equal labels are one server.
     pub(crate) fn label(&self) -> &str {
         &self.label
