@@ -10,14 +10,17 @@ use std::time::Duration;
 /// Those that the client crate reads: of a unix socket, and one that it must not have.
 const OF_THE_CLIENT: [&str; 4] = ["db", "user", "pass", "protocol"];
 
+/// The parameters that are left: names and values.
+pub(super) type Rest = Vec<(String, String)>;
+
 /// What the parameters of a URL say, and those that are left for the client crate.
 ///
 /// # Errors
 /// What is wrong, after "the URL of a node"; nothing of the URL is repeated.
 pub(super) fn read<'a>(
     pairs: impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
-) -> Result<(Access, Vec<(String, String)>), &'static str> {
-    let (mut access, mut rest) = (Access::default(), Vec::new());
+) -> Result<(Access, Rest), &'static str> {
+    let (mut access, mut rest) = (Access::default(), Rest::new());
     for (name, value) in pairs {
         match &*name {
             "connect_timeout_ms" => access.connect_timeout = Some(millis(&value)?),
