@@ -111,9 +111,12 @@ impl LockManagerBuilder {
     }
 
     /// How long to wait for the answers of the nodes in one round.
-    /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms.
+    /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms; or four times what the nearest majority takes to answer, where
+    /// that is longer: up to 250 ms, and up to a tenth of the `ttl`.
     ///
-    /// Slow nodes cost nothing while a majority is fast. Raise it when the nodes are further away than that.
+    /// How far away the nodes are is measured all the time, and a node to which there is no connection does not count among
+    /// the nearest. Slow nodes cost nothing while a majority is fast. Set it when nodes are further away than 60 ms, or when
+    /// calls should notice a dead majority sooner or later than that. [`CheckReport`](crate::CheckReport) tells what it is.
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.policy.node_timeout = Some(timeout);
         self

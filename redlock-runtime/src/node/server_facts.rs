@@ -65,6 +65,11 @@ impl ServerFacts {
         self.servers.disconnected(&self.address);
     }
 
+    /// The server has answered to what was `sent`.
+    pub(crate) fn answered(&self, sent: Instant) {
+        self.servers.round_trips.measured(&self.address, self.now().since(sent));
+    }
+
     /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();

@@ -87,5 +87,13 @@ pub(crate) const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
 pub(crate) const NODE_TIMEOUTS_PER_TTL: u32 = 50;
 /// It is never shorter than this: a healthy network and a busy server take some milliseconds.
 pub(crate) const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(10);
-/// And never longer: an acquisition whose majority is dead would take as long.
+/// Nor longer, unless the nodes are further away than that: an acquisition whose majority is dead takes as long.
 pub(crate) const LONGEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+/// For nodes that are further away it is so many round trips. Smaller, a busy moment fails a lock; larger, a dead majority
+/// is noticed late.
+pub(crate) const ROUND_TRIPS_PER_NODE_TIMEOUT: u32 = 4;
+/// However far they are, it is no longer than this part of a claim (a quarter), in which a waiter has to confirm what was
+/// handed to it, and has to be asked again.
+pub(crate) const NODE_TIMEOUTS_PER_CLAIM: u32 = 4;
+/// Nor than this part of the `ttl` (a tenth), in which a renewal has to come in time after several that did not.
+pub(crate) const LONGEST_NODE_TIMEOUT_PER_TTL: u32 = 10;

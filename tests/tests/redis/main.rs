@@ -17,6 +17,7 @@ mod check;
 mod clock_steps;
 mod detached;
 mod detached_twice;
+mod distance;
 mod ended;
 mod exclusion;
 mod exit_paths;

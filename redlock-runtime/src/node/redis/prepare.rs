@@ -36,6 +36,7 @@ pub(super) async fn prepare(
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
     let mut answers = ask(&mut connection, &questions(environment, server)).await?.into_iter();
+    server.answered(sent);
     let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
