@@ -146,8 +146,8 @@ impl<'c> Call<'c> {
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
-        turn.acquisition().begin(self.hold, now);
-        self.local.watch(&self.key, self.wanted.ttl, now);
+        let counted_for = turn.acquisition().begin(self.hold, now);
+        self.local.watch(&self.key, counted_for, now);
         Obtained { turn, fencing_token }
     }
 

@@ -59,7 +59,7 @@ fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
     let wanted_by = match notice {
         Notice::Contended { by } | Notice::Wanted { by } => Some(by),
-        Notice::Granted | Notice::Busy => None,
+        Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) | Notice::Busy => None,
     };
     if let Some(by) = wanted_by.filter(|_| shared.rules.apply(Rule::TokensFollowTheLatest)) {
         shared.token_clock.observe(by.time());

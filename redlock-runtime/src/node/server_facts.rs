@@ -5,8 +5,9 @@ use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
+use crate::protocol::command::{Notice, ProvenClaim};
 use crate::time::clock::Instant;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// So many microseconds more or less between the clocks of a server and ours are told to whoever wants to know roughly.
@@ -62,14 +63,21 @@ impl ServerFacts {
 
     /// The connection broke.
     pub(crate) fn disconnected(&self) {
+        self.clock().disconnected();
         self.servers.disconnected(&self.address);
+    }
+
+    /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.
+    pub(crate) fn proven(&self, notice: Notice) -> Notice {
+        let Notice::Claimed(claim) = notice else { return notice };
+        let earliest = self.clock().earliest(claim.begun, self.now(), self.servers.rules());
+        earliest.map_or(Notice::Granted, |from| Notice::Proven(ProvenClaim { length: claim.length, from }))
     }
 
     /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
-        // No code that can panic runs under this mutex.
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = self.clock();
         let step = clock.observe(time, sent, received);
         let news = clock.news(NEWS);
         drop(clock);
@@ -79,5 +87,10 @@ impl ServerFacts {
         if let Some(step) = step {
             self.servers.stepped(&self.address, step);
         }
+    }
+
+    fn clock(&self) -> MutexGuard<'_, ServerClock> {
+        // No code that can panic runs under this mutex.
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

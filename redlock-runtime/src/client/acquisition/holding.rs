@@ -11,9 +11,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 impl Acquisition {
-    /// A call has the lock from now on, with options of its own.
-    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) {
-        self.state().candidate.begin(options, now);
+    /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
+    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) -> Duration {
+        self.state().candidate.begin(options, now)
     }
 
     /// The key of a window is free again when the present call ends.
@@ -33,7 +33,12 @@ impl Acquisition {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
-            // Answers that came since can only add to it, and matter when it is used up.
+            // The answers to the extensions of claims may end it, and have woken whoever waited for the lock.
+            _ if state.candidate.counts_claims() => {
+                state.take_in(self.shared.clock);
+                validity(&state)
+            }
+            // Other answers that came since can only add to it, and matter when it is used up.
             proven => proven,
         }
     }

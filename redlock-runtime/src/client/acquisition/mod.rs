@@ -29,7 +29,7 @@ use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::{Candidate, Phase};
-use crate::protocol::command::{Notice, Subject};
+use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
@@ -108,13 +108,14 @@ impl Acquisition {
     /// Node number `index` has something to say about the token. `false` when the token was released, and nobody here has
     /// any use for it.
     pub(crate) fn notice(&self, index: usize, notice: Notice) -> bool {
+        let proven = self.proven(index, notice);
         let now = self.now();
         let mut state = self.state();
         if state.candidate.phase() == Phase::Ended {
             return false;
         }
         match notice {
-            Notice::Granted => state.candidate.claimed(index, now),
+            Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {
                 state.candidate.asked(index, by < *self.token());
                 self.answer(&mut state, index, by);
@@ -130,6 +131,12 @@ impl Acquisition {
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true
+    }
+
+    /// The claim that node number `index` proves by a notice. A node that abstains proves nothing.
+    fn proven(&self, index: usize, notice: Notice) -> Option<ProvenClaim> {
+        let Notice::Proven(claim) = notice else { return None };
+        self.shared.nodes.get(index).filter(|node| node.node().abstains_for().is_none()).map(|_| claim)
     }
 
     /// Sends what the nodes should be asked next. Whether anything was.

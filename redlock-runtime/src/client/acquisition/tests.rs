@@ -61,7 +61,7 @@ impl Scene {
     /// A node hands the lock over, as a claim. Whether the task that waits is to be woken.
     fn claimed(&mut self, node: usize) -> bool {
         let now = self.clock.now();
-        self.state.candidate.claimed(node, now);
+        self.state.candidate.claimed(node, None, now);
         self.state.due_sleeper(now).is_some()
     }
 

@@ -95,9 +95,9 @@ impl LiveConnection {
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
-        // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
-        // clock. For all other commands the look at our clock is saved.
-        let is_timed = self.abstention.is_any() || command.verb.is_extension();
+        // When a command was sent matters to an abstention, and to what its answer says of the server's clock. For all other
+        // commands the look at our clock is saved.
+        let is_timed = self.abstention.is_any() || command.verb.tells_time();
         let sent = is_timed.then(|| self.server.now());
         self.outbox.put(Question::new(command, sent, recipient), wire);
     }

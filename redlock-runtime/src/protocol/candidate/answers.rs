@@ -84,7 +84,7 @@ impl Voter {
         let end = if counts_from_send { sent.lease_end } else { now.after(sent.lease_end.since(sent.sent)) };
         self.heard_at = Some(now);
         self.numbered(number, self.lease_end().is_some_and(|end| now < end));
-        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)) };
+        self.vote = Vote::Granted { lease_end: self.vote.lease_end().map_or(end, |before| before.max(end)) };
     }
 
     /// The node has the token, and abstains because it may have forgotten others. It has forgotten nobody of the time for

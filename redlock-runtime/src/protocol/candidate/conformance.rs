@@ -133,7 +133,7 @@ impl Pair {
             }
             Event::Granted => {
                 self.model.push(node, model::Reply::Granted);
-                self.candidate.claimed(node, now());
+                self.candidate.claimed(node, None, now());
                 self.overtaken[node] = !before[node].is_empty();
             }
             Event::Contended => {

@@ -105,7 +105,7 @@ impl Candidate {
         match self.phase {
             // Who has lost the lock asks for nothing: it could not count.
             Phase::Holding if !self.is_proven(now) => None,
-            Phase::Holding if voter.lease_end().is_none() && self.wants_extension(voter, now) => {
+            Phase::Holding if voter.is_claim() && self.wants_extension(voter, now) => {
                 self.rest(voter, now).map(|ttl| self.extension_verb(ttl))
             }
             Phase::Holding => self.holder_asks(index, Round::None, now, now),

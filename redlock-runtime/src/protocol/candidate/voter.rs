@@ -51,9 +51,11 @@ pub(crate) struct Voter {
 pub(crate) enum Vote {
     /// Not heard of yet.
     Open,
-    /// The node holds the lock for us: as a lease that it provably keeps until `lease_end`, or as a claim, which proves
-    /// nothing.
-    Granted { lease_end: Option<Instant> },
+    /// The node holds the lock for us as a lease, which it provably keeps until then.
+    Granted { lease_end: Instant },
+    /// The node was handed to us as a claim, which it provably keeps until then, if that is known. An extension makes a lease
+    /// of it.
+    Claimed { until: Option<Instant> },
     /// Somebody else has it there, or nobody does.
     Taken,
     /// No answer, or an error.
@@ -61,14 +63,19 @@ pub(crate) enum Vote {
 }
 
 impl Vote {
-    pub(super) const CLAIM: Self = Self::Granted { lease_end: None };
+    /// A claim of which nothing is known.
+    pub(super) const CLAIM: Self = Self::Claimed { until: None };
 
     pub(super) const fn is_granted(self) -> bool {
-        matches!(self, Self::Granted { .. })
+        matches!(self, Self::Granted { .. } | Self::Claimed { .. })
     }
 
     pub(super) const fn lease_end(self) -> Option<Instant> {
-        if let Self::Granted { lease_end, .. } = self { lease_end } else { None }
+        match self {
+            Self::Granted { lease_end } => Some(lease_end),
+            Self::Claimed { until } => until,
+            Self::Open | Self::Taken | Self::Failed => None,
+        }
     }
 }
 
@@ -110,7 +117,7 @@ impl Voter {
             self.in_flight.for_each(|sent| sent.is_void = true);
             self.change_vote(Vote::Open);
         } else {
-            self.change_vote(Vote::Granted { lease_end: self.vote.lease_end() });
+            self.change_vote(self.vote);
         }
     }
 
@@ -145,15 +152,22 @@ impl Voter {
         matches!(self.number, Some(Number::Accepted(_)))
     }
 
-    /// The node handed us the lock as a claim that lasts until `claim_end` at most.
-    pub(super) fn claimed(&mut self, now: Instant, claim_end: Instant) {
+    /// The node handed us the lock as a claim that lasts until `claim_end` at most, and provably until `proven`.
+    pub(super) fn claimed(&mut self, now: Instant, claim_end: Instant, proven: Option<Instant>) {
         self.in_flight.for_each(|sent| sent.is_overtaken = true);
         self.footprint = Footprint::Queue;
-        if self.is_yielding() {
+        // The yield may be executed after it, and gives it away.
+        if self.is_yielding() && (proven.is_none() || self.rules.apply(Rule::YieldVoidsProof)) {
             return;
         }
         let counted = (!self.rules.apply(Rule::ClaimIsNoLease)).then_some(claim_end);
-        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(counted) };
+        let (until, before) = (proven.or(counted), self.vote.lease_end());
+        if until.is_some() {
+            self.heard_at = Some(now);
+        }
+        if until.is_some() || before.is_none() {
+            self.vote = Vote::Claimed { until: before.max(until) };
+        }
         self.forget_number();
         self.extended_at = None;
         self.recheck_at = Some(now.after(claim_end.since(now).mul_f64(RECHECK_PER_CLAIM)));
@@ -187,7 +201,7 @@ impl Voter {
 
     /// The leases of the node end earlier by `step`.
     pub(super) fn shorten(&mut self, step: Duration) {
-        if let Vote::Granted { lease_end: Some(end) } = &mut self.vote {
+        if let Vote::Granted { lease_end: end } | Vote::Claimed { until: Some(end) } = &mut self.vote {
             *end = end.before(step);
         }
     }
@@ -224,16 +238,22 @@ impl Voter {
         self.vote.is_granted() && !self.is_tainted && !self.is_yielding() && !self.is_late(now, patience)
     }
 
-    /// Until when the node provably holds the lock for us.
+    /// Whether the node holds the lock for us as a claim that was not extended yet.
+    pub(super) const fn is_claim(&self) -> bool {
+        matches!(self.vote, Vote::Claimed { .. })
+    }
+
+    /// Until when the node provably holds the lock for us, as lease or as claim.
     pub(super) fn lease_end(&self) -> Option<Instant> {
-        let is_void = self.is_yielding() && self.rules.apply(Rule::YieldVoids);
+        let rule = if self.is_claim() { Rule::YieldVoidsProof } else { Rule::YieldVoids };
+        let is_void = self.is_yielding() && self.rules.apply(rule);
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
     /// From when on the node can be ours, as far as it has told.
     pub(super) fn free_from(&self, now: Instant) -> Option<Instant> {
         match self.vote {
-            Vote::Granted { .. } => Some(now),
+            Vote::Granted { .. } | Vote::Claimed { .. } => Some(now),
             Vote::Taken => self.taken_until,
             Vote::Open | Vote::Failed => None,
         }
@@ -259,7 +279,7 @@ impl Voter {
         patience: Duration,
     ) -> bool {
         let is_due = self.extended_at.is_none_or(|at| at.after(patience) <= now);
-        let is_short = self.vote.lease_end().is_none_or(|end| end < useful_from);
+        let is_short = self.is_claim() || self.vote.lease_end().is_none_or(|end| end < useful_from);
         self.vote.is_granted() && is_due && (is_short || !self.is_fresh(fresh_from)) && self.is_open()
     }
 
@@ -338,8 +358,8 @@ impl Voter {
         match self.vote {
             // What the node has answered since is newer than that somebody else has the lock.
             Vote::Taken => Some(self.last_failure().unwrap_or(NodeError::Held)),
-            Vote::Granted { .. } if !self.is_awaited() => self.last_failure(),
-            Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.last_failure().unwrap_or_else(silence)),
+            Vote::Granted { .. } | Vote::Claimed { .. } if !self.is_awaited() => self.last_failure(),
+            _ => Some(self.last_failure().unwrap_or_else(silence)),
         }
     }
 

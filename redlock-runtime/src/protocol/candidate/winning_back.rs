@@ -107,7 +107,10 @@ impl Candidate {
         if self.hold_period.renews() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
             return Some(self.terms.ttl);
         }
-        let end = voter.promised_until().max(self.valid_until()).filter(|end| *end >= self.terms.useful_from(now))?;
+        // What is on its way counts as well: of claims, the ends of which are near, extensions were asked for all the ttl.
+        let promised = self.voters.iter().filter_map(Voter::promised_until);
+        let end = voter.promised_until().max(lease::valid_until(&promised, self.terms.quorum));
+        let end = end.filter(|end| *end >= self.terms.useful_from(now))?;
         Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
     }
 
@@ -128,7 +131,7 @@ impl Candidate {
         let is_lapsed = self.valid_until().is_none_or(|end| end <= now);
         let is_extended = |voter: &Voter| {
             let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
-            is_extension && voter.vote.lease_end().is_some()
+            is_extension && matches!(voter.vote, Vote::Granted { .. })
         };
         !is_lapsed || self.voters.get(index).is_some_and(is_extended)
     }

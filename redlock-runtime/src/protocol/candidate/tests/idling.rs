@@ -55,7 +55,7 @@ fn only_a_lock_that_a_call_has_used_and_nobody_else_wants_becomes_idle() {
         ("used", |_| {}, true),
         ("without a linger", |scene| scene.candidate.linger(Duration::ZERO), false),
         ("wanted", |scene| scene.candidate.contended(0, false, scene.now), false),
-        ("with a least hold", |scene| scene.candidate.begin(least(), scene.now), false),
+        ("with a least hold", |scene| _ = scene.candidate.begin(least(), scene.now), false),
         ("after its least hold", |scene| (scene.candidate.begin(least(), scene.now), scene.advance(TTL / 5)).1, true),
         ("passed on", |scene| assert!(scene.candidate.pass(WANTED, LocalBudget::default(), scene.now)), false),
         ("taken over", |scene| assert!(scene.candidate.keep(scene.now).is_some() && scene.retake()), false),

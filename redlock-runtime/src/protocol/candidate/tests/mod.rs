@@ -116,7 +116,7 @@ impl Scene {
     }
 
     fn claim(&mut self, node: usize) {
-        self.candidate.claimed(node, self.now);
+        self.candidate.claimed(node, None, self.now);
     }
 
     /// What every node should be asked next.
