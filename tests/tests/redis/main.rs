@@ -39,6 +39,7 @@ mod local_line;
 mod network;
 mod paused;
 mod permissions;
+mod proven_claims;
 mod queue;
 mod refusals;
 mod replaced;

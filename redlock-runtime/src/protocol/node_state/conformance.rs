@@ -35,6 +35,7 @@ macro_rules! same_names {
 same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
+    ProofNeedsATime YieldVoidsProof
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
 }

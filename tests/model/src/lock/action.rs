@@ -91,7 +91,7 @@ impl World<'_> {
             match phase {
                 Phase::Wait if self.state.polls > 0 => actions.push(Action::Poll { token, node }),
                 // A node that could not be asked may still have the lock under the detached token.
-                Phase::Hold if !link.lease && (link.vote || self.scenario.adopts(token)) => {
+                Phase::Hold if (!link.lease || link.claim) && (link.vote || self.scenario.adopts(token)) => {
                     actions.push(Action::Renew { token, node });
                 }
                 _ => {}

@@ -2,6 +2,7 @@
 
 mod adopting;
 mod answers;
+mod claims;
 mod distrust;
 mod idling;
 mod losing;

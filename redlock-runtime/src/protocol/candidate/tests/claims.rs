@@ -1,0 +1,142 @@
+//! A body begins by claims that are proven, and only by what is proven.
+
+use super::*;
+use crate::protocol::candidate::waiting::Waited;
+use crate::protocol::command::{Number, ProvenClaim};
+
+/// A claim that is announced at once, less drift and 2 ms.
+const PROVEN: Duration = Duration::from_millis(988);
+const EXTENSION: Option<Verb> = Some(EXTEND);
+
+impl Scene {
+    /// Node number `node` announces a claim of so many milliseconds that began so many ago.
+    fn announce(&mut self, node: usize, length: u64, ago: u64) {
+        let from = self.now.before(Duration::from_millis(ago));
+        self.candidate.claimed(node, Some(ProvenClaim { length: Duration::from_millis(length), from }), self.now);
+    }
+
+    /// What waits is sent, and whether the wait is over.
+    fn go_on(&mut self) -> Option<Waited> {
+        self.candidate.next_commands(self.now, |_| true, |_| {});
+        self.candidate.wait_outcome(self.now)
+    }
+
+    /// How much longer the lock is held.
+    fn left(&self) -> Duration {
+        self.candidate.held_until().map_or(Duration::ZERO, |end| end.since(self.now))
+    }
+
+    /// A token that has begun by the claims of two of three nodes, whose extensions are not answered.
+    fn begun() -> Self {
+        let mut scene = Self::waiting(3);
+        (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
+        scene.announce(0, 1000, 0);
+        assert_eq!((scene.go_on(), scene.wants()), (None, vec![None; 3]), "one is no majority");
+        scene.announce(1, 1000, 0);
+        assert_eq!(scene.wants(), [EXTENSION, EXTENSION, None]);
+        assert_eq!(scene.go_on(), Some(Waited::Held));
+        scene
+    }
+}
+
+#[test]
+fn a_body_begins_by_claims_and_goes_on_by_leases() {
+    let mut scene = Scene::begun();
+    assert!(scene.candidate.counts_claims() && scene.candidate.is_held(scene.now));
+    assert_eq!(scene.left(), PROVEN);
+    scene.answer(0, Ok(EXTENDED));
+    assert_eq!(scene.left(), PROVEN, "of two nodes, the other is still a claim");
+    scene.answer(1, Ok(EXTENDED));
+    assert_eq!((scene.left(), scene.candidate.counts_claims()), (scene.provable(), false));
+}
+
+#[test]
+fn an_answer_that_takes_a_claim_away_stops_the_body() {
+    let mut scene = Scene::begun();
+    scene.answer(0, Ok(EXTENDED));
+    scene.answer(1, Ok(Reply::NotOwner));
+    assert!(scene.candidate.is_over(scene.now));
+}
+
+#[test]
+fn without_answers_the_lock_ends_with_the_claims_and_stays_lost() {
+    let mut scene = Scene::begun();
+    scene.advance(PROVEN);
+    assert!(scene.candidate.is_over(scene.now));
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert!(scene.candidate.is_over(scene.now), "somebody else may have had it in between");
+}
+
+#[test]
+fn a_claim_that_comes_later_is_extended() {
+    let mut scene = Scene::begun();
+    scene.announce(2, 1000, 0);
+    assert_eq!(scene.wants(), [None, None, EXTENSION]);
+}
+
+/// The length of claims in milliseconds, how long ago they began, whether a number is wanted, and for how much longer the lock
+/// is held then; `None` when the body has to wait for the answers.
+type Case = (&'static str, u64, u64, bool, Option<u64>);
+
+#[test]
+fn a_body_begins_when_enough_is_left_of_what_is_proven() {
+    let table: [Case; 7] = [
+        ("at once", 1000, 0, false, Some(988)),
+        ("announced late", 1000, 700, false, Some(288)),
+        ("announced too late", 1000, 750, false, None),
+        ("as short as the ttl of the one before", 300, 0, false, Some(295)),
+        ("too short", 200, 0, false, None),
+        ("no longer than our own ttl", 60_000, 0, false, Some(9898)),
+        ("a number has to be drawn", 1000, 0, true, None),
+    ];
+    for (name, length, ago, is_fenced, expected) in table {
+        let mut scene = Scene::waiting(1);
+        scene.candidate.want_number(is_fenced);
+        scene.hear(0, ACQUIRE, QUEUED);
+        scene.announce(0, length, ago);
+        let waited = scene.go_on();
+        assert_eq!(waited.is_some(), expected.is_some(), "{name}");
+        assert!(expected.is_none_or(|millis| scene.left() == Duration::from_millis(millis)), "{name}: {:?}", scene.left());
+        // The extension is on its way in any case.
+        let number = is_fenced.then_some(Number::Accepted(7));
+        scene.answer(0, Ok(Reply::Extended { waiters: 0, number }));
+        assert!(scene.candidate.wait_outcome(scene.now).is_some() && scene.left() == scene.provable(), "{name}");
+    }
+}
+
+#[test]
+fn a_claim_behind_a_yield_proves_nothing() {
+    for rule in [None, Some(Rule::YieldVoidsProof)] {
+        let mut scene = Scene::waiting(1);
+        scene.candidate.terms = Arc::new(LeaseTerms { rules: Rules { without: rule }, ..*scene.candidate.terms() });
+        scene.candidate.voters[0].rules = Rules { without: rule };
+        scene.send(0, YIELD);
+        scene.announce(0, 1000, 0);
+        assert_eq!(scene.left().is_zero(), rule.is_none());
+        scene.answer(0, Ok(YIELDED));
+        assert!(scene.left().is_zero());
+    }
+}
+
+#[test]
+fn a_tainted_node_proves_nothing() {
+    let mut scene = Scene::waiting(1);
+    scene.fail(0, YIELD, disconnected());
+    scene.announce(0, 1000, 0);
+    assert_eq!((scene.left(), scene.go_on()), (Duration::ZERO, Some(Waited::LostMajority)));
+}
+
+#[test]
+fn a_step_of_the_clock_ends_a_claim_earlier() {
+    let mut scene = Scene::begun();
+    scene.candidate.clock_stepped(0, Duration::from_millis(300));
+    assert_eq!(scene.left(), PROVEN - Duration::from_millis(300));
+}
+
+#[test]
+fn a_lock_that_is_not_renewed_asks_late_nodes_for_as_much_as_the_others() {
+    let mut scene = Scene::begun();
+    scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
+    scene.announce(2, 1000, 0);
+    assert_eq!(scene.wants(), [None, None, EXTENSION]);
+}
