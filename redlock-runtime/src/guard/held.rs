@@ -31,6 +31,11 @@ impl Held {
         if self.turn.has_ended() { Duration::ZERO } else { self.acquisition().validity() }
     }
 
+    /// Whether it is held by claims, the extensions of which are on their way.
+    pub(crate) fn counts_claims(&self) -> bool {
+        self.acquisition().counts_claims()
+    }
+
     /// Whether it was given back.
     pub(crate) fn is_released(&self) -> bool {
         self.turn.has_ended()

@@ -11,6 +11,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// How exact tokio's timers are. Smaller, a timer is set anew for nothing at every poll; larger, a body is stopped late.
 const PRECISION: Duration = Duration::from_millis(1);
 
+/// A lock that is held by claims is looked at after this part of what is left (an eighth), by whoever wants to know that its
+/// lease is nearly over. Smaller, it is known late; larger, looks for nothing.
+const LOOKS_PER_CLAIM: u32 = 8;
+
 /// Whether a body may go on. It is asked at every poll of the body: a timer stands still while the machine is suspended, and
 /// the lease does not.
 ///
@@ -46,7 +50,10 @@ impl LossTimer {
             return Poll::Pending;
         }
         loop {
-            let remaining = held.watch(&mut self.watcher, cx.waker()).saturating_sub(self.margin);
+            let left = held.watch(&mut self.watcher, cx.waker());
+            // A claim is short by its nature: that says nothing before its extension had time to be answered.
+            let is_short = !self.margin.is_zero() && held.counts_claims();
+            let remaining = if is_short { left / LOOKS_PER_CLAIM } else { left.saturating_sub(self.margin) };
             if remaining.is_zero() {
                 return Poll::Ready(held.loss());
             }

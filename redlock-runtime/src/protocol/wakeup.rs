@@ -49,7 +49,8 @@ impl Wakeup {
         let (begun, rest) = rest.split_once(' ')?;
         let (token, key) = rest.split_once(' ')?;
         let (seconds, micros) = begun.split_once('.')?;
-        let begun = Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))?;
+        let begun =
+            Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))?;
         let notice = Notice::Claimed(Claim { length: Duration::from_millis(length.parse().ok()?), begun });
         Some(Self { subject: Subject::new(key.into(), OwnerToken::parse(token)?), notice })
     }

@@ -18,19 +18,3 @@ pub(super) fn steps_before_claims() -> Profile {
     let (calls, bodies) = (3..=5, 300..=1800);
     Profile { nodes: vec![1], clients: 3..=4, faults, calls, bodies, ttls: vec![3000], bound: 30_000, ..slow_crowd() }
 }
-
-/// Votes of those who wait end while smaller tokens come late, and yields are on their way for long.
-pub(super) fn short_votes() -> Profile {
-    Profile { nodes: vec![2, 3], clients: 4..=6, ttls: vec![300], skew: 1000, pauses: 0..=60, bodies: 20..=200, bound: 30_000, ..slow_crowd() }
-}
-pub(super) fn short_votes2() -> Profile {
-    Profile { nodes: vec![1, 3], clients: 4..=6, ttls: vec![300, 1000], skew: 1000, pauses: 0..=300, bodies: 20..=400, calls: 4..=8, bound: 30_000, ..slow_crowd() }
-}
-pub(super) fn short_votes3() -> Profile {
-    let faults = Faults { thefts: 12, until: 2500, ..Faults::NONE };
-    Profile { faults, ..short_votes2() }
-}
-pub(super) fn short_votes4() -> Profile {
-    let faults = Faults { steps: 6, pauses: 4, longest: 900, until: 2500, ..Faults::NONE };
-    Profile { faults, nodes: vec![3], ..short_votes2() }
-}

@@ -8,7 +8,7 @@ use super::circumstances::{
     promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment,
     troubled_minority, unrenewed, windows, wrong_clocks,
 };
-use super::claims::*;
+use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
 use super::lingering::{
     lingering, lingering_deaf, lingering_shutdowns, lingering_steps, lingering_tries, lingering_with_cancels,
@@ -35,7 +35,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 59] = [
+const CASES: [Case; 55] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -50,10 +50,6 @@ const CASES: [Case; 59] = [
     (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ProofNeedsATime, late_announcements, &[Promise::Exclusion, Promise::Owned]),
     (Rule::StepVoidsProof, steps_before_claims, &[Promise::Exclusion, Promise::Owned]),
-    (Rule::YieldVoidsProof, short_votes, &[Promise::Exclusion, Promise::Owned]),
-    (Rule::YieldVoidsProof, short_votes2, &[Promise::Exclusion, Promise::Owned]),
-    (Rule::YieldVoidsProof, short_votes3, &[Promise::Exclusion, Promise::Owned]),
-    (Rule::YieldVoidsProof, short_votes4, &[Promise::Exclusion, Promise::Owned]),
     (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion, Promise::Owned]),
     (Rule::YieldAtOnce, frozen_minority, &[Promise::Progress]),
     (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion, Promise::Owned]),

@@ -1,6 +1,8 @@
 //! A body begins by claims that are proven while their extensions are on their way, and not by any others.
 
-use crate::support::{acquired_everywhere, asked, builder, connected, manager_through, wait_until_asked, wait_until_queued};
+use crate::support::{
+    acquired_everywhere, asked, builder, connected, manager_through, wait_until_asked, wait_until_queued,
+};
 use crate::waiters::{Waiting, obtained, patient, waiting};
 use redlock_runtime::{FencedGuard, LockError, LockGuard, LockManager, LossCause};
 use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, eventually};
@@ -29,7 +31,7 @@ impl Scene {
     async fn with_ttl(ttl: Duration, size: usize, configure: fn(Builder) -> Builder) -> Self {
         let nodes = Nodes::start_with(size, |_, builder| configure(builder)).await;
         let proxies = nodes.proxied().await;
-        let holder = connected(builder(nodes.urls()).default_ttl(ttl), &nodes).await;
+        let holder = connected(builder(nodes.urls()).default_ttl(ttl).node_timeout(ttl / 8), &nodes).await;
         let waiter = manager_through(&proxies, &nodes).await;
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
         Self { nodes, proxies, waiter, held }
@@ -83,6 +85,7 @@ async fn a_body_begins_before_the_extension_is_answered_and_goes_on_after_it() {
         let handed = scene.hand_over(|_| {}).await;
         let guard = obtained(call).await;
         assert!(guard.is_held() && guard.remaining() < CLAIM, "{guard:?}");
+        assert!(timeout(CLAIM / 5, guard.at_risk()).await.is_err(), "nothing is wrong");
         handed.proxies.iter().for_each(Proxy::pass);
         eventually(PATIENCE, "claims become leases", async || {
             if guard.remaining() > CLAIM { Ok(()) } else { Err(guard.remaining()) }
@@ -123,7 +126,8 @@ async fn a_claim_is_counted_for_its_own_length_and_ends_without_an_answer() {
         assert!(guard.remaining() < ttl, "{guard:?}");
         timeout(PATIENCE, guard.lost()).await.expect("no answer makes a lease of it");
         for node in handed.nodes.iter() {
-            eventually(PATIENCE, "the key has expired", async || node.inspect().get(KEY).await.map_or(Ok(()), Err)).await;
+            eventually(PATIENCE, "the key has expired", async || node.inspect().get(KEY).await.map_or(Ok(()), Err))
+                .await;
         }
     }
 }

@@ -43,6 +43,11 @@ impl Acquisition {
         }
     }
 
+    /// Whether the lock is held by claims, the extensions of which are on their way.
+    pub(crate) fn counts_claims(&self) -> bool {
+        self.state().candidate.counts_claims()
+    }
+
     /// How much longer the lock is held, if it is or was.
     pub(crate) fn lease_left(&self) -> Option<Duration> {
         let is_holding = self.state().candidate.phase() == Phase::Holding;

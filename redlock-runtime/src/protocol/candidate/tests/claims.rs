@@ -96,7 +96,11 @@ fn a_body_begins_when_enough_is_left_of_what_is_proven() {
         scene.announce(0, length, ago);
         let waited = scene.go_on();
         assert_eq!(waited.is_some(), expected.is_some(), "{name}");
-        assert!(expected.is_none_or(|millis| scene.left() == Duration::from_millis(millis)), "{name}: {:?}", scene.left());
+        assert!(
+            expected.is_none_or(|millis| scene.left() == Duration::from_millis(millis)),
+            "{name}: {:?}",
+            scene.left()
+        );
         // The extension is on its way in any case.
         let number = is_fenced.then_some(Number::Accepted(7));
         scene.answer(0, Ok(Reply::Extended { waiters: 0, number }));
