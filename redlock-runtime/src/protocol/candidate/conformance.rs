@@ -170,18 +170,24 @@ impl Pair {
             }
         }
         self.candidate.note_proof();
-        self.follow_phase(phase);
+        self.follow_to_wait(phase);
         let is_new = matches!(event, Event::NewConnection);
-        self.send_the_same(node, &before, answered, is_new) && self.is_followed()
+        // Before it holds: the extensions of claims go out while it waits.
+        let is_same = self.send_the_same(node, &before, answered, is_new);
+        self.follow_to_hold(phase);
+        is_same && self.is_followed()
     }
 
-    fn follow_phase(&mut self, before: model::Phase) {
-        match self.model.phase() {
-            model::Phase::Wait if before == model::Phase::Fast => self.candidate.wait(now()),
-            model::Phase::Hold if before != model::Phase::Hold && self.candidate.is_won(now()) => {
-                self.candidate.hold(now());
-            }
-            _ => {}
+    fn follow_to_wait(&mut self, before: model::Phase) {
+        if before == model::Phase::Fast && self.model.phase() == model::Phase::Wait {
+            self.candidate.wait(now());
+        }
+    }
+
+    fn follow_to_hold(&mut self, before: model::Phase) {
+        let is_new = before != model::Phase::Hold && self.model.phase() == model::Phase::Hold;
+        if is_new && self.candidate.is_won(now()) {
+            self.candidate.hold(now());
         }
     }
 

@@ -4,6 +4,7 @@ use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols,
 use crate::lock::OwnerToken;
 use crate::node::Node;
 use crate::protocol::command::{Notice, Reply, Verb};
+use crate::protocol::timing::CLAIM;
 use crate::time::token_clock::TokenTime;
 use redlock_tests::{PATIENCE, RedisServer, eventually, eventually_eq};
 
@@ -13,7 +14,12 @@ async fn a_lock_is_handed_over_with_wake_ups() {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         let [holder, waiter] = &mut peers;
-        pass_on(holder, waiter).await;
+        match pass_on(holder, waiter).await {
+            // What a claim proves is known by the answers on the same connection.
+            Notice::Proven(claim) => assert_eq!((protocol, claim.length), ("RESP3", CLAIM)),
+            Notice::Claimed(claim) => assert_eq!((protocol, claim.length), ("RESP2", CLAIM)),
+            other => panic!("{other:?}"),
+        }
         server.inspect().assert_empty(PATIENCE).await;
     }
 }
