@@ -34,7 +34,7 @@ impl Acquisition {
                 validity(&state)
             }
             // The answers to the extensions of claims may end it, and have woken whoever waited for the lock.
-            _ if state.candidate.counts_claims() => {
+            _ if state.candidate.claimed_until().is_some() => {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
@@ -45,7 +45,7 @@ impl Acquisition {
 
     /// Whether the lock is held by claims, the extensions of which are on their way.
     pub(crate) fn counts_claims(&self) -> bool {
-        self.state().candidate.counts_claims()
+        self.state().candidate.counts_claims(self.now())
     }
 
     /// How much longer the lock is held, if it is or was.

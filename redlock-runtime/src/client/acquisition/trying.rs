@@ -42,7 +42,7 @@ impl Acquisition {
     /// A call acts for the token from now on, and has `wanted` the lock.
     pub(crate) fn take_up(&self, wanted: Wanted) -> TakenUp {
         let mut state = self.state();
-        if state.candidate.counts_claims() {
+        if state.candidate.claimed_until().is_some() {
             // The call before has begun by claims, and may have ended before the answers to their extensions were taken in.
             state.take_in(self.shared.clock);
         }

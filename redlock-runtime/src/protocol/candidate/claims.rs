@@ -13,7 +13,7 @@
 //! 5. A number is drawn together with the extension, so that a call that wants one waits for the answers.
 
 use super::Candidate;
-use super::voter::{Vote, Voter};
+use super::voter::Voter;
 use crate::protocol::command::ProvenClaim;
 use crate::time::clock::Instant;
 
@@ -28,9 +28,14 @@ impl Candidate {
         self.note_proof();
     }
 
-    /// Whether a claim is counted that was not extended yet: an answer that is still to come may end it.
-    pub(crate) fn counts_claims(&self) -> bool {
-        self.voters.iter().any(|voter| matches!(voter.vote, Vote::Claimed { until: Some(_) }))
+    /// Until when claims are counted that were not extended yet, if there are any: an answer that is still to come may end them.
+    pub(crate) fn claimed_until(&self) -> Option<Instant> {
+        self.voters.iter().filter(|voter| voter.is_claim()).filter_map(|voter| voter.vote.lease_end()).max()
+    }
+
+    /// Whether such claims are counted at `now`.
+    pub(crate) fn counts_claims(&self, now: Instant) -> bool {
+        self.claimed_until().is_some_and(|end| now < end)
     }
 
     /// Whether the lock is ours for long enough to begin a body, by claims and leases that were heard of since there are enough
@@ -38,7 +43,7 @@ impl Candidate {
     pub(super) fn is_enterable(&self, now: Instant) -> bool {
         let is_sent = |voter: &Voter| !voter.is_claim() || voter.extended_at.is_some();
         let until = || self.fresh_until(is_sent);
-        let counts = self.counts_claims() && !self.fencing.is_wanted();
+        let counts = self.counts_claims(now) && !self.fencing.is_wanted();
         counts && until().is_some_and(|end| end >= self.terms.enterable_from(now))
     }
 }

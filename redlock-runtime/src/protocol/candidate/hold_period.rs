@@ -116,6 +116,10 @@ impl HoldPeriod {
         self.must_end.is_some_and(|end| end <= now)
     }
 
+    pub(crate) const fn since(&self) -> Instant {
+        self.since
+    }
+
     pub(crate) const fn renews(&self) -> bool {
         self.renews
     }

@@ -205,7 +205,7 @@ impl Candidate {
     /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) -> Duration {
         self.hold_period.begin(options, now);
-        if self.counts_claims() { self.terms.claim() } else { self.terms.ttl }
+        if self.counts_claims(now) { self.terms.claim() } else { self.terms.ttl }
     }
 
     /// A call acts for the token that wants the lock to be idle for so long after it; not at all at zero.

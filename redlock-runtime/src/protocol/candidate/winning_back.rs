@@ -107,9 +107,9 @@ impl Candidate {
         if self.hold_period.renews() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
             return Some(self.terms.ttl);
         }
-        // What is on its way counts as well: of claims, the ends of which are near, extensions were asked for all the ttl.
-        let promised = self.voters.iter().filter_map(Voter::promised_until);
-        let end = voter.promised_until().max(lease::valid_until(&promised, self.terms.quorum));
+        // The ends of claims are near: of those, as much is asked for as when the lock was handed over.
+        let begun = self.counts_claims(now).then(|| self.terms.provable(self.hold_period.since()));
+        let end = voter.promised_until().max(self.valid_until()).max(begun);
         let end = end.filter(|end| *end >= self.terms.useful_from(now))?;
         Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
     }

@@ -42,12 +42,12 @@ impl Scene {
 #[test]
 fn a_body_begins_by_claims_and_goes_on_by_leases() {
     let mut scene = Scene::begun();
-    assert!(scene.candidate.counts_claims() && scene.candidate.is_held(scene.now));
+    assert!(scene.candidate.counts_claims(scene.now) && scene.candidate.is_held(scene.now));
     assert_eq!(scene.left(), PROVEN);
     scene.answer(0, Ok(EXTENDED));
     assert_eq!(scene.left(), PROVEN, "of two nodes, the other is still a claim");
     scene.answer(1, Ok(EXTENDED));
-    assert_eq!((scene.left(), scene.candidate.counts_claims()), (scene.provable(), false));
+    assert_eq!((scene.left(), scene.candidate.counts_claims(scene.now)), (scene.provable(), false));
 }
 
 #[test]
@@ -138,9 +138,13 @@ fn a_step_of_the_clock_ends_a_claim_earlier() {
 }
 
 #[test]
-fn a_lock_that_is_not_renewed_asks_late_nodes_for_as_much_as_the_others() {
+fn a_lock_that_is_not_renewed_asks_for_as_much_as_it_did_when_it_was_handed_over() {
     let mut scene = Scene::begun();
     scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
     scene.announce(2, 1000, 0);
     assert_eq!(scene.wants(), [None, None, EXTENSION]);
+    // And when the answers are lost with their connections.
+    (0..2).for_each(|node| scene.answer(node, Err(disconnected())));
+    scene.candidate.connected(0, scene.now);
+    assert_eq!(scene.wants(), [EXTENSION, None, EXTENSION]);
 }
