@@ -37,41 +37,41 @@ pub(super) struct Doubt(Arc<Doubts>);
 #[derive(Debug, Default)]
 struct Doubts {
     /// It says so unasked.
-    is_told: AtomicBool,
+    tells: AtomicBool,
     /// It has said so, and was not asked since.
-    is_raised: AtomicBool,
+    raised: AtomicBool,
     /// It has said so, and has not answered since.
-    is_open: AtomicBool,
+    open: AtomicBool,
 }
 
 impl Doubt {
     pub(super) fn raise(&self) {
-        self.0.is_open.store(true, Ordering::Release);
-        self.0.is_raised.store(true, Ordering::Release);
+        self.0.open.store(true, Ordering::Release);
+        self.0.raised.store(true, Ordering::Release);
     }
 
     /// Whether the server still has what it had, as far as it tells unasked.
     pub(super) fn is_excluded(&self) -> bool {
-        self.0.is_told.load(Ordering::Acquire) && !self.is_open()
+        self.0.tells.load(Ordering::Acquire) && !self.is_open()
     }
 
     fn is_raised(&self) -> bool {
-        self.0.is_raised.load(Ordering::Acquire)
+        self.0.raised.load(Ordering::Acquire)
     }
 
     fn is_open(&self) -> bool {
-        self.0.is_open.load(Ordering::Acquire)
+        self.0.open.load(Ordering::Acquire)
     }
 
     /// The question that follows is asked.
     fn asked(&self) {
-        self.0.is_raised.store(false, Ordering::Release);
+        self.0.raised.store(false, Ordering::Release);
     }
 
     /// An answer is here, to a question that may have been asked before the doubt.
     fn answered(&self) {
         if !self.is_raised() {
-            self.0.is_open.store(false, Ordering::Release);
+            self.0.open.store(false, Ordering::Release);
         }
     }
 }
@@ -93,7 +93,7 @@ impl Verification {
     /// For a server that `tells` unasked that it throws data away, or does not.
     pub(super) fn new(doubt: Doubt, tells: bool) -> Self {
         let good_for = if tells { GOOD_FOR } else { Duration::ZERO };
-        doubt.0.is_told.store(tells, Ordering::Release);
+        doubt.0.tells.store(tells, Ordering::Release);
         Self { doubt, good_for, asked_at: Instant::now(), asked: None }
     }
 

@@ -10,7 +10,8 @@
 use super::Phase;
 use super::footprint::Footprint;
 use super::in_flight::{InFlight, Kind};
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::command::{Answer, Number, Reply};
 use crate::protocol::rules::{Rule, Rules};

@@ -171,6 +171,9 @@ impl Pair {
         }
         self.candidate.note_proof();
         self.follow_to_wait(phase);
+        if self.model.phase() == model::Phase::Hold && !self.candidate.is_won(now()) {
+            return self.is_followed();
+        }
         let is_new = matches!(event, Event::NewConnection);
         // Before it holds: the extensions of claims go out while it waits.
         let is_same = self.send_the_same(node, &before, answered, is_new);

@@ -7,7 +7,8 @@
 //! 4. What is still to come from these nodes is of no use, and must be dropped *before* the last command is sent: a script
 //!    that a server had lost is sent again for as long as somebody waits for its answer, and would be executed after it.
 
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::lease;

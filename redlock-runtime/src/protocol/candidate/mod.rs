@@ -94,6 +94,7 @@ mod taken;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod vote;
 mod voter;
 mod waiting;
 mod winning_back;
@@ -110,7 +111,8 @@ pub(crate) use self::waiting::Waited;
 
 use self::fencing_number::FencingNumber;
 use self::hold_period::HoldPeriod;
-use self::voter::{Vote, Voter};
+use self::vote::Vote;
+use self::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::lease;

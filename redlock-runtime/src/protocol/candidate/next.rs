@@ -13,7 +13,8 @@
 
 use super::fencing_number::Fence;
 use super::in_flight::InFlight;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::winning_back::Round;
 use super::{Candidate, Phase};
 use crate::lock::OwnerToken;

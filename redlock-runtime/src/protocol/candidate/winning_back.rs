@@ -22,7 +22,8 @@
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
 use super::in_flight::Kind;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
 use crate::protocol::lease;

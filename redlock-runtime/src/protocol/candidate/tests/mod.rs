@@ -14,7 +14,8 @@ mod winning_back;
 mod yielding;
 
 use super::in_flight::InFlight;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::winning_back::Round;
 use super::*;
 use crate::error::NodeError;
