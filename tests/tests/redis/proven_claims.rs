@@ -135,7 +135,7 @@ async fn a_claim_is_counted_for_its_own_length_and_ends_without_an_answer() {
 #[tokio::test]
 async fn after_a_step_of_the_clock_the_body_waits_for_the_extension() {
     for size in SIZES {
-        let scene = Scene::start(size, |builder| builder.own_clock()).await;
+        let scene = Scene::start(size, Builder::own_clock).await;
         let call = waiting(&scene.waiter, patient(KEY));
         let handed = scene.hand_over(|nodes| nodes.iter().for_each(|node| node.set_clock(2))).await;
         handed.waits_for_answers(call).await;
