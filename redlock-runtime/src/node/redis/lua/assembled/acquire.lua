@@ -154,7 +154,8 @@ end
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
--- and at the end, behind {0, ..}, the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it; then the time of the newest token, if it is newer than this one
+-- and at the end of {0, ..} the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it;
+-- then, of all, the time of the newest token, if it is newer than this one
 local holder = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
