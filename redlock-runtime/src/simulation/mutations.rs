@@ -55,7 +55,8 @@ const CASES: [Case; 55] = [
     (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ReleasesAreSeenThrough, cuts, &[Promise::Clean, Promise::Progress]),
     (Rule::UnknownTokensAreReleased, cut_acquisitions, &[Promise::Progress, Promise::Clean]),
-    (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned]),
+    // A body that has begun by claims has the lock from the answer for longer than it may.
+    (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned, Promise::BodyStops]),
     (Rule::TtlTimer, crashed_holder, &[Promise::Progress]),
     (Rule::PassesAreLimited, families_with_cuts, &[Promise::Fairness]),
     (Rule::BallotsOnlyRise, fenced_with_cuts, &[Promise::Fencing]),
