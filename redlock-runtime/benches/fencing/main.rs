@@ -3,11 +3,14 @@
 //! `cargo bench -p redlock-runtime --bench fencing` prints the table and writes it to `benches/fencing.md`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
 
+#[path = "../common/cpu_time.rs"]
+mod cpu_time;
 #[path = "../common/percentile.rs"]
 mod percentile;
 #[path = "../common/result_file.rs"]
 mod result_file;
 
+use cpu_time::cpu_time;
 use percentile::percentile;
 use redlock_runtime::{LockError, LockManager};
 use redlock_tests::Nodes;
@@ -31,9 +34,17 @@ struct Row {
     nodes: usize,
     keys: Keys,
     tasks: usize,
-    plain: Duration,
-    fenced: Duration,
+    plain: Pairs,
+    fenced: Pairs,
     limit: f64,
+}
+
+/// What pairs have taken.
+#[derive(Default)]
+struct Pairs {
+    latencies: Vec<Duration>,
+    /// Of this process, for all of them.
+    cpu: Duration,
 }
 
 struct Report(Vec<Row>);
@@ -48,13 +59,12 @@ async fn main() {
         let manager = LockManager::builder().nodes(servers.urls()).build().expect("the harness gives valid URLs");
         manager.ready().await.expect("the nodes are up");
         for (keys, tasks) in [Keys::Same, Keys::New].into_iter().flat_map(|keys| TASKS.map(|tasks| (keys, tasks))) {
-            let (mut plain, mut fenced) = (Vec::new(), Vec::new());
+            let (mut plain, mut fenced) = (Pairs::default(), Pairs::default());
             for turn in 0..turns {
-                plain.extend(measure(&manager, keys, tasks, turn, false).await);
-                fenced.extend(measure(&manager, keys, tasks, turn, true).await);
+                plain.measure(&manager, keys, tasks, turn, false).await;
+                fenced.measure(&manager, keys, tasks, turn, true).await;
             }
             let limit = if tasks == 1 { limit } else { MANY };
-            let (plain, fenced) = (percentile(&plain, 50), percentile(&fenced, 50));
             report.0.push(Row { nodes, keys, tasks, plain, fenced, limit });
         }
     }
@@ -64,8 +74,24 @@ async fn main() {
     }
 }
 
-/// The latencies of a tenth of a second.
-async fn measure(manager: &LockManager, keys: Keys, tasks: usize, turn: usize, is_fenced: bool) -> Vec<Duration> {
+impl Pairs {
+    /// Adds those of a tenth of a second.
+    async fn measure(&mut self, manager: &LockManager, keys: Keys, tasks: usize, turn: usize, is_fenced: bool) {
+        let used = cpu_time();
+        self.latencies.extend(latencies(manager, keys, tasks, turn, is_fenced).await);
+        self.cpu += cpu_time().saturating_sub(used);
+    }
+
+    fn median(&self) -> Duration {
+        percentile(&self.latencies, 50)
+    }
+
+    fn cpu(&self) -> Duration {
+        self.cpu / u32::try_from(self.latencies.len()).expect("not that many").max(1)
+    }
+}
+
+async fn latencies(manager: &LockManager, keys: Keys, tasks: usize, turn: usize, is_fenced: bool) -> Vec<Duration> {
     let end = Instant::now() + Duration::from_millis(100);
     let workers: Vec<_> = (0..tasks)
         .map(|task| {
@@ -105,14 +131,22 @@ async fn pair(manager: &LockManager, key: String, is_fenced: bool) -> Result<(),
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "One pair is an acquisition and the release as the caller sees them. All in one run, in turns.\n")?;
-        writeln!(f, "| nodes | keys | tasks | p50 | p50, fenced | ratio | to reach | |")?;
-        writeln!(f, "|---:|---|---:|---:|---:|---:|---:|---|")?;
+        writeln!(
+            f,
+            "One pair is an acquisition and the release as the caller sees them. All in one run, in turns. CPU is that of all \
+             threads of this process for each pair.\n"
+        )?;
+        writeln!(f, "| nodes | keys | tasks | p50 | p50, fenced | ratio | to reach | | CPU | CPU, fenced | ratio |")?;
+        writeln!(f, "|---:|---|---:|---:|---:|---:|---:|---|---:|---:|---:|")?;
         for row in &self.0 {
-            let Row { nodes, tasks, plain, fenced, .. } = row;
-            let (ratio, keys) = (fenced.as_secs_f64() / plain.as_secs_f64(), row.keys.name());
-            write!(f, "| {nodes} | {keys} | {tasks} | {plain:.1?} | {fenced:.1?} | {ratio:.2} |")?;
-            writeln!(f, " at most {:.2} | {} |", row.limit, result_file::verdict(ratio <= row.limit))?;
+            let Row { nodes, tasks, keys, limit, .. } = row;
+            let [plain, fenced] = [&row.plain, &row.fenced].map(Pairs::median);
+            let [cpu, fenced_cpu] = [&row.plain, &row.fenced].map(Pairs::cpu);
+            let [ratio, cpu_ratio] =
+                [(fenced, plain), (fenced_cpu, cpu)].map(|(with, without)| with.as_secs_f64() / without.as_secs_f64());
+            write!(f, "| {nodes} | {} | {tasks} | {plain:.1?} | {fenced:.1?} | {ratio:.2} |", keys.name())?;
+            write!(f, " at most {limit:.2} | {} |", result_file::verdict(ratio <= *limit))?;
+            writeln!(f, " {cpu:.1?} | {fenced_cpu:.1?} | {cpu_ratio:.2} |")?;
         }
         Ok(())
     }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 const TO_REACH: f64 = 1.05;
-/// Each turn has some, however long the pauses are.
-const LEAST: usize = 6;
+/// Of long pauses, few turns make many pairs.
+const LONG_PAUSE: Duration = Duration::from_millis(100);
+const FEW_TURNS: usize = 2;
 
 /// The mean of a pair, with `pause` before each.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> Row {
@@ -17,9 +18,11 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> R
     let [plain, lingering] = sides;
     let (plain, lingering) = (plain.await, lingering.await);
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for _ in 0..extent.turns {
-        before.extend(pairs(&plain, "ping-pong:plain", extent.time, pause).await);
-        after.extend(pairs(&lingering, "ping-pong:lingering", extent.time, pause).await);
+    let turns = if pause < LONG_PAUSE { extent.turns } else { extent.turns.min(FEW_TURNS) };
+    let keys = ["plain", "lingering"].map(|side| format!("ping-pong:{pause:?}:{side}"));
+    for _ in 0..turns {
+        before.extend(pairs(&plain, &keys[0], extent, pause).await);
+        after.extend(pairs(&lingering, &keys[1], extent, pause).await);
     }
     let stats = lingering[0].linger_stats();
     let what = format!("two processes in turns, {pause:?} between, {} nodes, mean", nodes.len());
@@ -27,9 +30,9 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> R
     Row { what, before: mean(&before), after: mean(&after), note, limit: TO_REACH }
 }
 
-async fn pairs(processes: &[LockManager; 2], key: &str, time: Duration, pause: Duration) -> Vec<Duration> {
-    let (end, mut pairs) = (Instant::now() + time, Vec::new());
-    while Instant::now() < end || pairs.len() < LEAST {
+async fn pairs(processes: &[LockManager; 2], key: &str, extent: Extent, pause: Duration) -> Vec<Duration> {
+    let (end, mut pairs) = (Instant::now() + extent.time, Vec::new());
+    while Instant::now() < end || pairs.len() < extent.least {
         for process in processes {
             sleep(pause).await;
             let begun = Instant::now();

@@ -3,11 +3,11 @@
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::NodeError;
-use crate::lock::LockKey;
 use crate::lock::owner_token::ManagerId;
+use crate::lock::{LockKey, OwnerToken};
 use crate::node::report::NodeReport;
 use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
-use crate::protocol::command::Command;
+use crate::protocol::command::{Command, Subject};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
 use crate::request::Policy;
@@ -36,11 +36,18 @@ pub(crate) struct HookedNode {
     hook: Hook,
     /// Whoever asked waits as long as these live.
     unanswered: Mutex<Vec<Recipient>>,
+    /// Those who were told that a body runs.
+    told: Mutex<Vec<OwnerToken>>,
 }
 
 impl HookedNode {
     pub(crate) fn new(clock: Clock, hook: impl Fn(&Command) -> Fate + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { clock, state: Mutex::default(), hook: Box::new(hook), unanswered: Mutex::default() })
+        let hook: Hook = Box::new(hook);
+        Arc::new(Self { clock, state: Mutex::default(), hook, unanswered: Mutex::default(), told: Mutex::default() })
+    }
+
+    pub(crate) fn told(&self) -> Vec<OwnerToken> {
+        self.told.lock().unwrap().clone()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -88,6 +95,11 @@ impl Node for HookedNode {
     fn listen(&self) {}
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
+        true
+    }
+
+    fn tell_busy(&self, subject: &Subject) -> bool {
+        self.told.lock().unwrap().push(subject.token);
         true
     }
 

@@ -10,6 +10,15 @@ use std::time::Duration;
 /// larger, calls for a key that has become free go through the queues for longer, which costs a script instead of a `SET`.
 const MEMORY: Duration = Duration::from_secs(2);
 
+/// A lock that was idle is there within this time. Smaller, a key counts as one that many want when nobody does, and the next
+/// call asks by a script; larger, a call for a key that many want tries in vain first.
+const SHORT_WAIT: Duration = Duration::from_millis(5);
+
+/// Two short waits that are no further apart were not for an idle lock, which is not kept again so soon. Smaller, calls for a
+/// key that two processes use in turns try in vain first; larger, a key counts as wanted by many when it is idle elsewhere now
+/// and then.
+const SHORT_WAITS_APART: Duration = Duration::from_millis(500);
+
 /// So many others make a crowd. Fewer, and all of them may be done before whoever has given the lock back asks for it again;
 /// more, and hand-overs among them are slowed down by that.
 const CROWD: u32 = 16;
@@ -23,13 +32,19 @@ const REST: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct HotKeys {
     wanted: RecentKeys,
+    /// Those that a call has waited for, and not for long, where locks linger.
+    waited_for: RecentKeys,
     /// Those that were given to a crowd just now.
     given: RecentKeys,
 }
 
 impl HotKeys {
     pub(crate) fn new() -> Self {
-        Self { wanted: RecentKeys::remembered_for(MEMORY), given: RecentKeys::remembered_for(REST) }
+        Self {
+            wanted: RecentKeys::remembered_for(MEMORY),
+            waited_for: RecentKeys::remembered_for(SHORT_WAITS_APART),
+            given: RecentKeys::remembered_for(REST),
+        }
     }
 
     /// Whether a call for `key` may try all nodes at once, without standing in their queues first. Where others have waited
@@ -41,6 +56,14 @@ impl HotKeys {
     /// Others wait for `key` now.
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {
         self.wanted.note(key, now);
+    }
+
+    /// A call has waited for `key` since `begun`, which others want or had left idle: a first short wait counts as that.
+    pub(crate) fn heat_unless_idle(&self, key: &LockKey, begun: Instant, now: Instant) {
+        if now.since(begun) >= SHORT_WAIT || self.waited_for.contains(key, now) {
+            self.heat(key, now);
+        }
+        self.waited_for.note(key, now);
     }
 
     /// The lock of `key` is given back now, for which so many others wait.
@@ -71,6 +94,25 @@ mod tests {
         assert!(is_hot(at(2009)));
         assert!(!is_hot(at(2010)));
         assert!(hot.may_try_at_once(&key, false, at(10)), "who does not wait has no other way");
+    }
+
+    #[test]
+    fn one_short_wait_is_for_an_idle_lock_and_two_are_not() {
+        let at = |millis| Instant::from_origin(Duration::from_millis(millis));
+        // When the waits begin and end, and whether the key is hot after each.
+        let table: [&[(u64, u64, bool)]; 4] = [
+            &[(10, 15, true)],
+            &[(10, 14, false), (513, 513, true)],
+            &[(10, 14, false), (514, 514, false), (515, 515, true)],
+            &[(10, 14, false), (2000, 2005, true)],
+        ];
+        for waits in table {
+            let (hot, key) = (HotKeys::new(), LockKey::from("order:7"));
+            for &(begun, now, is_hot) in waits {
+                hot.heat_unless_idle(&key, at(begun), at(now));
+                assert_eq!(!hot.may_try_at_once(&key, true, at(now)), is_hot, "{waits:?} at {now}");
+            }
+        }
     }
 
     #[test]

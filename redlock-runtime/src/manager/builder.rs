@@ -187,18 +187,20 @@ impl LockManagerBuilder {
     /// key, as by a partition, a session or a shard. Not where processes take turns on the same keys: each such turn costs
     /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
     /// seconds is kept, one that others asked for before it was used again four times is not for 2 s, then 4 s, up to 64 s,
-    /// and a manager for which most of that is in vain stops for ten seconds. See
-    /// [`linger_stats`](LockManager::linger_stats).
+    /// and then only after 32 uses in quick succession, later 512; a manager for which most of that is in vain stops for ten
+    /// seconds. See [`linger_stats`](LockManager::linger_stats).
     ///
     /// # What others see
     /// - A manager of this library that waits for the lock has it one round trip later than if it had been free; its calls
     ///   that do not wait are answered as if it were free, if that manager lingers as well, and otherwise find it taken.
     /// - Any other program with `SET NX` finds it taken for up to this time after the last use, and for one `ttl` in all.
-    /// - Should this process die, the lock is free when its `ttl` is over, as with any lock.
+    /// - Should this process die, the lock is free when its `ttl` is over, as with any lock; and so it is when the program
+    ///   ends without a [`shutdown`](LockManager::shutdown) of a manager that is [`install`](LockManager::install)ed, which is
+    ///   never dropped.
     ///
     /// A lock is idle for this time at most, and no longer than until a quarter of its `ttl` is left: nothing is renewed
-    /// meanwhile. [`shutdown`](LockManager::shutdown), and dropping the last handle of the manager, give back everything. So
-    /// does not a lock with `min_hold` or `once_per`, which is never kept.
+    /// meanwhile. [`shutdown`](LockManager::shutdown), and dropping the last handle of the manager, give back everything. A
+    /// lock with `min_hold` or `once_per` is never kept.
     ///
     /// # Examples
     /// ```

@@ -87,8 +87,10 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     fn is_listening_for(&self, key: &LockKey) -> bool;
 
     /// Tells the manager of the token in `subject`, if it listens here, that a body runs under the lock which that token
-    /// waits for. Whether it arrives is not known.
-    fn tell_busy(&self, _subject: &Subject) {}
+    /// waits for. `false` when that could not be sent; whether it arrives is not known.
+    fn tell_busy(&self, _subject: &Subject) -> bool {
+        true
+    }
 
     /// What time it is at the node, since 1970.
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;

@@ -13,8 +13,12 @@ const LATELY: Duration = Duration::from_secs(2);
 /// So many releases in quick succession make a key worth keeping. At 1, each key that is used once is kept in vain; larger,
 /// a key that is used often is kept later.
 const LEAST_TOUCHES: u32 = 2;
-/// The most that are asked for after recalls that did not pay. Larger, a key whose use has changed is kept again later.
-const MOST_TOUCHES: u32 = 16;
+/// So many times as many are asked for after each recall that did not pay. Smaller, a key that is used once in a second by
+/// two processes in turns is kept in vain again and again, since the times for which it is not kept are over after a few
+/// releases; larger, one unlucky recall is regretted for longer.
+const MORE_TOUCHES: u32 = 16;
+/// The most that are asked for. Larger, a key whose use has changed is kept again later.
+const MOST_TOUCHES: u32 = 512;
 /// A lock that was taken over so often before others wanted it has paid for the round trip that it cost them. Smaller, keys
 /// that several processes use in turns are kept at the expense of all; larger, keys are given up that are worth it.
 const PAYS_FROM: u32 = 4;
@@ -30,14 +34,17 @@ const RECALLS: u32 = u64::BITS;
 /// larger, a manager whose work has changed keeps nothing for longer.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// Whether a lock that was taken over so often was worth what keeping it costs others.
+pub(crate) const fn has_paid(retakes: u32) -> bool {
+    retakes >= PAYS_FROM
+}
+
 /// How one key is used here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habit {
     released_at: Option<Instant>,
     /// How many releases have followed each other quickly, the last one included.
     touches: u32,
-    /// How often the lock was taken over since the process has it.
-    retakes: u32,
     /// How many recalls in a row did not pay.
     unpaid: u32,
     blocked_until: Option<Instant>,
@@ -49,34 +56,18 @@ impl Habit {
         let is_quick = self.released_at.is_some_and(|at| now.since(at) <= LATELY);
         self.touches = if is_quick { self.touches.saturating_add(1) } else { 1 };
         self.released_at = Some(now);
-        let needed = doubled(LEAST_TOUCHES, self.unpaid).min(MOST_TOUCHES);
+        let needed = LEAST_TOUCHES.saturating_mul(MORE_TOUCHES.saturating_pow(self.unpaid)).min(MOST_TOUCHES);
         self.touches >= needed && !self.is_blocked(now)
     }
 
-    /// The next call has taken the lock over.
-    pub(crate) const fn retaken(&mut self) {
-        self.retakes = self.retakes.saturating_add(1);
-    }
-
-    /// Whether it has been taken over so often that keeping it was worth what it costs others.
-    pub(crate) const fn has_paid(&self) -> bool {
-        self.retakes >= PAYS_FROM
-    }
-
-    /// Others wanted the lock while it was idle. Whether it had paid.
-    pub(crate) fn recalled(&mut self, now: Instant) -> bool {
-        let (has_paid, unpaid) = (self.has_paid(), self.unpaid);
+    /// Others wanted the lock while it was idle, and keeping it `had_paid` or not.
+    pub(crate) fn recalled(&mut self, had_paid: bool, now: Instant) {
+        let unpaid = self.unpaid;
         *self = Self::default();
-        if !has_paid {
-            let block = SHORTEST_BLOCK.saturating_mul(doubled(1, unpaid)).min(LONGEST_BLOCK);
+        if !had_paid {
+            let block = SHORTEST_BLOCK.saturating_mul(2_u32.saturating_pow(unpaid)).min(LONGEST_BLOCK);
             (self.unpaid, self.blocked_until) = (unpaid.saturating_add(1), Some(now.after(block)));
         }
-        has_paid
-    }
-
-    /// The lock was given back, and nobody had asked for it.
-    pub(crate) const fn ended(&mut self) {
-        self.retakes = 0;
     }
 
     /// Whether the key is not to be kept for a while.
@@ -85,32 +76,32 @@ impl Habit {
     }
 }
 
-fn doubled(number: u32, times: u32) -> u32 {
-    number.checked_shl(times.min(u32::BITS / 2)).unwrap_or(u32::MAX)
-}
+/// So many keys whose hashes meet are told apart. Fewer, and keys that are used at the same time displace each other and are
+/// never kept; more, and each look takes longer.
+const WAYS: usize = 4;
 
-/// The habits of a bounded number of keys, by a hash. A key may take the place of another one, which costs no more than
-/// speed.
+/// The habits of a bounded number of keys, by a hash. A key takes the place of the one that was used least lately, which costs
+/// no more than speed.
 #[derive(Debug)]
-pub(crate) struct Habits(Box<[(u64, Habit)]>);
+pub(crate) struct Habits(Box<[[(u64, Habit); WAYS]]>);
 
 impl Habits {
     /// For so many keys.
     pub(crate) fn of_keys(keys: usize) -> Self {
-        Self(std::iter::repeat_n((0, Habit::default()), keys).collect())
+        Self(std::iter::repeat_n(<[_; WAYS]>::default(), keys.div_ceil(WAYS)).collect())
     }
 
     /// The habit of the key with this `hash`; `None` when it would take the place of one that is not to be kept for a
     /// while, which must not be forgotten.
     pub(crate) fn of(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
-        let places = u64::try_from(self.0.len()).ok().filter(|places| *places > 0)?;
-        let (owner, habit) = self.0.get_mut(usize::try_from(hash % places).ok()?)?;
-        if *owner != hash {
-            if habit.is_blocked(now) {
-                return None;
-            }
-            (*owner, *habit) = (hash, Habit::default());
+        let sets = u64::try_from(self.0.len()).ok().filter(|sets| *sets > 0)?;
+        let set = self.0.get_mut(usize::try_from(hash % sets).ok()?)?;
+        if let Some(known) = set.iter().position(|(owner, _)| *owner == hash) {
+            return set.get_mut(known).map(|(_, habit)| habit);
         }
+        let others = set.iter_mut().filter(|(_, habit)| !habit.is_blocked(now));
+        let (owner, habit) = others.min_by_key(|(_, habit)| habit.released_at)?;
+        (*owner, *habit) = (hash, Habit::default());
         Some(habit)
     }
 }
@@ -157,36 +148,33 @@ mod tests {
     #[test]
     fn a_recall_that_did_not_pay_blocks_for_twice_as_long_each_time_and_asks_for_more_touches() {
         let (mut habit, mut now) = (Habit::default(), 0);
-        for (blocked_for, needed) in [(2, 4), (4, 8), (8, 16), (16, 16), (32, 16), (64, 16), (64, 16)] {
-            (0..PAYS_FROM - 1).for_each(|_| habit.retaken());
-            assert!(!habit.recalled(at(now)));
-            let quick = |habit: &mut Habit, from: u64| (0..40).position(|touch| habit.released(at(from + touch)));
-            assert_eq!(quick(&mut habit, now + blocked_for * 1000 - 100), None, "after {blocked_for} s");
-            now += blocked_for * 1000 + 10_000;
-            assert_eq!(quick(&mut habit, now), Some(needed - 1), "after {blocked_for} s");
+        for (blocked_for, needed) in [(2, 32), (4, 512), (8, 512), (16, 512), (32, 512), (64, 512), (64, 512)] {
+            habit.recalled(has_paid(PAYS_FROM - 1), at(now));
+            let mut quick = |touches: u64, from| (0..touches).position(|touch| habit.released(at(now + from + touch)));
+            assert_eq!(quick(100, blocked_for * 1000 - 100), None, "after {blocked_for} s");
+            assert_eq!(quick(600, blocked_for * 1000 + 10_000), Some(needed - 1), "after {blocked_for} s");
+            now += blocked_for * 1000 + 20_000;
         }
-        (0..PAYS_FROM).for_each(|_| habit.retaken());
-        assert!(habit.recalled(at(now)), "it has paid");
+        habit.recalled(has_paid(PAYS_FROM), at(now));
         assert!(!habit.released(at(now)) && habit.released(at(now + 1)), "and everything is forgiven");
     }
 
     #[test]
-    fn what_was_taken_over_before_an_end_pays_for_no_recall_after_it() {
-        let mut habit = Habit::default();
-        (0..PAYS_FROM).for_each(|_| habit.retaken());
-        habit.ended();
-        assert!(!habit.recalled(at(0)));
-    }
-
-    #[test]
-    fn a_blocked_key_keeps_its_place_and_others_do_not() {
-        let mut habits = Habits::of_keys(2);
-        assert!(!habits.of(4, at(0)).unwrap().released(at(0)));
-        assert!(habits.of(4, at(1)).unwrap().released(at(1)));
-        assert!(!habits.of(6, at(1)).unwrap().released(at(1)), "another key");
-        habits.of(6, at(1)).unwrap().recalled(at(1));
-        assert!(habits.of(4, at(2)).is_none() && habits.of(6, at(2)).is_some() && habits.of(5, at(2)).is_some());
-        assert!(habits.of(4, at(2001)).is_some());
+    fn keys_that_meet_displace_the_one_that_was_used_least_lately_and_never_one_that_is_blocked() {
+        let (mut habits, ways) = (Habits::of_keys(2 * WAYS), u64::try_from(WAYS).unwrap());
+        // Even hashes meet in one set. A key is kept with its second release, if it was not forgotten in between.
+        let is_kept = |habits: &mut Habits, hash, now| habits.of(hash, at(now)).unwrap().released(at(now));
+        for now in [0, 10] {
+            let kept = (0..ways).map(|key| is_kept(&mut habits, 2 * key + 2, now + key)).collect::<Vec<_>>();
+            assert_eq!(kept, [now == 10; WAYS], "as many as there are ways");
+        }
+        assert!(!is_kept(&mut habits, 100, 20) && !is_kept(&mut habits, 2, 21), "the first one was displaced");
+        assert!(is_kept(&mut habits, 100, 22) && is_kept(&mut habits, 8, 23), "and the others were not");
+        for key in [2, 6, 8, 100] {
+            habits.of(key, at(30)).unwrap().recalled(false, at(30));
+        }
+        assert!(habits.of(200, at(31)).is_none() && habits.of(5, at(31)).is_some(), "all are blocked");
+        assert!(habits.of(200, at(2031)).is_some());
         assert!(Habits::of_keys(0).of(4, at(0)).is_none());
     }
 

@@ -110,8 +110,6 @@ pub(crate) enum Rule {
     ClosingEndsTheLines,
     /// A shutdown waits until the releases are answered.
     ShutdownWaitsForReleases,
-    /// A call takes an idle lock over only if it can have it as it is: its lease may have become shorter meanwhile.
-    IdleIsRechecked,
     /// A lock that others want is given back when its token knows of them, and not before: the call that has it could leave
     /// it idle in between, and nobody would ask for it again.
     RecallAfterKnown,

@@ -77,7 +77,7 @@ pub(crate) const LONGEST_CONFIRMATION: Duration = Duration::from_millis(500);
 pub(crate) const RENEWALS_PER_LEASE: f64 = 3.0;
 /// Renewals are spread over the last tenth of their pause, so that locks that were taken together are not renewed together
 /// for ever. Smaller, they stay together for longer; larger, more renewals.
-pub(crate) const RENEWAL_SPREAD: f64 = 0.1;
+pub(crate) const RENEWAL_SPREAD: f32 = 0.1;
 /// Renewals are not closer together than this part of the `ttl`, however near the end is. Without it, a lease that cannot
 /// be renewed ends in a hot loop (defect 12 of peers).
 pub(crate) const MOST_RENEWALS_PER_TTL: u32 = 30;

@@ -1,6 +1,6 @@
 //! Circumstances in which locks stay held without a call.
 
-use super::circumstances::{clock_steps, fenced_with_cuts, late_shutdowns};
+use super::circumstances::{fenced_with_cuts, late_shutdowns};
 use super::network::Delays;
 use super::profile::Profile;
 use crate::request::Wait;
@@ -21,12 +21,13 @@ pub(super) fn lingering() -> Profile {
     }
 }
 
-/// The same without waits.
+/// The same, and most calls do not wait, while others stand in line behind them.
 pub(super) fn lingering_tries() -> Profile {
     Profile {
         delays: Delays { latency: 2, jitter: 1, spike: 3 },
         calls: 6..=10,
-        waits: vec![Wait::None],
+        waits: vec![Wait::None, Wait::None, Wait::For(Duration::from_secs(5))],
+        tasks: 1..=2,
         pauses: 20..=200,
         ..lingering()
     }
@@ -48,22 +49,6 @@ pub(super) fn lingering_with_cancels() -> Profile {
         cancels: 60,
         lingers: vec![8000],
         ..fenced_with_cuts()
-    }
-}
-
-/// The clocks of servers are set forward while some locks are idle and others are renewed.
-pub(super) fn lingering_steps() -> Profile {
-    Profile {
-        nodes: vec![1, 3],
-        keys: 2..=2,
-        tasks: 2..=3,
-        calls: 6..=10,
-        pauses: 0..=200,
-        bodies: 0..=600,
-        extends: 60,
-        lingers: vec![2000],
-        bound: 30_000,
-        ..clock_steps()
     }
 }
 

@@ -10,9 +10,7 @@ use super::circumstances::{
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
-use super::lingering::{
-    lingering, lingering_deaf, lingering_shutdowns, lingering_steps, lingering_tries, lingering_with_cancels,
-};
+use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering_tries, lingering_with_cancels};
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
@@ -35,7 +33,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 55] = [
+const CASES: [Case; 54] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -85,7 +83,6 @@ const CASES: [Case; 55] = [
     (Rule::PromotionsAreNoRestarts, promoted, &[Promise::Exclusion]),
     (Rule::YoungServersAbstain, late_starts, &[Promise::Exclusion]),
     (Rule::ColdStartsAreTrusted, cold_start, &[Promise::Progress]),
-    (Rule::IdleIsRechecked, lingering_steps, &[Promise::Given, Promise::Continuous]),
     (Rule::RecallAfterKnown, lingering, &[Promise::Progress]),
     (Rule::WantedIsNotKept, lingering, &[Promise::Progress]),
     (Rule::IdleEnds, lingering, &[Promise::Clean]),

@@ -169,12 +169,12 @@ impl Network {
         self.world().send(link, command, recipient, self.now());
     }
 
-    pub(super) fn tell_busy(&self, link: usize, subject: &Subject) {
+    pub(super) fn tell_busy(&self, link: usize, subject: &Subject) -> bool {
         let (mut world, now) = (self.world(), self.now());
-        if let Connection::Up(wire) = world.links[link].state {
-            let subject = Subject::new(subject.key.clone(), subject.token);
-            world.request(wire, Request::Publish(Wakeup { subject, notice: Notice::Busy }), now);
-        }
+        let Connection::Up(wire) = world.links[link].state else { return false };
+        let subject = Subject::new(subject.key.clone(), subject.token);
+        world.request(wire, Request::Publish(Wakeup { subject, notice: Notice::Busy }), now);
+        true
     }
 
     pub(super) fn listen(&self, link: usize) {

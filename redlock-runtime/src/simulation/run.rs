@@ -171,7 +171,8 @@ impl Run {
             !self.network.is_crashed(*client) && !manager.shared().is_closed()
         };
         let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
-        let request = LockRequest::new(key(index)).wait(EXORCISM);
+        let wait = EXORCISM + self.network.meant_to_stand(&key(index));
+        let request = LockRequest::new(key(index)).wait(wait);
         if let Err(error) = manager.acquire(request).await {
             self.observer.broken(Promise::Progress, format!("a ghost has {}: {error}", key(index)));
         }

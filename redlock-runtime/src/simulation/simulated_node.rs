@@ -67,8 +67,8 @@ impl Node for SimulatedNode {
         self.network.world().links[self.link].is_listening
     }
 
-    fn tell_busy(&self, subject: &Subject) {
-        self.network.tell_busy(self.link, subject);
+    fn tell_busy(&self, subject: &Subject) -> bool {
+        self.network.tell_busy(self.link, subject)
     }
 
     /// No workload takes windows of time.

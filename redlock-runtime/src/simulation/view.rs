@@ -87,6 +87,14 @@ impl Network {
         alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
     }
 
+    /// For how much longer `key` is kept from others by tokens that are meant to have it: those that were detached, and those
+    /// of crashed processes.
+    pub(super) fn meant_to_stand(&self, key: &LockKey) -> Duration {
+        let all = self.remains(key).into_iter();
+        let meant = all.filter(|(server, token)| !self.world().servers[*server].is_haunted_by(*token));
+        meant.filter_map(|(server, token)| self.lease_left(server, key, token)).max().unwrap_or_default()
+    }
+
     /// How much is left of what `token` has of `key` at one server.
     pub(super) fn lease_left(&self, server: usize, key: &LockKey, token: OwnerToken) -> Option<Duration> {
         self.world().servers[server].lease_left(key.name(), token, self.now())

@@ -93,6 +93,32 @@ async fn another_process_that_does_not_wait_gets_an_idle_lock_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_call_that_does_not_wait_asks_wherever_locks_linger_also_if_its_own_does_not() {
+    let nodes = Nodes::start(3).await;
+    let ours = with_an_idle_lock(&nodes, LONG).await;
+    let theirs = lingering(&nodes, LONG).node_timeout(TTL / 2).build().unwrap();
+    let least = LockRequest::new(KEY).min_hold(Duration::from_millis(1));
+    for request in [LockRequest::new(KEY).linger(Duration::ZERO), least] {
+        // Used so often that it was worth keeping, and is so again at once.
+        for _ in 0..8 {
+            drop(ours.acquire(KEY).await.unwrap());
+        }
+        let recalled = ours.linger_stats().recalled;
+        let asked = timeout(PATIENCE, theirs.try_acquire(request)).await.expect("somebody has answered");
+        asked.unwrap().release().await.unwrap();
+        assert_eq!(ours.linger_stats().recalled, recalled + 1);
+        eventually(PATIENCE, "the lock is kept again", async || {
+            drop(ours.acquire(KEY).await.map_err(|error| error.to_string())?);
+            let kept = ours.linger_stats();
+            if kept.kept > kept.retaken + kept.recalled + kept.expired { Ok(()) } else { Err(format!("{kept:?}")) }
+        })
+        .await;
+    }
+    assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
 async fn who_only_asks_does_not_end_the_line_of_the_holder() {
     let nodes = Nodes::start(3).await;
     let ours = with_an_idle_lock(&nodes, LONG).await;

@@ -54,7 +54,7 @@ impl Call<'_> {
     /// does. Should he say nothing, his process is silent, or its library does not know the question.
     async fn found_taken(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let taken = self.taken(turn.acquisition()).await;
-        let may_be_idle = !self.wanted.linger.is_zero() && taken.is_contended();
+        let may_be_idle = self.local.lingers() && taken.is_contended();
         if !may_be_idle || !self.shared().rules.apply(Rule::WhoDoesNotWaitAsks) {
             return Err(Setback::Failed(taken));
         }

@@ -13,7 +13,10 @@ use std::time::Duration;
 impl Acquisition {
     /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
     pub(crate) fn begin(&self, options: HoldOptions, now: Instant) -> Duration {
-        self.state().candidate.begin(options, now)
+        let mut state = self.state();
+        let counted_for = state.candidate.begin(options, now);
+        self.answer(&mut state);
+        counted_for
     }
 
     /// The key of a window is free again when the present call ends.
@@ -69,7 +72,9 @@ impl Acquisition {
     /// the lock are to be woken, which have it no more, when no mutex is held any more.
     pub(crate) fn pass(&self, wanted: Wanted) -> Option<Calls> {
         let mut state = self.lock();
-        let passes = state.candidate.pass(wanted, self.shared.policy.local_budget, self.now());
+        // The calls in line wait for whoever has the lock, and a token that asks does not.
+        let waits = state.candidate.phase() != Phase::Waiting || !self.token().asks();
+        let passes = waits && state.candidate.pass(wanted, self.shared.policy.local_budget, self.now());
         passes.then(|| {
             state.watchers.call();
             state.watchers.called()

@@ -1,7 +1,7 @@
 //! A lock that stays held without a call; what is decided about it is in `protocol/candidate/idling`.
 
 use super::Acquisition;
-use super::state::State;
+use super::state::{Asker, State};
 use crate::lock::OwnerToken;
 use crate::protocol::candidate::Wanted;
 use crate::protocol::command::Subject;
@@ -17,7 +17,9 @@ impl Acquisition {
     pub(crate) fn keep(&self, now: Instant) -> Option<Instant> {
         let mut state = self.lock();
         state.take_in(self.shared.clock);
-        if self.hears_others() { state.candidate.keep(now) } else { None }
+        // Who has asked and was not told stands in the queues, and would take the lock for one that is in use.
+        let is_asked = state.asker.as_ref().is_some_and(|asker| !asker.is_told);
+        if self.hears_others() && !is_asked { state.candidate.keep(now) } else { None }
     }
 
     /// Gives an idle lock to the next call, which has `wanted` it, if that can have it as it is.
@@ -27,14 +29,22 @@ impl Acquisition {
         state.candidate.retake(wanted, now)
     }
 
-    /// Tells `by`, which asks by node number `index` whether a body runs, that one does. Once: it asks by every node.
-    pub(super) fn answer(&self, state: &mut State, index: usize, by: OwnerToken) {
-        if state.candidate.has_body()
-            && state.answered.as_deref() != Some(&by)
-            && let Some(node) = self.shared.nodes.get(index)
+    /// The token `by` asks by node number `index` whether a body runs, and is told when one does: now, or as soon as it begins.
+    /// Once: it asks by every node.
+    pub(super) fn asked(&self, state: &mut State, index: usize, by: OwnerToken) {
+        if !state.asker.as_ref().is_some_and(|asker| asker.is_told && asker.token == by) {
+            state.asker = Some(Box::new(Asker { token: by, index, is_told: false }));
+            self.answer(state);
+        }
+    }
+
+    /// Tells whoever has asked that a body runs, if one does.
+    pub(super) fn answer(&self, state: &mut State) {
+        let has_body = state.candidate.has_body();
+        if let Some(asker) = state.asker.as_deref_mut().filter(|asker| has_body && !asker.is_told)
+            && let Some(node) = self.shared.nodes.get(asker.index)
         {
-            state.answered = Some(Box::new(by));
-            node.node().tell_busy(&Subject::new(self.key().clone(), by));
+            asker.is_told = node.node().tell_busy(&Subject::new(self.key().clone(), asker.token));
         }
     }
 

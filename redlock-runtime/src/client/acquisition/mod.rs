@@ -118,10 +118,12 @@ impl Acquisition {
             Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {
                 state.candidate.asked(index, by < *self.token());
-                self.answer(&mut state, index, by);
+                self.asked(&mut state, index, by);
             }
             Notice::Contended { by } => state.candidate.contended(index, by < *self.token(), now),
-            Notice::Busy => state.candidate.busy(),
+            // A call that waits does so for whoever has a body, and not for what anybody says who may publish.
+            Notice::Busy if self.token().asks() => state.candidate.busy(),
+            Notice::Busy => {}
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
         }
         // At once: the task that waits has a way to go until it runs.

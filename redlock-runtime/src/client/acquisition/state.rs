@@ -22,8 +22,17 @@ pub(super) struct State {
     pub(super) watchers: LossWatchers,
     /// The task to wake when a wake-up came from a node that it has not foreseen.
     pub(super) sleeper: Option<Sleeper>,
-    /// The token that was told last that a body runs. Boxed: it is rare, and there are many locks.
-    pub(super) answered: Option<Box<OwnerToken>>,
+    /// Who has asked last whether a body runs. Boxed: it is rare, and there are many locks.
+    pub(super) asker: Option<Box<Asker>>,
+}
+
+/// A token whose call does not wait, and wants to know whether the lock is idle.
+pub(super) struct Asker {
+    pub(super) token: OwnerToken,
+    /// The number of the node by which it has asked.
+    pub(super) index: usize,
+    /// Whether it was told that a body runs.
+    pub(super) is_told: bool,
 }
 
 /// A task that waits with a token.
@@ -52,7 +61,7 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, answered: None }
+        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, asker: None }
     }
 
     /// The candidate, and what sends for it.

@@ -10,10 +10,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// A lock that was idle is there within this time. Smaller, a key counts as one that many want when nobody does, and the next
-/// call asks by a script; larger, a call for a key that many want tries in vain first.
-const SHORT_WAIT: Duration = Duration::from_millis(5);
-
 impl Acquisition {
     pub(crate) fn is_waiting(&self) -> bool {
         self.state().candidate.phase() == Phase::Waiting
@@ -46,9 +42,7 @@ impl Acquisition {
             }
         })
         .await;
-        if self.is_hot(begun) {
-            self.shared.hot_keys.heat(self.key(), self.now());
-        }
+        self.heat(begun);
         waited
     }
 
@@ -60,12 +54,20 @@ impl Acquisition {
         self.state().candidate.wait(now.after(if has_time { rest } else { Duration::ZERO }));
     }
 
-    /// Whether so many want the lock that the next call should not try to take it at once. Where locks linger, a short wait is
-    /// that for an idle one.
-    fn is_hot(&self, begun: Instant) -> bool {
-        let state = self.state();
-        let is_recall = state.candidate.lingers() && (self.token().asks() || self.now().since(begun) < SHORT_WAIT);
-        state.candidate.is_contended() && !is_recall
+    /// Notes that others want the lock, so that the next call does not try to take it at once. Where locks linger, the others
+    /// may only have left it idle.
+    fn heat(&self, begun: Instant) {
+        let (now, hot_keys) = (self.now(), &self.shared.hot_keys);
+        let (is_contended, lingers) = {
+            let state = self.state();
+            (state.candidate.is_contended(), state.candidate.lingers())
+        };
+        match (is_contended, lingers) {
+            (false, _) => {}
+            (true, false) => hot_keys.heat(self.key(), now),
+            (true, true) if self.token().asks() => {}
+            (true, true) => hot_keys.heat_unless_idle(self.key(), begun, now),
+        }
     }
 
     /// Takes in what has come and sends what it calls for, as far as it goes without waiting. Returns when to come back at

@@ -11,6 +11,7 @@
 //! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that several calls hold
 //! together would be a further state of this machine.
 
+use super::idle_locks::IdlePlace;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
 use crate::client::watchdog::schedule;
@@ -26,6 +27,8 @@ pub(super) struct Entry {
     waiters: BTreeMap<u64, Arc<LocalWaiter>>,
     next_place: u64,
     standing: Standing,
+    /// How often calls have taken the lock over that was idle under this token.
+    retakes: u32,
     /// When the watchdog should look at the token, at the latest. It stands here because most tokens need no look, and to read
     /// it there would cost more than all else that is done about them.
     look_at: Instant,
@@ -36,8 +39,8 @@ pub(super) struct Entry {
 enum Standing {
     /// A call has the turn.
     Taken,
-    /// Nobody has the lock, which is held until then. Its place is that among the idle locks.
-    Idle { place: u64, until: Instant },
+    /// Nobody has the lock, which has this place among the idle ones.
+    Idle(IdlePlace),
     /// Nobody has the lock, which is being given back.
     Ending,
 }
@@ -56,7 +59,7 @@ pub(super) enum Next {
 
 impl Entry {
     pub(super) const fn new(acquisition: Arc<Acquisition>, look_at: Instant) -> Self {
-        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken, look_at }
+        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken, retakes: 0, look_at }
     }
 
     /// The watchdog should look at the token at `at`, or before.
@@ -93,29 +96,31 @@ impl Entry {
         self.standing != Standing::Taken
     }
 
-    /// Until when the lock is idle, if it is.
-    pub(super) const fn idle_until(&self) -> Option<Instant> {
-        match self.standing {
-            Standing::Idle { until, .. } => Some(until),
-            Standing::Taken | Standing::Ending => None,
-        }
+    /// Whether the lock is being given back, and its releases may not have been sent.
+    pub(super) fn is_ending(&self) -> bool {
+        self.standing == Standing::Ending
     }
 
     /// The place of the lock among those that are idle, if it is.
-    pub(super) const fn idle_place(&self) -> Option<u64> {
+    pub(super) const fn idle_place(&self) -> Option<IdlePlace> {
         match self.standing {
-            Standing::Idle { place, .. } => Some(place),
+            Standing::Idle(place) => Some(place),
             Standing::Taken | Standing::Ending => None,
         }
     }
 
+    /// How often calls have taken the lock over that was idle under this token.
+    pub(super) const fn retakes(&self) -> u32 {
+        self.retakes
+    }
+
     /// The lock is idle from now on, and nobody waits.
-    pub(super) const fn leave_idle(&mut self, place: u64, until: Instant) {
-        self.standing = Standing::Idle { place, until };
+    pub(super) const fn leave_idle(&mut self, place: IdlePlace) {
+        self.standing = Standing::Idle(place);
     }
 
     /// The lock, if it is idle, is being given back from now on. Returns the place that it had.
-    pub(super) const fn end(&mut self) -> Option<u64> {
+    pub(super) const fn end(&mut self) -> Option<IdlePlace> {
         let place = self.idle_place();
         if place.is_some() {
             self.standing = Standing::Ending;
@@ -125,12 +130,12 @@ impl Entry {
 
     /// A call has the turn of a lock that was left, with the same token.
     pub(super) const fn take(&mut self) {
-        self.standing = Standing::Taken;
+        (self.standing, self.retakes) = (Standing::Taken, self.retakes.saturating_add(1));
     }
 
     /// A call has the turn of a lock that was left, with a token of its own.
     pub(super) fn take_with(&mut self, acquisition: Arc<Acquisition>) {
-        (self.acquisition, self.standing) = (acquisition, Standing::Taken);
+        (self.acquisition, self.standing, self.retakes) = (acquisition, Standing::Taken, 0);
     }
 
     /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone. Others may have to
@@ -169,7 +174,7 @@ impl Entry {
     /// The turn is that of `acquisition` from now on, although the one before has not ended.
     pub(super) fn supersede(&mut self, acquisition: &Arc<Acquisition>) -> Calls {
         let calls = self.acquisition.supersede();
-        self.acquisition = Arc::clone(acquisition);
+        (self.acquisition, self.retakes) = (Arc::clone(acquisition), 0);
         calls
     }
 
@@ -181,7 +186,7 @@ impl Entry {
         if !self.is_of(before) {
             return Err(Superseded);
         }
-        self.acquisition = Arc::clone(after);
+        (self.acquisition, self.retakes) = (Arc::clone(after), 0);
         Ok(())
     }
 
@@ -197,7 +202,7 @@ impl Entry {
     /// The token was released: the first call in line has the turn, with a new one. `None` when no call waits.
     pub(super) fn succeed(&mut self) -> Option<(Arc<LocalWaiter>, Arc<Acquisition>)> {
         let (_, waiter) = self.waiters.pop_first()?;
-        self.acquisition = Arc::new(self.acquisition.successor(waiter.wanted.ttl));
+        (self.acquisition, self.retakes) = (Arc::new(self.acquisition.successor(waiter.wanted.ttl)), 0);
         Some((waiter, Arc::clone(&self.acquisition)))
     }
 

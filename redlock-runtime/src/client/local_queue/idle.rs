@@ -10,7 +10,8 @@
 //! 3. *Recall*: others want the lock. The token is told first, and only then the entry is looked at: whoever keeps the token
 //!    before that look is seen by it, and whoever keeps it later asks a token that knows.
 //! 4. *End*: its time is over, there are too many, the manager is shut down or has no handle any more. After a shutdown, or
-//!    without a handle, nothing becomes idle; so whatever is, when all parts of the lines have been looked at, is gone.
+//!    without a handle, nothing becomes idle; so whatever is, when all parts of the lines have been looked at, is gone. What
+//!    another thread has begun to give back is released as well, so that a shutdown waits for the answers to that, too.
 //!
 //! A token that is given back stays in its entry until its releases are sent. A call that enters in between takes the entry
 //! over at once, and sees to the releases itself before it asks the nodes: a call that does not wait must not fail for a
@@ -26,10 +27,11 @@ use super::{LocalQueue, SHARDS, Shard, lock};
 use crate::client::acquisition::Acquisition;
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::Wanted;
+use crate::protocol::keeping::has_paid;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The part of the lines has been chosen by the rest.
@@ -49,6 +51,11 @@ impl LocalQueue {
         }
     }
 
+    /// Whether the locks of any call linger here, so that those of other processes may do so, too.
+    pub(crate) fn lingers(&self) -> bool {
+        !self.shared.policy.linger.is_zero() || self.idling.is_wanted.load(Ordering::Relaxed)
+    }
+
     /// How many locks were kept, taken over, recalled by others and given back unasked.
     pub(crate) fn idle_counters(&self) -> [u64; 4] {
         let Idling { kept, retaken, recalled, expired, .. } = &self.idling;
@@ -57,7 +64,8 @@ impl LocalQueue {
 
     /// The turn of a call with `acquisition` ends, and nobody waits in line. Whether the lock stays held without a call.
     pub(super) fn keep(self: &Arc<Self>, acquisition: &Arc<Acquisition>) -> bool {
-        if !self.idling.is_wanted.load(Ordering::Relaxed) || !acquisition.lingers() {
+        let is_possible = self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.policy.most_idle > 0;
+        if !is_possible || !acquisition.lingers() {
             return false;
         }
         let (name, now) = (acquisition.key().name(), self.shared.clock.now());
@@ -77,10 +85,10 @@ impl LocalQueue {
         has_ended && self.shared.rules.apply(Rule::HandlesReturnIdle)
     }
 
-    /// Gives back the lock that has been idle for longest in some part of the lines, another part each time.
+    /// Gives back the lock whose idle time ends first in some part of the lines, another part each time.
     ///
     /// The limit counts for all parts together: keys are spread by chance, and a limit for each part would give some back
-    /// while there is room in others. That it is not the oldest of all parts saves a mutex that all calls would meet at.
+    /// while there is room in others. That it is not the first of all parts saves a mutex that all calls would meet at.
     fn make_room(&self) {
         for _ in 0..self.shards.len() {
             let part = self.idling.next_part.fetch_add(1, Ordering::Relaxed) % self.shards.len();
@@ -106,7 +114,13 @@ impl LocalQueue {
         let is_retaken = place.is_some() && acquisition.retake(wanted, now);
         if let Some(place) = place {
             shard.idle.order.remove(&place);
-            self.not_idle(shard, key.name(), now, is_retaken);
+            if is_retaken {
+                self.not_idle(&self.idling.retaken);
+            } else if acquisition.is_contended() {
+                self.recalled(shard, key.name(), now);
+            } else {
+                self.not_idle(&self.idling.expired);
+            }
         }
         let entry = shard.entries.get_mut(key.name())?;
         if is_retaken {
@@ -118,14 +132,25 @@ impl LocalQueue {
         Some((LocalTurn::new(self, own), Some(acquisition)))
     }
 
-    /// The lock called `name` is idle no more: a call has taken it over, or nobody has asked for it.
-    fn not_idle(&self, shard: &mut Shard, name: &str, now: Instant, is_retaken: bool) {
+    /// A lock is idle no more, for a reason that is counted.
+    fn not_idle(&self, counter: &AtomicU64) {
         self.idling.count.fetch_sub(1, Ordering::Relaxed);
-        let counter = if is_retaken { &self.idling.retaken } else { &self.idling.expired };
         counter.fetch_add(1, Ordering::Relaxed);
-        if let Some(habit) = shard.idle.habit(self.hash(name) / PARTS, now) {
-            if is_retaken { habit.retaken() } else { habit.ended() }
+    }
+
+    /// The lock called `name` is idle no more, because others want it.
+    fn recalled(&self, shard: &mut Shard, name: &str, now: Instant) {
+        let had_paid = shard.entries.get(name).is_some_and(|entry| has_paid(entry.retakes()));
+        if let Some(habit) = shard.idle.habit(self.hash(name) / PARTS, self.most_idle_in_part(), now) {
+            habit.recalled(had_paid, now);
         }
+        self.idling.recalled(had_paid, now);
+        self.not_idle(&self.idling.recalled);
+    }
+
+    /// How many locks may be idle in each part of the lines, were keys spread evenly.
+    fn most_idle_in_part(&self) -> usize {
+        self.shared.policy.most_idle.div_ceil(self.shards.len())
     }
 
     /// The lock of `acquisition` is wanted `by` another token. Whether it was idle; then it is given back.
@@ -135,18 +160,15 @@ impl LocalQueue {
             return false;
         }
         let (name, now) = (acquisition.key().name(), self.shared.clock.now());
-        let hash = self.hash(name);
-        let mut part = self.part(hash);
+        let mut part = self.shard(name);
         let is_idle =
-            part.entries.get(name).is_some_and(|entry| entry.is_of(acquisition) && entry.idle_until().is_some());
+            part.entries.get(name).is_some_and(|entry| entry.is_of(acquisition) && entry.idle_place().is_some());
         if !is_idle || !(by.asks() || acquisition.is_contended()) {
             return false;
         }
         part.end(name);
-        let had_paid = part.idle.habit(hash / PARTS, now).is_some_and(|habit| habit.recalled(now));
+        self.recalled(&mut part, name, now);
         drop(part);
-        self.idling.count.fetch_sub(1, Ordering::Relaxed);
-        self.idling.recalled(had_paid, now);
         self.shared.kept_tokens.keep(*acquisition.token(), now.after(PARKED), now);
         self.release_ended(acquisition);
         true
@@ -158,15 +180,19 @@ impl LocalQueue {
         self.give_back_all();
     }
 
-    /// Gives back all that is idle.
+    /// Gives back all that is idle. When this returns, all releases of such locks are sent, whoever has begun with them.
     pub(super) fn give_back_all(&self) {
         if self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.rules.apply(Rule::HandlesReturnIdle) {
             for shard in &self.shards {
-                let ended: Vec<_> = {
+                let (ending, ended) = {
                     let mut shard = lock(shard);
-                    std::iter::from_fn(|| shard.end_oldest()).collect()
+                    let ending: Vec<_> = shard.ending().map(Arc::clone).collect();
+                    (ending, std::iter::from_fn(|| shard.end_oldest()).collect::<Vec<_>>())
                 };
                 self.give_back(&ended);
+                for acquisition in ending {
+                    acquisition.release();
+                }
             }
         }
     }
@@ -174,8 +200,7 @@ impl LocalQueue {
     /// Releases the locks whose idle time has come to its end, for which nobody has asked.
     pub(super) fn give_back(&self, ended: &[Arc<Acquisition>]) {
         for acquisition in ended {
-            let name = acquisition.key().name();
-            self.not_idle(&mut self.shard(name), name, self.shared.clock.now(), false);
+            self.not_idle(&self.idling.expired);
             self.release_ended(acquisition);
         }
     }
@@ -196,8 +221,8 @@ impl Shard {
     fn keep(&mut self, local: &LocalQueue, acquisition: &Arc<Acquisition>, hash: u64, now: Instant) -> Option<Instant> {
         let is_ours = |entry: &&mut Entry| entry.is_of(acquisition) && entry.is_alone();
         let entry = self.entries.get_mut(acquisition.key().name()).filter(is_ours)?;
-        let habit = self.idle.habit(hash / PARTS, now)?;
-        let is_worth_it = habit.released(now) && (habit.has_paid() || !local.idling.is_paused(now));
+        let habit = self.idle.habit(hash / PARTS, local.most_idle_in_part(), now)?;
+        let is_worth_it = habit.released(now) && (has_paid(entry.retakes()) || !local.idling.is_paused(now));
         if !is_worth_it || local.is_ending() {
             return None;
         }
@@ -208,10 +233,7 @@ impl Shard {
             return None;
         };
         local.idling.kept.fetch_add(1, Ordering::Relaxed);
-        let place = self.idle.next_place;
-        self.idle.next_place += 1;
-        self.idle.order.insert(place, acquisition.key().shared_name());
-        entry.leave_idle(place, until);
+        entry.leave_idle(self.idle.add(acquisition.key().shared_name(), until));
         self.look_by(acquisition.key().name(), until);
         Some(until)
     }
@@ -225,20 +247,23 @@ impl Shard {
         Some(acquisition)
     }
 
-    /// Ends the entry that has been idle for longest.
+    /// Ends the entry whose idle time ends first.
     fn end_oldest(&mut self) -> Option<Arc<Acquisition>> {
-        let (_, name) = self.idle.order.first_key_value()?;
-        let name = Arc::clone(name);
+        let (_, name) = self.idle.first()?;
         self.end(&name)
+    }
+
+    /// The locks that are being given back.
+    fn ending(&self) -> impl Iterator<Item = &Arc<Acquisition>> {
+        self.entries.values().filter(|entry| entry.is_ending()).map(Entry::acquisition)
     }
 
     /// Ends the idle entries whose time is over at `now`.
     pub(super) fn end_overdue(&mut self, now: Instant) -> Vec<Arc<Acquisition>> {
-        let is_overdue = |name: &&Arc<str>| {
-            let idle_until = self.entries.get(&**name).and_then(Entry::idle_until);
-            idle_until.is_some_and(|until| until <= now)
-        };
-        let overdue: Vec<_> = self.idle.order.values().filter(is_overdue).map(Arc::clone).collect();
-        overdue.iter().filter_map(|name| self.end(name)).collect()
+        let mut ended = Vec::new();
+        while let Some((_, name)) = self.idle.first().filter(|(until, _)| *until <= now) {
+            ended.extend(self.end(&name));
+        }
+        ended
     }
 }

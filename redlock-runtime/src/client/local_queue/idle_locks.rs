@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// For how many keys each part of the lines remembers how they are used: 4096 in all, in 56 bytes each. Fewer, and keys are
-/// forgotten before they are used again; more, and more memory.
-const HABITS: usize = 64;
+/// For how many keys each part of the lines remembers at least how they are used: 4096 in all, in 40 bytes each. Fewer, and
+/// keys are forgotten before they are used again; more, and more memory.
+const LEAST_HABITS: usize = 64;
+
+/// And for so many for each lock that may be idle. Fewer, and locks are not kept although there is room for them.
+const HABITS_PER_IDLE: usize = 4;
 
 /// What all idle locks of a manager have in common.
 #[derive(Debug, Default)]
@@ -41,24 +44,40 @@ impl Idling {
         if let Some(until) = breaker.recalled(had_paid, now) {
             self.paused_until.store(until.millis(), Ordering::Relaxed);
         }
-        drop(breaker);
-        self.recalled.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// Until when a lock is idle, and what tells it apart from others that end then.
+pub(super) type IdlePlace = (Instant, u64);
 
 /// The idle locks of one part of the lines.
 #[derive(Default)]
 pub(super) struct IdleLocks {
-    /// The keys, in the order in which they became idle.
-    pub(super) order: BTreeMap<u64, Arc<str>>,
-    pub(super) next_place: u64,
+    /// The keys, in the order in which their time ends.
+    pub(super) order: BTreeMap<IdlePlace, Arc<str>>,
+    next_number: u64,
     /// Made for the first key that might be kept.
     habits: Option<Habits>,
 }
 
 impl IdleLocks {
-    /// How the key with this `hash` is used, of which nothing tells that it is in this part of the lines.
-    pub(super) fn habit(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
-        self.habits.get_or_insert_with(|| Habits::of_keys(HABITS)).of(hash, now)
+    /// How the key with this `hash` is used, of which nothing tells that it is in this part of the lines. As many as `most` may
+    /// be idle in it.
+    pub(super) fn habit(&mut self, hash: u64, most: usize, now: Instant) -> Option<&mut Habit> {
+        let keys = most.saturating_mul(HABITS_PER_IDLE).max(LEAST_HABITS);
+        self.habits.get_or_insert_with(|| Habits::of_keys(keys)).of(hash, now)
+    }
+
+    /// The lock of the key called `name` is idle until then.
+    pub(super) fn add(&mut self, name: Arc<str>, until: Instant) -> IdlePlace {
+        let place = (until, self.next_number);
+        self.next_number += 1;
+        self.order.insert(place, name);
+        place
+    }
+
+    /// The key whose time ends first.
+    pub(super) fn first(&self) -> Option<(Instant, Arc<str>)> {
+        self.order.first_key_value().map(|((until, _), name)| (*until, Arc::clone(name)))
     }
 }

@@ -223,8 +223,9 @@ impl Shard {
     fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Arc<Acquisition>>) -> Vec<Arc<Acquisition>> {
         let ended = if rules.apply(Rule::IdleEnds) { self.end_overdue(now) } else { Vec::new() };
         let by = schedule::due_by(now);
-        let next =
-            |entry: &mut Entry| if entry.is_left() { entry.idle_until() } else { Some(entry.look(by, now, due)) };
+        let next = |entry: &mut Entry| {
+            if entry.is_left() { Some(entry.idle_place()?.0) } else { Some(entry.look(by, now, due)) }
+        };
         self.look_at = self.entries.values_mut().filter_map(next).min();
         ended
     }

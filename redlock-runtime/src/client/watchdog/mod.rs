@@ -66,9 +66,9 @@ impl Watchdog {
         now: Instant,
     ) {
         let at = now.after(within).millis();
-        if at < self.next_look.load(Ordering::Acquire) {
+        // Without a task, nobody would look then; and whoever asks for a later look, and could start one, would not.
+        if at < self.next_look.load(Ordering::Acquire) && self.is_running(watched) {
             self.next_look.fetch_min(at, Ordering::AcqRel);
-            self.ensure_running(watched);
             self.wake.notify_one();
         }
     }
@@ -85,14 +85,15 @@ impl Watchdog {
         self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A runtime that has ended has taken its tasks with it.
-    fn ensure_running(self: &Arc<Self>, watched: impl FnOnce() -> Weak<dyn Watched>) {
+    /// Whether the task runs, which is started where it does not. A runtime that has ended has taken its tasks with it.
+    fn is_running(self: &Arc<Self>, watched: impl FnOnce() -> Weak<dyn Watched>) -> bool {
         let mut task = self.task();
-        if task.as_ref().is_none_or(AbortHandle::is_finished)
-            && let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok())
-        {
-            *task = Some(runtime.spawn(run(watched(), Rest(Arc::clone(self)))).abort_handle());
+        if task.as_ref().is_some_and(|task| !task.is_finished()) {
+            return true;
         }
+        let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return false };
+        *task = Some(runtime.spawn(run(watched(), Rest(Arc::clone(self)))).abort_handle());
+        true
     }
 }
 

@@ -170,7 +170,10 @@ mod tests {
             ("localhost:6379", "is not a Redis URL"),
             ("http://:hunter2@host", "is not a Redis URL"),
             ("redis://:hunter2@host/sales", "is wrong"),
+            #[cfg(any(feature = "tls", feature = "tls-aws-lc-rs", feature = "tls-ring"))]
             ("rediss://:hunter2@host/#insecure", "without verification"),
+            #[cfg(not(any(feature = "tls", feature = "tls-aws-lc-rs", feature = "tls-ring")))]
+            ("rediss://:hunter2@host/#insecure", "enable a feature"),
             ("redis://host/-1", "not negative"),
             ("unix:///run/redis.sock?db=-1", "not negative"),
             ("redis://host/?protocol=hunter2", "protocol"),

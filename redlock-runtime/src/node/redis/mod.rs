@@ -142,12 +142,12 @@ impl Node for RedisNode {
         })
     }
 
-    fn tell_busy(&self, subject: &Subject) {
-        if let Ok(live) = self.connections.live() {
-            let (channel, line) = busy(subject);
-            // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
-            drop(live.probe(&["PUBLISH", &channel, &line]));
-        }
+    fn tell_busy(&self, subject: &Subject) -> bool {
+        let Ok(live) = self.connections.live() else { return false };
+        let (channel, payload) = busy(subject);
+        // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
+        drop(live.probe(&["PUBLISH", &channel, &payload]));
+        true
     }
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {

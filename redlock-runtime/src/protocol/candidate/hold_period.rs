@@ -9,8 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct HoldPeriod {
     ttl: Duration,
-    /// For how long the lock may be idle after the present call.
-    linger: Duration,
+    /// For how long the lock may be idle after the present call, in milliseconds: there are many locks.
+    linger: u32,
     /// Whether the present call has had the lock, and not only obtained it.
     is_used: bool,
     /// Whether the leases are started anew.
@@ -30,14 +30,14 @@ pub(crate) struct HoldPeriod {
     /// When the leases were last asked for.
     renewed_at: Instant,
     /// Spreads the renewals of locks that were taken together.
-    spread: f64,
+    spread: f32,
 }
 
 impl HoldPeriod {
     pub(crate) fn new(ttl: Duration, now: Instant) -> Self {
         Self {
             ttl,
-            linger: Duration::ZERO,
+            linger: 0,
             is_used: false,
             renews: HoldOptions::UNTIL_BEGUN.renew,
             must_end: None,
@@ -47,7 +47,7 @@ impl HoldPeriod {
             first_held: None,
             contended_passes: 0,
             renewed_at: now,
-            spread: 1.0 - RENEWAL_SPREAD + RENEWAL_SPREAD * fastrand::f64(),
+            spread: 1.0 - RENEWAL_SPREAD + RENEWAL_SPREAD * fastrand::f32(),
         }
     }
 
@@ -78,12 +78,12 @@ impl HoldPeriod {
     }
 
     /// The present call wants the lock to be idle for so long after it.
-    pub(crate) const fn linger(&mut self, linger: Duration) {
-        self.linger = linger;
+    pub(crate) fn linger(&mut self, linger: Duration) {
+        self.linger = u32::try_from(linger.as_micros().div_ceil(1000)).unwrap_or(u32::MAX);
     }
 
     pub(crate) const fn lingers(&self) -> bool {
-        !self.linger.is_zero()
+        self.linger != 0
     }
 
     pub(crate) const fn is_used(&self) -> bool {
@@ -93,7 +93,8 @@ impl HoldPeriod {
     /// Until when the lock may be idle if its call ends now; `None` when the key has to stay taken for a reason of its own.
     pub(crate) fn idle_until(&self, now: Instant) -> Option<Instant> {
         let is_free = self.rest(now).is_none();
-        Some(now.after(self.linger).min(self.first_held?.after(self.ttl))).filter(|_| is_free)
+        let linger = Duration::from_millis(self.linger.into());
+        Some(now.after(linger).min(self.first_held?.after(self.ttl))).filter(|_| is_free)
     }
 
     /// Whether the token has had the lock for less than one ttl in all.
@@ -133,7 +134,7 @@ impl HoldPeriod {
 
     /// When a third is over of what was left of the leases the last time that all nodes were asked.
     pub(crate) fn third_of(&self, valid_until: Instant) -> Instant {
-        let pause = valid_until.since(self.renewed_at).mul_f64(self.spread / RENEWALS_PER_LEASE);
+        let pause = valid_until.since(self.renewed_at).mul_f64(f64::from(self.spread) / RENEWALS_PER_LEASE);
         self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
     }
 

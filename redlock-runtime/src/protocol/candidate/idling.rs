@@ -11,7 +11,8 @@
 //!    lease ends, and for one `ttl` in all. Nothing is renewed meanwhile.
 //!
 //! Whatever was true then is looked at again when a call comes: others may want the lock by now, and the clock of a server
-//! may have been set forward.
+//! may have been set forward. That saves a round trip and is no rule: whoever has the lock next looks at the lease once more,
+//! as with every lock that is passed on.
 
 use super::{Candidate, Phase, Wanted};
 use crate::protocol::rules::Rule;
@@ -44,7 +45,8 @@ impl Candidate {
     pub(crate) fn retake(&mut self, wanted: Wanted, now: Instant) -> bool {
         let fits =
             self.phase == Phase::Holding && wanted.ttl == self.terms.ttl && self.fencing.may_pass(wanted.is_fenced);
-        let is_good = !self.is_contended() && self.is_passable(now) && self.hold_period.is_fresh(now);
-        fits && (is_good || !self.terms.applies(Rule::IdleIsRechecked))
+        // A node to which there is a new connection would be asked now, were the lock not idle.
+        let is_doubted = self.voters.iter().any(|voter| voter.recheck_at.is_some_and(|at| at <= now));
+        fits && !is_doubted && !self.is_contended() && self.is_passable(now) && self.hold_period.is_fresh(now)
     }
 }

@@ -211,7 +211,7 @@ impl Candidate {
     }
 
     /// A call acts for the token that wants the lock to be idle for so long after it; not at all at zero.
-    pub(crate) const fn linger(&mut self, linger: Duration) {
+    pub(crate) fn linger(&mut self, linger: Duration) {
         self.hold_period.linger(linger);
     }
 

@@ -93,6 +93,7 @@ impl Observer {
             self.network.trace.line(|_| format!("{client} {} after {time:?}", outcome_words(outcome)));
             self.closed(&waiter, outcome);
             self.tried(&waiter, outcome);
+            self.in_time(&waiter, outcome);
         }
     }
 
@@ -144,11 +145,13 @@ impl Observer {
             let mut records = self.records();
             let id = records.number();
             records.idle_since[holder.key] = None;
+            let is_robbed = |token| self.network.robbed_at(&key(holder.key), token).is_some();
+            // Who begins with a lock that was taken away while it was idle follows nobody.
+            let is_successor = !is_robbed(holder.token);
             for other in records.holders.iter_mut().filter(|other| other.key == holder.key) {
                 // Who was robbed does not know it yet. Its next renewal tells, if there is one and no node stands still.
                 let is_told = other.renews && self.profile.is_prompt;
-                let is_robbed = || self.network.robbed_at(&key(other.key), other.token).is_some();
-                other.is_succeeded |= !other.is_valid(now) || is_told && is_robbed();
+                other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_robbed(other.token));
             }
             records.holders.push(Holder { id, ..holder });
             id

@@ -29,6 +29,15 @@ impl Observer {
         }
     }
 
+    /// Nobody is told that its wait is over before it is.
+    pub(super) fn in_time<T>(&self, waiter: &Waiter, outcome: Option<&Result<T, LockError>>) {
+        let (Wait::For(wait), Some(Err(LockError::TimedOut { .. }))) = (waiter.wait, outcome) else { return };
+        // By clocks that are wrong by half a hundredth.
+        if self.network.now().since(waiter.since) < wait.mul_f64(0.99) {
+            self.broken(Promise::Deadline, format!("{waiter} is told too early that its wait is over"));
+        }
+    }
+
     pub(super) fn deadlines(&self) {
         let now = self.network.now();
         let is_late = |waiter: &&Waiter| {

@@ -1,10 +1,14 @@
 //! Locks that stay held without a call, at a node that sees every command.
 
 use super::super::{LocalQueue, lock};
+use crate::client::acquisition::Acquisition;
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
+use crate::protocol::candidate::Wanted;
 use crate::protocol::command::{Notice, Verb};
+use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::quorum::Verdict;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
 use crate::{LingerStats, LockGuard, LockManager, LockRequest};
@@ -80,6 +84,11 @@ impl Scene {
     }
 }
 
+/// The token of a call of another process that does not wait.
+fn asking(time: u64) -> OwnerToken {
+    OwnerToken::new(ManagerId::random(), TokenTime::new(time, 0)).asking()
+}
+
 fn request(key: &str) -> LockRequest {
     LockRequest::new(key).ttl(TTL).linger(LINGER)
 }
@@ -139,6 +148,69 @@ async fn a_call_that_does_not_wait_never_finds_a_lock_that_is_being_given_back()
     assert!(guard.is_held());
     drop(guard);
     assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRSRS", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_releases_what_another_thread_has_only_begun_to_give_back() {
+    let scene = Scene::idle().await;
+    let ended: Vec<_> = scene.manager.local.shards.iter().filter_map(|shard| lock(shard).end_oldest()).collect();
+    assert!(scene.manager.shutdown().await);
+    assert_eq!(scene.commands(), "SRSR");
+    scene.manager.local.give_back(&ended);
+    assert_eq!((scene.commands().as_str(), scene.idle_locks()), ("SRSR", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_before_the_body_begins_is_told_when_it_does_and_once() {
+    let (node, by) = (HookedNode::new(Clock::tokio(), |_| Fate::Answered), [asking(1), asking(2)]);
+    let shared = Arc::new(node.shared());
+    let ours = Acquisition::of_key(&shared, &KEY.into(), TTL, shared.clock.now());
+    assert_eq!(ours.try_at_once(shared.clock.now(), TTL).await, Verdict::Reached);
+    ours.take_up(Wanted { ttl: TTL, is_fenced: false, linger: LINGER });
+    let asks = |by| assert!(ours.notice(0, Notice::Contended { by }));
+    asks(by[0]);
+    assert_eq!(node.told(), []);
+    ours.begin(HoldOptions::default(), shared.clock.now());
+    assert_eq!(node.told(), by[..1]);
+    asks(by[0]);
+    asks(by[1]);
+    assert_eq!(node.told(), by);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_calls_behind_one_that_asks_wait_on_when_that_one_is_told_of_a_body() {
+    let scene = Scene::new();
+    let holder = LockManager::new(Arc::new(LocalQueue::new(Arc::new(scene.node.shared()), None)));
+    let held = holder.try_acquire(KEY).await.unwrap();
+    let asks = tokio::spawn({
+        let manager = scene.manager.clone();
+        async move { manager.try_acquire(request(KEY)).await }
+    });
+    let ours = async || {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+            if let Some(ours) = scene.manager.local.acquisition(KEY).filter(|ours| ours.is_waiting()) {
+                return ours;
+            }
+        }
+        panic!("nobody here stands in the queue")
+    };
+    let asking = ours().await;
+    assert!(asking.token().asks());
+    let waits = tokio::spawn({
+        let manager = scene.manager.clone();
+        async move { manager.acquire(request(KEY).wait(TTL)).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(asking.notice(0, Notice::Busy));
+    assert!(asks.await.unwrap().unwrap_err().is_contended());
+    let waiting = ours().await;
+    assert!(!waiting.token().asks());
+    // Anybody may say so who may publish.
+    assert!(waiting.notice(0, Notice::Busy));
+    sleep(LINGER).await;
+    drop(held);
+    assert!(waits.await.unwrap().unwrap().is_held());
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +293,8 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
     let disturber = thread::spawn({
         let (local, is_over) = (Arc::clone(&manager.local), Arc::clone(&is_over));
         move || {
-            let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0)).asking();
+            // One that only asks is no contention, and one that waits is.
+            let by = [asking(1), OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0))];
             for round in 0.. {
                 if is_over.load(Ordering::Relaxed) {
                     return;
@@ -231,6 +304,7 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
                     local.give_back(&ended);
                 });
                 if let Some(ours) = local.acquisition(&format!("order:{}", round % KEYS)) {
+                    let by = by[usize::from(round % 16 == 0)];
                     ours.notice(0, Notice::Contended { by });
                     local.recall(&ours, by);
                 }
@@ -241,8 +315,14 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
     callers.join_all().await;
     is_over.store(true, Ordering::Relaxed);
     disturber.join().unwrap();
-    let LingerStats { kept, retaken, recalled, expired } = manager.linger_stats();
-    assert!(retaken > 0 && expired > 0 && kept >= retaken + recalled + expired, "{:?}", manager.linger_stats());
     assert!(manager.shutdown().await);
+    let stats = manager.linger_stats();
+    let LingerStats { kept, retaken, recalled, expired } = stats;
+    assert!(retaken > 0 && expired > 0 && recalled > 0, "{stats:?}");
+    assert_eq!(
+        (kept, manager.local.idling.count.load(Ordering::Relaxed)),
+        (retaken + recalled + expired, 0),
+        "{stats:?}"
+    );
     assert!(node.is_empty());
 }

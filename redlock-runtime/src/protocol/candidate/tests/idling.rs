@@ -75,8 +75,9 @@ fn least() -> HoldOptions {
 
 #[test]
 fn an_idle_lock_is_looked_at_again_when_a_call_comes() {
-    let table: [Case; 5] = [
+    let table: [Case; 6] = [
         ("idle", |_| {}, true),
+        ("with a new connection to a node", |scene| scene.candidate.connected(1, scene.now), false),
         ("wanted meanwhile", |scene| scene.candidate.contended(1, true, scene.now), false),
         ("with too little left", |scene| scene.advance(TTL * 3 / 4), false),
         (
