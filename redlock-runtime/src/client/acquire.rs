@@ -120,7 +120,8 @@ impl<'c> Call<'c> {
         if !linger.is_zero() {
             local.linger();
         }
-        let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
+        let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
+        let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
     }
 

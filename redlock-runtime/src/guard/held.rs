@@ -31,9 +31,9 @@ impl Held {
         if self.turn.has_ended() { Duration::ZERO } else { self.acquisition().validity() }
     }
 
-    /// Whether it is held by claims, the extensions of which are on their way.
-    pub(crate) fn counts_claims(&self) -> bool {
-        self.acquisition().counts_claims()
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.acquisition().stands_on_claims()
     }
 
     /// Whether it was given back.

@@ -2,6 +2,7 @@
 
 use crate::error::LockError;
 use crate::guard::held::Held;
+use crate::protocol::timing::LOOKS_PER_CLAIM;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,10 +11,6 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How exact tokio's timers are. Smaller, a timer is set anew for nothing at every poll; larger, a body is stopped late.
 const PRECISION: Duration = Duration::from_millis(1);
-
-/// A lock that is held by claims is looked at after this part of what is left (an eighth), by whoever wants to know that its
-/// lease is nearly over. Smaller, it is known late; larger, looks for nothing.
-const LOOKS_PER_CLAIM: u32 = 8;
 
 /// Whether a body may go on. It is asked at every poll of the body: a timer stands still while the machine is suspended, and
 /// the lease does not.
@@ -52,7 +49,7 @@ impl LossTimer {
         loop {
             let left = held.watch(&mut self.watcher, cx.waker());
             // A claim is short by its nature: that says nothing before its extension had time to be answered.
-            let is_short = !self.margin.is_zero() && held.counts_claims();
+            let is_short = !self.margin.is_zero() && held.stands_on_claims();
             let remaining = if is_short { left / LOOKS_PER_CLAIM } else { left.saturating_sub(self.margin) };
             if remaining.is_zero() {
                 return Poll::Ready(held.loss());

@@ -61,6 +61,11 @@ impl ServerFacts {
         abstention.left(at, || self.servers.others_suffice(at))
     }
 
+    /// A connection is about to be made. What was heard on the one before may have come after that was said to be broken.
+    pub(crate) fn connecting(&self) {
+        self.clock().disconnected();
+    }
+
     /// The connection broke.
     pub(crate) fn disconnected(&self) {
         self.clock().disconnected();

@@ -46,9 +46,14 @@ impl Acquisition {
         }
     }
 
-    /// Whether the lock is held by claims, the extensions of which are on their way.
-    pub(crate) fn counts_claims(&self) -> bool {
-        self.state().candidate.counts_claims(self.now())
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.state().candidate.stands_on_claims_until(self.now()).is_some()
+    }
+
+    /// For how long the lock can be left alone as things are.
+    pub(crate) fn counted_for(&self, now: Instant) -> Duration {
+        self.state().candidate.counted_for(now)
     }
 
     /// How much longer the lock is held, if it is or was.

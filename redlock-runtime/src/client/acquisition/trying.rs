@@ -47,6 +47,7 @@ impl Acquisition {
             state.take_in(self.shared.clock);
         }
         state.candidate.want_number(wanted.is_fenced);
+        state.candidate.keep_afterwards(wanted.is_kept);
         state.candidate.linger(wanted.linger);
         match state.candidate.phase() {
             Phase::Trying => TakenUp::Fresh,

@@ -28,6 +28,7 @@ pub(super) async fn connect(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    server.connecting();
     let doubt = Doubt::default();
     let pushes = Pushes { deliver: Arc::clone(&environment.deliver), doubt: doubt.clone(), server: Arc::clone(server) };
     let (connection, protocol) = match greet(endpoint, &pushes).await {

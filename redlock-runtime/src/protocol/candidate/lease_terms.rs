@@ -40,10 +40,10 @@ impl LeaseTerms {
         now.after(lease::least_useful(self.ttl))
     }
 
-    /// Until when a node keeps what it has handed to us, whatever it is asked by us meanwhile: an extension may be executed at any
-    /// time after the claim began, and makes the key last for our ttl from then on.
+    /// Until when a node keeps what it has handed to us, whatever it is asked by us from now on: an extension may be executed at
+    /// any time after the claim began, and makes the key last for our ttl from then on. No claim is longer than any is.
     pub(super) fn claimed_until(&self, claim: ProvenClaim) -> Instant {
-        claim.from.after(lease::provable(claim.length.min(self.ttl), self.drift_factor))
+        claim.from.after(lease::provable(claim.length.min(self.claim()), self.drift_factor))
     }
 
     /// Claims that end before this are not worth entering a body for: their extensions may not be answered by then.

@@ -132,6 +132,8 @@ pub(crate) struct Candidate {
     /// Another worker has left the lock with another token, and this one takes its place.
     adopts: bool,
     fencing: FencingNumber,
+    /// The key has to stay taken after the present call.
+    is_kept: bool,
     /// The latest moment until which the lock ever was provably ours.
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
@@ -175,6 +177,7 @@ impl Candidate {
             hold_period: HoldPeriod::new(terms.ttl, now),
             adopts: false,
             fencing: FencingNumber::new(terms.rules),
+            is_kept: false,
             terms,
             proven_until: None,
             contended_since: None,
@@ -207,7 +210,7 @@ impl Candidate {
     /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) -> Duration {
         self.hold_period.begin(options, now);
-        if self.counts_claims(now) { self.terms.claim() } else { self.terms.ttl }
+        self.counted_for(now)
     }
 
     /// A call acts for the token that wants the lock to be idle for so long after it; not at all at zero.

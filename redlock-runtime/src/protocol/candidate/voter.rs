@@ -122,6 +122,8 @@ impl Voter {
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most, and provably until `proven`.
     pub(super) fn claimed(&mut self, now: Instant, claim_end: Instant, proven: Option<Instant>) {
+        let least = self.least_in_flight();
+        let proven = proven.map(|end| least.map_or(end, |least| least.min(end)));
         self.in_flight.for_each(|sent| sent.is_overtaken = true);
         self.footprint = Footprint::Queue;
         // The yield may be executed after it, and gives it away.
@@ -231,6 +233,11 @@ impl Voter {
     pub(super) fn promised_until(&self) -> Option<Instant> {
         let asked = self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end);
         asked.chain(self.vote.lease_end()).max()
+    }
+
+    /// The earliest end that a command on its way may give to the key of the token, should it be executed only now.
+    fn least_in_flight(&self) -> Option<Instant> {
+        self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end).min()
     }
 
     /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::protocol::candidate::waiting::Waited;
-use crate::protocol::command::{Number, ProvenClaim};
+use crate::protocol::command::Number;
+use crate::protocol::hold_options::HoldOptions;
 
 /// A claim that is announced at once, less drift and 2 ms.
 const PROVEN: Duration = Duration::from_millis(988);
@@ -86,7 +87,7 @@ fn a_body_begins_when_enough_is_left_of_what_is_proven() {
         ("announced too late", 1000, 750, false, None),
         ("as short as the ttl of the one before", 300, 0, false, Some(295)),
         ("too short", 200, 0, false, None),
-        ("no longer than our own ttl", 60_000, 0, false, Some(9898)),
+        ("no longer than any claim", 60_000, 0, false, Some(988)),
         ("a number has to be drawn", 1000, 0, true, None),
     ];
     for (name, length, ago, is_fenced, expected) in table {
@@ -106,6 +107,81 @@ fn a_body_begins_when_enough_is_left_of_what_is_proven() {
         scene.answer(0, Ok(Reply::Extended { waiters: 0, number }));
         assert!(scene.candidate.wait_outcome(scene.now).is_some() && scene.left() == scene.provable(), "{name}");
     }
+}
+
+#[test]
+fn a_claim_lasts_no_longer_than_what_is_on_its_way_makes_it_last() {
+    // A question for the rest of a lease that is not renewed, which may be executed after the claim began.
+    let rest = Duration::from_millis(300);
+    for (verb, expected) in [(SET, 988), (ACQUIRE, 988), (EXTEND, 988), (Verb::Extend { ttl: rest }, 295)] {
+        let mut scene = Scene::waiting(1);
+        let lease_end = scene.candidate.terms().proven_by(verb, scene.now);
+        scene.candidate.voters[0].asked(InFlight::new(verb, scene.now, lease_end));
+        scene.announce(0, 1000, 0);
+        assert_eq!(scene.left(), Duration::from_millis(expected), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_call_whose_key_stays_taken_waits_for_the_answers() {
+    let mut scene = Scene::waiting(1);
+    scene.candidate.keep_afterwards(true);
+    scene.announce(0, 1000, 0);
+    assert_eq!(scene.go_on(), None);
+    scene.answer(0, Ok(EXTENDED));
+    assert_eq!(scene.go_on(), Some(Waited::Held));
+}
+
+#[test]
+fn a_call_whose_key_stays_taken_does_not_go_on_with_claims_of_the_one_before() {
+    // Of a ttl that is short enough for a claim to be passed on.
+    for (is_kept, is_passable) in [(false, true), (true, false)] {
+        let mut scene = Scene::waiting(1);
+        scene.candidate.terms = Arc::new(LeaseTerms { ttl: CLAIM, ..*scene.candidate.terms() });
+        scene.announce(0, 1000, 0);
+        assert_eq!(scene.go_on(), Some(Waited::Held));
+        scene.candidate.keep_afterwards(is_kept);
+        assert_eq!(scene.candidate.is_passable(scene.now), is_passable);
+        scene.answer(0, Ok(EXTENDED));
+        assert!(scene.candidate.is_passable(scene.now));
+    }
+}
+
+#[test]
+fn a_lock_that_stands_on_claims_is_looked_at_until_they_are_leases() {
+    for renew in [true, false] {
+        let mut scene = Scene::begun();
+        let counted_for = scene.candidate.begin(HoldOptions { renew, ..HoldOptions::default() }, scene.now);
+        assert_eq!(counted_for, PROVEN);
+        for _ in 0..10 {
+            let left = scene.left();
+            let next = match scene.candidate.look(scene.now, scene.now, false) {
+                Look::Later(next) => next,
+                Look::Due => {
+                    assert!(scene.candidate.renew(scene.now, scene.now, |_| {}));
+                    scene.now.after(scene.candidate.counted_for(scene.now) / 8)
+                }
+                Look::Nothing => panic!("it is held"),
+            };
+            assert!(next.since(scene.now) <= left / 8, "{next:?} with {left:?} left");
+            scene.now = next;
+        }
+        (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+        let Look::Later(next) = scene.candidate.look(scene.now, scene.now, false) else { panic!() };
+        assert!(next.since(scene.now) > CLAIM && scene.candidate.counted_for(scene.now) == TTL);
+    }
+}
+
+#[test]
+fn a_claim_that_comes_late_is_nothing_that_a_lock_stands_on() {
+    let mut scene = Scene::holding(2);
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None);
+    scene = Scene::begun();
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), scene.candidate.valid_until());
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    scene.announce(2, 1000, 0);
+    assert!(scene.candidate.counts_claims(scene.now));
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None);
 }
 
 #[test]

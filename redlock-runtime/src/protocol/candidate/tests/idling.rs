@@ -3,7 +3,7 @@
 use super::*;
 
 const LINGER: Duration = Duration::from_secs(2);
-const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, linger: LINGER };
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: LINGER };
 
 /// A call that wants the lock to linger has it, and has really begun.
 fn used() -> Scene {
