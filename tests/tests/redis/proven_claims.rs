@@ -7,7 +7,7 @@ use crate::waiters::{Waiting, obtained, patient, waiting};
 use redlock_runtime::{FencedGuard, LockError, LockGuard, LockManager, LossCause};
 use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, eventually};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 const KEY: &str = "order:7";
 const SIZES: [usize; 2] = [1, 3];
@@ -106,11 +106,46 @@ async fn a_body_that_has_begun_is_stopped_when_the_extension_finds_the_lock_gone
         for node in handed.nodes.iter() {
             node.inspect().command::<u64>(&["DEL", KEY]).await;
         }
-        assert!(guard.is_held());
+        let left = guard.remaining();
+        assert!(!left.is_zero());
+        // Nobody looks at the lock but whoever looks after all of them.
+        let lost = tokio::spawn(async move { guard.lost().await });
+        sleep(left / 3).await;
         handed.proxies.iter().for_each(Proxy::pass);
-        let lost = timeout(PATIENCE, guard.lost()).await.unwrap();
+        let lost = timeout(left / 3, lost).await.expect("an answer ends it long before the claims end").unwrap();
         assert!(matches!(lost, LockError::Lost { cause: LossCause::Taken, .. }), "{lost:?}");
-        assert!(!guard.is_held());
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_nobody_looks_at_is_held_although_its_answers_take_a_while() {
+    tokio::join!(
+        is_held_after_late_answers(30 * CLAIM, true),
+        is_held_after_late_answers(30 * CLAIM, false),
+        is_held_after_late_answers(120 * CLAIM, true),
+        is_held_after_late_answers(120 * CLAIM, false),
+    );
+}
+
+/// The task that has asked for the lock has ended, and nobody polls its guard.
+async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
+    let scene = Scene::start(1, |builder| builder).await;
+    let call = waiting(&scene.waiter, patient(KEY).ttl(ttl).renew(renew));
+    let handed = scene.hand_over(|_| {}).await;
+    let guard = obtained(call).await;
+    sleep(CLAIM * 2 / 5).await;
+    handed.proxies.iter().for_each(Proxy::pass);
+    sleep(2 * CLAIM).await;
+    assert!(guard.is_held() && guard.remaining() > ttl / 2, "ttl {ttl:?}, renew {renew}: {guard:?}");
+}
+
+#[tokio::test]
+async fn a_call_whose_key_stays_taken_waits_for_the_extension() {
+    for size in SIZES {
+        let scene = Scene::start(size, |builder| builder).await;
+        let call = waiting(&scene.waiter, patient(KEY).min_hold(CLAIM / 10));
+        let handed = scene.hand_over(|_| {}).await;
+        handed.waits_for_answers(call).await;
     }
 }
 

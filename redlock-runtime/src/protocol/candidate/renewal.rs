@@ -65,7 +65,7 @@ impl Candidate {
     }
 
     /// When the answers to the extensions of claims are to be taken in, if the lock stands on claims.
-    fn answers_due(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn answers_due(&self, now: Instant) -> Option<Instant> {
         let left = self.stands_on_claims_until(now)?.since(now);
         Some(now.after(left / LOOKS_PER_CLAIM))
     }
