@@ -181,7 +181,8 @@ impl LockGuard {
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///
-    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A guard that was released before has
+    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A lock that was handed over just before has at
+    /// least a second left, or its `ttl` if that is shorter, until the servers have executed what asks for more. A guard that was released before has
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
