@@ -45,7 +45,7 @@ impl Candidate {
         now: Instant,
         send: &mut impl FnMut(Outgoing),
     ) {
-        let lease_end = self.terms.proven_by(verb, now);
+        let lease_end = self.counted_until(index, verb, now);
         if let Some(voter) = self.voters.get_mut(index) {
             let other = voter.wanted_by.as_deref().copied().filter(|_| matches!(verb, Verb::Yield { .. }));
             if self.phase == Phase::Holding {

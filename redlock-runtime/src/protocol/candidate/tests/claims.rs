@@ -184,6 +184,23 @@ fn a_claim_that_comes_late_is_nothing_that_a_lock_stands_on() {
 }
 
 #[test]
+fn questions_for_the_rest_of_a_lease_make_it_no_longer() {
+    let mut scene = Scene::begun();
+    scene.advance(MILLISECOND);
+    scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
+    let end = scene.candidate.terms().provable(scene.now);
+    let mut asked = 0;
+    for _ in 0..6 {
+        // At some time within a millisecond.
+        scene.advance(NODE_TIMEOUT + MILLISECOND / 3);
+        scene.candidate.next_commands(scene.now, |_| true, |_| asked += 1);
+    }
+    assert_eq!(asked, 12, "nobody has answered");
+    (0..2).for_each(|node| (0..7).for_each(|_| scene.answer(node, Ok(EXTENDED))));
+    assert_eq!(scene.candidate.valid_until(), Some(end));
+}
+
+#[test]
 fn a_claim_behind_a_yield_proves_nothing() {
     for rule in [None, Some(Rule::YieldVoidsProof)] {
         let mut scene = Scene::waiting(1);
