@@ -93,7 +93,7 @@ impl World<'_> {
             return !self.noticed;
         }
         match notice {
-            Notice::Granted if self.scenario.proves => self.push(node, token, Reply::Proven),
+            Notice::Granted if node < self.scenario.proves => self.push(node, token, Reply::Proven),
             Notice::Granted => self.push(node, token, Reply::Granted),
             // Only waiters yield, and only to smaller tokens; a holder has no use for it.
             Notice::Contended { by } if self.phase(token) == Phase::Left || usize::from(by) < token => {
@@ -112,7 +112,7 @@ impl World<'_> {
     fn push(&mut self, node: usize, token: usize, push: Reply) {
         if self.phase(token) == Phase::Left {
             self.release_unknown(token, node);
-        } else if (self.scenario.free.is_none() || self.scenario.proves && push.is_claim())
+        } else if (self.scenario.free.is_none() || self.scenario.proves > 0 && push.is_claim())
             && !self.is_needless(node, token, push)
         {
             self.link_mut(token, node).replies.push(push.code());
