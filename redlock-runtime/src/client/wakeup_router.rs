@@ -4,7 +4,7 @@
 //!    want it.
 //! 2. A token that only keeps its key taken is left alone.
 //! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
-//!    give back what it has.
+//!    give back what it has. While its release is on its way, another one would find nothing.
 //! 4. When a connection is new, every token that is held asks its node soon whether it still has the lock. The watchdog
 //!    sends the questions, spread so that many of them hold up neither this process nor the node.
 
@@ -79,11 +79,13 @@ fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
     }
 }
 
-/// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken.
+/// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken, or a
+/// release on its way gives it back.
 fn release_unknown(local: &LocalQueue, index: usize, subject: Subject) {
     let (shared, now) = (local.shared(), local.shared().clock.now());
     let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
-    if !is_kept && shared.rules.apply(Rule::UnknownTokensAreReleased) {
+    let is_leaving = shared.nodes.get(index).is_some_and(|node| node.ledger().leaving.contains(&subject.token));
+    if !is_kept && !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
     }
 }

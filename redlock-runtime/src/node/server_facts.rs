@@ -99,3 +99,38 @@ impl ServerFacts {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::Environment;
+    use crate::protocol::command::Claim;
+    use crate::protocol::timing::CLAIM;
+    use crate::time::clock::Clock;
+    use tokio::time::advance;
+
+    /// What the server's clock shows all the time.
+    const TIME: Duration = Duration::from_secs(1_700_000_000);
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_told_on_one_connection_proves_nothing_on_the_next() {
+        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        let facts = ServerFacts::new("node", servers);
+        // No time is earlier than the origin of the clock.
+        advance(CLAIM).await;
+        let told = || facts.told(TIME, facts.now());
+        let proves = || matches!(facts.proven(Notice::Claimed(Claim { length: CLAIM, begun: TIME })), Notice::Proven(_));
+        assert!(!proves(), "nothing was told");
+        told();
+        assert!(proves());
+        facts.disconnected();
+        assert!(!proves());
+        // The last answers are handed out when it is known that the connection is broken.
+        told();
+        facts.connecting();
+        assert!(!proves());
+        told();
+        assert!(proves());
+    }
+}

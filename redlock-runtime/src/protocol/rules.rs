@@ -35,6 +35,8 @@ pub(crate) enum Rule {
     StepVoidsProof,
     /// A claim that is announced behind a yield proves nothing: the yield gives it away.
     YieldVoidsProof,
+    /// A claim of a node that abstains proves nothing: the node may have forgotten who has the lock.
+    AbstentionVoidsProof,
     /// What was granted before a yield does not count after it.
     YieldVoids,
     /// A yield waits for no other node: everybody else waits for it.

@@ -33,7 +33,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 54] = [
+const CASES: [Case; 55] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -48,6 +48,7 @@ const CASES: [Case; 54] = [
     (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ProofNeedsATime, late_announcements, &[Promise::Exclusion, Promise::Owned]),
     (Rule::StepVoidsProof, steps_before_claims, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::AbstentionVoidsProof, forgetful_crowd, &[Promise::Exclusion]),
     (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion, Promise::Owned]),
     (Rule::YieldAtOnce, frozen_minority, &[Promise::Progress]),
     (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion, Promise::Owned]),

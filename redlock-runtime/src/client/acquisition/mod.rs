@@ -25,6 +25,7 @@ pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
+use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
@@ -138,7 +139,9 @@ impl Acquisition {
     /// The claim that node number `index` proves by a notice. A node that abstains proves nothing.
     fn proven(&self, index: usize, notice: Notice) -> Option<ProvenClaim> {
         let Notice::Proven(claim) = notice else { return None };
-        self.shared.nodes.get(index).filter(|node| node.node().abstains_for().is_none()).map(|_| claim)
+        let counts_always = !self.shared.rules.apply(Rule::AbstentionVoidsProof);
+        let counts = |node: &&NodeHandle| counts_always || node.node().abstains_for().is_none();
+        self.shared.nodes.get(index).filter(counts).map(|_| claim)
     }
 
     /// Sends what the nodes should be asked next. Whether anything was.

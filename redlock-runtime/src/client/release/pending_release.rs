@@ -23,6 +23,8 @@ pub(crate) struct PendingRelease {
     was_held: bool,
     /// Whether nobody but its connection looks after it.
     is_owed: bool,
+    /// Whether messages about the token need no other release.
+    is_leaving: bool,
 }
 
 /// Where a collector takes releases from that their first answers have not settled.
@@ -54,8 +56,11 @@ impl PendingRelease {
 
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         ledger.begin(last.matters_until);
-        let (ledger, answer) = (Arc::clone(ledger), Pending::none());
-        Self { ledger, subject, was_held: last.is_expected, last, answer, is_settled: false, is_owed: false }
+        let (ledger, answer, is_leaving) = (Arc::clone(ledger), Pending::none(), last.ends_messages);
+        if is_leaving {
+            ledger.leaving.begin(subject.token);
+        }
+        Self { ledger, subject, was_held: last.is_expected, last, answer, is_settled: false, is_owed: false, is_leaving }
     }
 
     fn command(&self) -> Command {
@@ -110,6 +115,7 @@ impl PendingRelease {
     /// Sends the release once more, after an answer that left it open.
     pub(super) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
+        self.leave();
         self.last.repeat(now);
         self.answer = node.send(self.command());
     }
@@ -153,6 +159,13 @@ impl PendingRelease {
         }
     }
 
+    /// Messages about the token that come from now on are answered.
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.is_leaving) {
+            self.ledger.leaving.end(&self.subject.token);
+        }
+    }
+
     /// The connection has answered, if nobody else looks after the answer.
     fn note_heard(&mut self) {
         if std::mem::take(&mut self.is_owed) {
@@ -164,6 +177,7 @@ impl PendingRelease {
 impl Drop for PendingRelease {
     fn drop(&mut self) {
         self.note_heard();
+        self.leave();
         if !self.is_settled {
             self.count_as_abandoned("its task has ended");
         }

@@ -14,7 +14,7 @@ pub struct Capabilities {
     /// Waiting callers are woken. Without, they ask again and again. `None` when that was not known in time.
     pub wake_ups: Option<bool>,
     /// It tells the time, so that steps of its clock are noticed, and that whoever is handed a lock begins without waiting for
-    /// an answer.
+    /// an answer. The latter needs [`resp3`](Self::resp3) as well, and `CLIENT TRACKING` where nodes abstain after restarts.
     pub time: bool,
     /// It tells who it is, so that restarts are noticed.
     pub identity: bool,

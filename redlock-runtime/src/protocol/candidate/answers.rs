@@ -113,6 +113,7 @@ impl Voter {
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
         let is_unknown =
             matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
+        self.was_cut |= is_unknown;
         if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }

@@ -26,6 +26,8 @@ pub(crate) struct Voter {
     pub(super) footprint: Footprint,
     /// Commands without an answer so far, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
+    /// A command was cut off, so that the node may execute it at any time.
+    pub(super) was_cut: bool,
     /// A yield was cut off, so that the node may give the lock away at any time: it never counts again.
     pub(super) is_tainted: bool,
     /// Somebody with a smaller token waits at this node.
@@ -55,6 +57,7 @@ impl Voter {
             failure: None,
             footprint: Footprint::None,
             in_flight: Queue::new(),
+            was_cut: false,
             is_tainted: false,
             is_beaten: false,
             wanted_by: None,
