@@ -123,7 +123,7 @@ struct Pair {
 impl Pair {
     async fn start(server: &RedisServer) -> Self {
         // One is of an older version, and is not told of the times of claims.
-        let managers = [ManagerId::random(), ManagerId::random(), ManagerId::of_old()];
+        let managers = [ManagerId::random(), ManagerId::random(), ManagerId::of_old(fastrand::u128(..))];
         let memory = Memory {
             clock: Clock::tokio(),
             state: NodeState::default(),

@@ -120,7 +120,8 @@ mod tests {
         // No time is earlier than the origin of the clock.
         advance(CLAIM).await;
         let told = || facts.told(TIME, facts.now());
-        let proves = || matches!(facts.proven(Notice::Claimed(Claim { length: CLAIM, begun: TIME })), Notice::Proven(_));
+        let proves =
+            || matches!(facts.proven(Notice::Claimed(Claim { length: CLAIM, begun: TIME })), Notice::Proven(_));
         assert!(!proves(), "nothing was told");
         told();
         assert!(proves());

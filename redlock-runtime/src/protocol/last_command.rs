@@ -44,7 +44,13 @@ impl LastCommand {
     /// Gives back whatever the node has of a token, or takes it out of the queue.
     pub(crate) fn release(claim: Duration, ttl: Duration, now: Instant) -> Self {
         let matters_until = now.after(ttl.max(QUEUE_EXPIRY));
-        Self { verb: Verb::Release { claim }, matters_until, keeps_until: None, is_expected: false, ends_messages: false }
+        Self {
+            verb: Verb::Release { claim },
+            matters_until,
+            keeps_until: None,
+            is_expected: false,
+            ends_messages: false,
+        }
     }
 
     /// For a token that nobody here knows: its process or its call is gone, or its release went astray.

@@ -130,11 +130,14 @@ impl Server {
 
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {
         let (wall, time) = (self.wall(now), self.time(now));
+        // Managers bring scripts of their own version.
+        let is_of_old = !command.subject.token.reads_claims();
         let Self { state, subscribers, .. } = self;
         let mut published = Vec::new();
         let (reply, seen) = state.execute(wall, command, &mut |channel, wakeup| {
             let wires = || subscribers.iter().filter(|known| known.channel == channel).map(|known| known.wire);
             let wakeup = match wakeup.notice {
+                Notice::Claimed(_) if is_of_old => Wakeup { notice: Notice::Granted, ..wakeup },
                 Notice::Claimed(claim) => Wakeup { notice: Notice::Claimed(Claim { begun: time, ..claim }), ..wakeup },
                 _ => wakeup,
             };

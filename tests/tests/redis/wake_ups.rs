@@ -3,7 +3,9 @@
 use crate::support::{
     acquired_everywhere, asked, builder, connected, manager, manager_through, wait_until_asked, wait_until_queued,
 };
-use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, waiting};
+use crate::waiters::{
+    assert_all_gone, managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, waiting,
+};
 use redlock_runtime::LockManager;
 use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, RedisServer};
 use std::time::{Duration, Instant};

@@ -60,7 +60,16 @@ impl PendingRelease {
         if is_leaving {
             ledger.leaving.begin(subject.token);
         }
-        Self { ledger, subject, was_held: last.is_expected, last, answer, is_settled: false, is_owed: false, is_leaving }
+        Self {
+            ledger,
+            subject,
+            was_held: last.is_expected,
+            last,
+            answer,
+            is_settled: false,
+            is_owed: false,
+            is_leaving,
+        }
     }
 
     fn command(&self) -> Command {
