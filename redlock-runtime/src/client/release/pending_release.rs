@@ -23,8 +23,6 @@ pub(crate) struct PendingRelease {
     was_held: bool,
     /// Whether nobody but its connection looks after it.
     is_owed: bool,
-    /// Whether messages about the token need no other release.
-    is_leaving: bool,
 }
 
 /// Where a collector takes releases from that their first answers have not settled.
@@ -56,20 +54,11 @@ impl PendingRelease {
 
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         ledger.begin(last.matters_until);
-        let (ledger, answer, is_leaving) = (Arc::clone(ledger), Pending::none(), last.ends_messages);
-        if is_leaving {
+        if last.ends_messages {
             ledger.leaving.begin(subject.token);
         }
-        Self {
-            ledger,
-            subject,
-            was_held: last.is_expected,
-            last,
-            answer,
-            is_settled: false,
-            is_owed: false,
-            is_leaving,
-        }
+        let (ledger, answer) = (Arc::clone(ledger), Pending::none());
+        Self { ledger, subject, was_held: last.is_expected, last, answer, is_settled: false, is_owed: false }
     }
 
     fn command(&self) -> Command {
@@ -170,7 +159,7 @@ impl PendingRelease {
 
     /// Messages about the token that come from now on are answered.
     fn leave(&mut self) {
-        if std::mem::take(&mut self.is_leaving) {
+        if std::mem::take(&mut self.last.ends_messages) {
             self.ledger.leaving.end(&self.subject.token);
         }
     }

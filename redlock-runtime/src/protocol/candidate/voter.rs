@@ -17,6 +17,7 @@ use std::time::Duration;
 const MOST_IN_FLIGHT: usize = 8;
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
     /// What the node has said about a fencing number, as long as its vote stands that came with it.
