@@ -5,6 +5,7 @@
 
 use crate::client::hot_keys::HotKeys;
 use crate::client::kept_tokens::KeptTokens;
+use crate::client::lock_order::LockOrder;
 use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
@@ -45,6 +46,9 @@ pub(crate) struct Shared {
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
+    /// What tells the servers of this manager from those of others, databases included; `None` for nodes that no other
+    /// manager has.
+    pub(crate) servers_are: Option<Box<str>>,
     pub(crate) servers: Arc<ServerRegister>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
@@ -55,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) known_leases: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
+    /// In which orders locks were taken.
+    pub(crate) lock_order: LockOrder,
     pub(crate) rules: Rules,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
@@ -88,12 +94,14 @@ impl Shared {
             quorum,
             namespace,
             nodes,
+            servers_are: None,
             servers,
             changed,
             hot_keys,
             known_locks,
             known_leases,
             kept_tokens,
+            lock_order: LockOrder::default(),
             rules,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),
@@ -105,6 +113,11 @@ impl Shared {
 
     pub(crate) fn new_token(&self) -> OwnerToken {
         OwnerToken::new(self.id, self.token_clock.next())
+    }
+
+    /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.
+    pub(crate) fn has_the_nodes_of(&self, other: &Self) -> bool {
+        self.servers_are.is_some() && self.servers_are == other.servers_are
     }
 
     /// The terms of leases with this `ttl`. Acquisitions that follow each other with the same one share them.

@@ -1,9 +1,11 @@
 //! A held lock.
 
-use crate::client::local_queue::LocalTurn;
+use crate::client::acquire::Obtained;
+use crate::client::enclosing::Frame;
 use crate::error::LockError;
 use crate::guard::held::Held;
-use crate::guard::loss_timer::LossTimer;
+use crate::guard::inherited::{Inherited, Scoped};
+use crate::guard::loss_timer::Watched;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::request::DetachedLock;
@@ -40,8 +42,8 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(crate) const fn new(turn: LocalTurn) -> Self {
-        Self { held: Held::new(turn) }
+    pub(crate) fn new(obtained: Obtained) -> Self {
+        Self { held: Held::new(obtained) }
     }
 
     pub(crate) const fn held(&self) -> &Held {
@@ -103,7 +105,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn lost(&self) -> LockError {
-        Watching { held: &self.held, timer: LossTimer::new() }.await
+        Watching { watched: Watched::new(&self.held), margin: Duration::ZERO }.await
     }
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
@@ -117,7 +119,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn at_risk(&self) {
-        Watching { held: &self.held, timer: LossTimer::ahead(self.ttl() / 5) }.await;
+        Watching { watched: Watched::new(&self.held), margin: self.ttl() / 5 }.await;
     }
 
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
@@ -135,9 +137,7 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
-        if self.held.is_released() {
-            return Err(self.held.loss());
-        }
+        self.held.may_be_extended()?;
         self.held.acquisition().extend().await
     }
 
@@ -162,14 +162,55 @@ impl LockGuard {
     /// The lock is given back whether or not the future is polled to its end.
     pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let patience = self.held.acquisition().node_timeout();
-        let release = self.held.turn().end();
+        let release = self.held.release();
         async move {
-            match release {
+            match release? {
                 Some(release) => release.confirmed(patience).await,
                 // Another call of this process has it now, which is only given what is still held.
                 None => Ok(()),
             }
         }
+    }
+
+    /// Runs `future` as a body of this guard: calls inside find that they are made under its lock, as in the body of
+    /// [`with_lock`](crate::LockManager::with_lock). [Reentrant](crate::LockRequest::reentrant) ones enter it.
+    ///
+    /// Unlike such a body, it is not stopped when the lock is lost: ask the guard.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let pay = async || manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop);
+    /// guard.scope(pay()).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<'_, F> {
+        Scoped::new(Frame::of_body(self.held.tenure(), true), future)
+    }
+
+    /// The lock, for a task that works for this call: in its [`scope`](Inherited::scope), calls find the lock as in the body.
+    /// The lock still ends with the guard, which should wait for the task.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let task = tokio::spawn(guard.inherit().scope({
+    ///     let manager = manager.clone();
+    ///     async move { manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop) }
+    /// }));
+    /// task.await.expect("it does not panic")?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn inherit(&self) -> Inherited {
+        Inherited::new(Frame::inherited(self.held.tenure()))
     }
 
     /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,
@@ -186,32 +227,24 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.held.turn().detach(), self.ttl())
+        DetachedLock::new(self.key().clone(), self.held.detach(), self.ttl())
     }
 }
 
-/// The future of [`LockGuard::lost`].
+/// The future of [`LockGuard::lost`], and of [`LockGuard::at_risk`] with a `margin`.
 struct Watching<'g> {
-    held: &'g Held,
-    timer: LossTimer,
+    watched: Watched<'g>,
+    margin: Duration,
 }
 
 impl Future for Watching<'_> {
     type Output = LockError;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
-        let Self { held, timer } = &mut *self;
-        let lost = timer.poll_lost(held, cx);
+        let margin = self.margin;
+        let (held, lost) = (self.watched.held(), self.watched.poll_ahead(margin, cx));
         // After having registered: a release from now on wakes us.
         if held.is_released() { Poll::Ready(held.loss()) } else { lost }
-    }
-}
-
-impl Drop for Watching<'_> {
-    fn drop(&mut self) {
-        if let Some(watcher) = self.timer.watcher() {
-            self.held.forget_watcher(watcher);
-        }
     }
 }
 

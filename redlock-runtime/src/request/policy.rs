@@ -5,8 +5,8 @@ use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::timing::{LONGEST_NODE_TIMEOUT, MAX_TTL, NODE_TIMEOUTS_PER_TTL, SHORTEST_NODE_TIMEOUT};
-use crate::request::AfterRestart;
 use crate::request::lock_request::{LockRequest, Wait};
+use crate::request::{AfterRestart, OrderCheck};
 use std::time::Duration;
 
 /// The longest `ttl` of managers that say nothing else. Shorter, more requests are refused; longer, a node that has
@@ -31,6 +31,8 @@ pub(crate) struct Policy {
     pub(crate) linger: Duration,
     /// How many locks may do so at once.
     pub(crate) most_idle: usize,
+    /// What is done about locks that are taken in different orders.
+    pub(crate) order_check: OrderCheck,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
@@ -48,6 +50,7 @@ impl Default for Policy {
             local_budget: LocalBudget::default(),
             linger: Duration::ZERO,
             most_idle: MOST_IDLE,
+            order_check: OrderCheck::default(),
             tolerated_amnesia: 0,
             after_restart: None,
         }

@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod access;
 mod again;
 mod ballots;
 mod blocked_threads;
@@ -36,6 +37,7 @@ mod leaving;
 mod lingering;
 mod local_leases;
 mod local_line;
+mod nested;
 mod network;
 mod paused;
 mod permissions;

@@ -149,6 +149,10 @@ async fn a_window_that_is_given_back_is_run_elsewhere() {
     let nodes = Nodes::start(3).await;
     let [first, second] =
         [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
+    // A window that has just begun, so that it lasts until the end of the test.
+    let minute = Duration::from_secs(60);
+    let second_of_minute = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() % minute.as_secs();
+    let request = || LockRequest::new(KEY).once_per(minute).window_start(Duration::from_secs(second_of_minute));
     let failed = first.acquire(request()).await.unwrap();
     failed.give_back_window();
     failed.release().await.unwrap();

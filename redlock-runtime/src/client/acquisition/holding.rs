@@ -19,6 +19,17 @@ impl Acquisition {
         counted_for
     }
 
+    /// How many are woken when the lock is lost.
+    #[cfg(test)]
+    pub(crate) fn watcher_count(&self) -> usize {
+        self.state().watchers.count()
+    }
+
+    /// Wakes those who rely on the lock, to look again.
+    pub(crate) fn call_watchers(&self) {
+        self.state().watchers.call();
+    }
+
     /// The key of a window is free again when the present call ends.
     pub(crate) fn give_back_window(&self) {
         self.state().candidate.give_back_window();
@@ -172,6 +183,18 @@ impl Acquisition {
     /// The error for a lock that was given back before.
     pub(crate) fn released(&self) -> LockError {
         self.loss(&self.state(), LossCause::Released)
+    }
+
+    /// The error for a nested call that had the lock as well, from `since` to `until`, or for the call that has the turn. The
+    /// nodes say why if there is no other `cause`.
+    pub(crate) fn lost_between(&self, since: Option<Instant>, until: Instant, cause: Option<LossCause>) -> LockError {
+        let state = self.state();
+        let mut error = self.lost_by(&state);
+        if let LockError::Lost { held_for, cause: by_the_nodes, .. } = &mut error {
+            *held_for = since.map_or(*held_for, |since| state.candidate.held_between(since, until));
+            *by_the_nodes = cause.unwrap_or_else(|| by_the_nodes.clone());
+        }
+        error
     }
 
     /// The error for a lock that is not held any more, by what is known of it now.

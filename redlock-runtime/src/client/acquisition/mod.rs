@@ -16,6 +16,7 @@ mod state_guard;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod turns;
 mod waiting;
 
 pub(crate) use self::confirmed_release::ConfirmedRelease;
@@ -34,7 +35,8 @@ use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -45,9 +47,8 @@ pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
     state: Mutex<State>,
-    /// Held while somebody waits for the answers to an extension. Boxed: most locks are extended by the watchdog alone, which
-    /// waits for nothing.
-    extending: OnceLock<Box<tokio::sync::Mutex<()>>>,
+    /// The number of the call that has the token now.
+    turn: AtomicU32,
 }
 
 impl Acquisition {
@@ -58,7 +59,7 @@ impl Acquisition {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
-            extending: OnceLock::new(),
+            turn: AtomicU32::new(0),
         }
     }
 
@@ -88,6 +89,10 @@ impl Acquisition {
 
     pub(crate) fn key(&self) -> &LockKey {
         &self.subject.key
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     pub(crate) fn token(&self) -> &OwnerToken {

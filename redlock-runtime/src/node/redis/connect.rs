@@ -64,6 +64,7 @@ const CLOSED: &str = "the server closed the connection during the handshake; if 
 
 /// Why there is no connection.
 pub(super) enum Failure {
+    Login(NodeError),
     Socket(io::Error),
     Handshake(RedisError),
 }
@@ -73,7 +74,7 @@ impl Failure {
     fn or(self, first: RedisError) -> Self {
         match self {
             Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
-            Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
+            Self::Login(_) | Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
         }
     }
 }
@@ -81,13 +82,31 @@ impl Failure {
 impl From<Failure> for NodeError {
     fn from(failure: Failure) -> Self {
         match failure {
+            Failure::Login(error) => error,
             Failure::Socket(error) => socket_failure(&error),
             Failure::Handshake(error) => match refused(&error) {
-                Self::Disconnected => Self::Unreachable(CLOSED.into()),
+                // What a server does not like about the certificate of its client, it says after the handshake of TLS.
+                Self::Disconnected => tls_reason(&error)
+                    .map_or_else(|| Self::Unreachable(CLOSED.into()), |reason| Self::Tls(reason.into())),
                 refusal => refusal,
             },
         }
     }
+}
+
+/// What TLS has against the connection, if that is what broke it.
+#[cfg(feature = "tls")]
+fn tls_reason(error: &RedisError) -> Option<String> {
+    use std::error::Error;
+
+    // The client crate shares the errors of its sockets.
+    let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    super::tls_failure::reason(shared.downcast_ref()?)
+}
+
+#[cfg(not(feature = "tls"))]
+const fn tls_reason(_error: &RedisError) -> Option<String> {
+    None
 }
 
 /// Why there is no socket.
@@ -101,6 +120,7 @@ fn socket_failure(error: &io::Error) -> NodeError {
 
 /// Opens a socket and logs in.
 async fn handshake(endpoint: &Endpoint, protocol: ProtocolVersion, pushes: &Pushes) -> Result<Connection, Failure> {
+    let login = endpoint.login().await.map_err(Failure::Login)?.set_protocol(protocol);
     let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
         // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
@@ -114,7 +134,6 @@ async fn handshake(endpoint: &Endpoint, protocol: ProtocolVersion, pushes: &Push
         ProtocolVersion::RESP2 => config,
         _ => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
     };
-    let login = endpoint.login().clone().set_protocol(protocol);
     let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
     control.received.check().map_err(Failure::Socket)?;
     let (commands, driver) = connected.map_err(Failure::Handshake)?;

@@ -42,7 +42,7 @@ pub(super) async fn prepare(
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
     // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
-    if info.field("redis_mode") == Some("sentinel") {
+    if info.is_sentinel() {
         return Err(NodeError::Unfit(SENTINEL.into()));
     }
     let scripts = Scripts::loaded(|| digest(digests.next()))?;

@@ -147,6 +147,13 @@ impl HoldPeriod {
         self.kept_until.map(|end| end.since(now)).filter(|rest| !rest.is_zero())
     }
 
+    /// The key must stay taken until `end` at least.
+    pub(crate) fn keep_until(&mut self, end: Instant) {
+        if self.kept_until.is_none_or(|kept| kept < end) {
+            (self.kept_until, self.is_window) = (Some(end), false);
+        }
+    }
+
     /// The key of a window is free again when the call ends.
     pub(crate) const fn give_back_window(&mut self) {
         if self.is_window {

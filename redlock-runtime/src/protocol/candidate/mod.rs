@@ -223,6 +223,11 @@ impl Candidate {
         self.hold_period.lingers()
     }
 
+    /// The key must stay taken until `end` at least, whatever the present call has asked for.
+    pub(crate) fn keep_until(&mut self, end: Instant) {
+        self.hold_period.keep_until(end);
+    }
+
     /// The key of a window is free again when the present call ends.
     pub(crate) const fn give_back_window(&mut self) {
         self.hold_period.give_back_window();
@@ -327,6 +332,11 @@ impl Candidate {
     /// Why each node does not count, if it does not.
     pub(crate) fn reasons(&self, now: Instant) -> impl Iterator<Item = Option<NodeError>> {
         self.voters.iter().map(move |voter| voter.reason(now, self.terms.node_timeout))
+    }
+
+    /// For how long the lock was provably ours between `since` and `until`.
+    pub(crate) fn held_between(&self, since: Instant, until: Instant) -> Duration {
+        self.proven_until.map_or(Duration::ZERO, |proven| proven.min(until).since(since))
     }
 
     /// For how long the present call has had the lock.

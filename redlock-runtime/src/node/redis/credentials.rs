@@ -1,0 +1,77 @@
+//! The login at a server, where it is not the same for ever.
+
+use crate::error::NodeError;
+use crate::node::BoxFuture;
+use redis::RedisConnectionInfo;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// User and password for one connection. `Debug` shows neither.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    user: Option<String>,
+    password: String,
+}
+
+impl Credentials {
+    /// The login of a named user.
+    #[must_use]
+    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Self { user: Some(user.into()), password: password.into() }
+    }
+
+    /// A password for the user in the URL, or else for the default one.
+    #[must_use]
+    pub fn password(password: impl Into<String>) -> Self {
+        Self { user: None, password: password.into() }
+    }
+
+    /// `login` with these in place of its own.
+    fn fill_in(self, login: RedisConnectionInfo) -> RedisConnectionInfo {
+        let login = self.user.into_iter().fold(login, RedisConnectionInfo::set_username);
+        login.set_password(self.password)
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(..)")
+    }
+}
+
+type Asked = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Where credentials come from, each time that a connection is made.
+#[derive(Clone)]
+pub(super) enum CredentialsSource {
+    /// What the program says.
+    Asked(Arc<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>),
+    /// The password is the text of a file.
+    PasswordFile(PathBuf),
+}
+
+impl CredentialsSource {
+    /// `login` with the credentials that are right now.
+    pub(super) async fn fill_in(&self, login: RedisConnectionInfo) -> Result<RedisConnectionInfo, NodeError> {
+        let credentials = match self {
+            Self::Asked(ask) => ask().await.map_err(|error| NodeError::Unreachable(no_credentials(&*error)))?,
+            Self::PasswordFile(path) => password_in(path).await?,
+        };
+        Ok(credentials.fill_in(login))
+    }
+}
+
+fn no_credentials(error: &dyn std::error::Error) -> Box<str> {
+    format!("the program gave no credentials: {error}").into()
+}
+
+/// The password in a file, without the line break that editors leave at its end.
+async fn password_in(path: &Path) -> Result<Credentials, NodeError> {
+    let file = path.to_owned();
+    let text = tokio::task::spawn_blocking(|| std::fs::read_to_string(file)).await;
+    let text = text.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    let unreadable =
+        |error| NodeError::Unfit(format!("the password file {} cannot be read: {error}", path.display()).into());
+    Ok(Credentials::password(text.map_err(unreadable)?.trim_end_matches(['\r', '\n'])))
+}
