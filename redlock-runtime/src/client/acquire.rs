@@ -122,7 +122,8 @@ impl<'c> Call<'c> {
         if !linger.is_zero() {
             local.linger();
         }
-        let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
+        let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
+        let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
         let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = *request;
         let begun = shared.clock.now();
@@ -165,8 +166,8 @@ impl<'c> Call<'c> {
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
-        turn.acquisition().begin(self.hold, now);
-        self.local.watch(&self.key, self.wanted.ttl, now);
+        let counted_for = turn.acquisition().begin(self.hold, now);
+        self.local.watch(&self.key, counted_for, now);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 

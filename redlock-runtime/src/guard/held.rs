@@ -92,6 +92,11 @@ impl Held {
         }
     }
 
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.acquisition().stands_on_claims()
+    }
+
     /// Whether it was given back.
     pub(crate) fn is_released(&self) -> bool {
         match self {

@@ -71,6 +71,9 @@ impl LockGuard {
     /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
     /// nodes, counted from when they were last asked, and no longer than `max_hold`. Zero when the lease has run out or
     /// was given back.
+    ///
+    /// A lock that another process has just handed over is held for a second at most, until the nodes have answered that it is
+    /// held for the `ttl`; they were asked before the guard was made.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.held.remaining()
@@ -107,7 +110,8 @@ impl LockGuard {
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
     ///
-    /// Renewal keeps more than half of it; so something is wrong by then, or there is no renewal, or `max_hold` is near.
+    /// Renewal keeps more than half of it; so something is wrong by then, or there is no renewal, or `max_hold` is near. The
+    /// second for which a lock is handed over ([`remaining`](Self::remaining)) counts as no lease.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -218,7 +222,8 @@ impl LockGuard {
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///
-    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A guard that was released before has
+    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A lock that was handed over just before has at
+    /// least a second left, or its `ttl` if that is shorter, until the servers have executed what asks for more. A guard that was released before has
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {

@@ -12,7 +12,7 @@ use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
-use crate::protocol::rules::Rule;
+use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
@@ -84,6 +84,10 @@ impl ServerRegister {
         if let Some(middle) = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= self.quorum.needed) {
             self.ballots.servers_are_ahead(*middle);
         }
+    }
+
+    pub(crate) const fn rules(&self) -> Rules {
+        self.caution.rules
     }
 
     /// Whether it matters that a server has forgotten something.
@@ -186,7 +190,6 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::rules::Rules;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.

@@ -32,6 +32,15 @@ pub(crate) const CLAIM: Duration = Duration::from_secs(1);
 /// be gone before the question arrives.
 pub(crate) const RECHECK_PER_CLAIM: f64 = 0.9;
 
+/// A body begins by claims that are proven for longer than this part of a claim (a quarter), while their extensions are on
+/// their way. Smaller, it is stopped when an answer takes a while; larger, it waits for answers although it need not.
+pub(crate) const ENTERABLE_PER_CLAIM: u32 = 4;
+
+/// A lock that stands on claims is looked at after this part of what is left of them (an eighth): for the answers to their
+/// extensions, and by whoever wants to know that its lease is nearly over. At 1, the answers are taken in when it is lost;
+/// smaller, that it is nearly over is known late; larger, looks for nothing.
+pub(crate) const LOOKS_PER_CLAIM: u32 = 8;
+
 /// How long a waiting token stands in the queue of a node without being heard of. Smaller than a few polls, waiters that
 /// live would lose their places; larger, the entries of dead processes stay for longer where nobody hands over.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);

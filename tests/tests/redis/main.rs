@@ -42,6 +42,7 @@ mod nested;
 mod network;
 mod paused;
 mod permissions;
+mod proven_claims;
 mod queue;
 mod refusals;
 mod replaced;

@@ -11,11 +11,12 @@ use std::task::Waker;
 use std::time::Duration;
 
 impl Acquisition {
-    /// A call has the lock from now on, with options of its own.
-    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) {
+    /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
+    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) -> Duration {
         let mut state = self.state();
-        state.candidate.begin(options, now);
+        let counted_for = state.candidate.begin(options, now);
         self.answer(&mut state);
+        counted_for
     }
 
     /// How many are woken when the lock is lost.
@@ -46,9 +47,24 @@ impl Acquisition {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
-            // Answers that came since can only add to it, and matter when it is used up.
+            // The answers to the extensions of claims may end it, and have woken whoever waited for the lock.
+            _ if state.candidate.claimed_until().is_some() => {
+                state.take_in(self.shared.clock);
+                validity(&state)
+            }
+            // Other answers that came since can only add to it, and matter when it is used up.
             proven => proven,
         }
+    }
+
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.state().candidate.stands_on_claims_until(self.now()).is_some()
+    }
+
+    /// For how long the lock can be left alone as things are.
+    pub(crate) fn counted_for(&self, now: Instant) -> Duration {
+        self.state().candidate.counted_for(now)
     }
 
     /// How much longer the lock is held, if it is or was.

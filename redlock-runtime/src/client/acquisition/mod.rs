@@ -26,11 +26,12 @@ pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
+use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::{Candidate, Phase};
-use crate::protocol::command::{Notice, Subject};
+use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
@@ -113,13 +114,14 @@ impl Acquisition {
     /// Node number `index` has something to say about the token. `false` when the token was released, and nobody here has
     /// any use for it.
     pub(crate) fn notice(&self, index: usize, notice: Notice) -> bool {
+        let proven = self.proven(index, notice);
         let now = self.now();
         let mut state = self.state();
         if state.candidate.phase() == Phase::Ended {
             return false;
         }
         match notice {
-            Notice::Granted => state.candidate.claimed(index, now),
+            Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {
                 state.candidate.asked(index, by < *self.token());
                 self.asked(&mut state, index, by);
@@ -137,6 +139,14 @@ impl Acquisition {
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true
+    }
+
+    /// The claim that node number `index` proves by a notice. A node that abstains proves nothing.
+    fn proven(&self, index: usize, notice: Notice) -> Option<ProvenClaim> {
+        let Notice::Proven(claim) = notice else { return None };
+        let counts_always = !self.shared.rules.apply(Rule::AbstentionVoidsProof);
+        let counts = |node: &&NodeHandle| counts_always || node.node().abstains_for().is_none();
+        self.shared.nodes.get(index).filter(counts).map(|_| claim)
     }
 
     /// Sends what the nodes should be asked next. Whether anything was.

@@ -11,7 +11,7 @@ use super::verification::Doubt;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
-use crate::protocol::command::Deliver;
+use crate::protocol::command::{Deliver, Wakeup};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError};
 use std::convert::Infallible;
@@ -28,8 +28,10 @@ pub(super) async fn connect(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    server.connecting();
     let doubt = Doubt::default();
-    let (connection, protocol) = match greet(endpoint, &environment.deliver, &doubt).await {
+    let pushes = Pushes { deliver: Arc::clone(&environment.deliver), doubt: doubt.clone(), server: Arc::clone(server) };
+    let (connection, protocol) = match greet(endpoint, &pushes).await {
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
             let said = farewell(endpoint).await;
@@ -44,16 +46,12 @@ pub(super) async fn connect(
 }
 
 /// Shakes hands, in RESP3 if the server speaks it.
-async fn greet(
-    endpoint: &Endpoint,
-    deliver: &Deliver,
-    doubt: &Doubt,
-) -> Result<(Connection, ProtocolVersion), Failure> {
-    match handshake(endpoint, ProtocolVersion::RESP3, deliver, doubt).await {
+async fn greet(endpoint: &Endpoint, pushes: &Pushes) -> Result<(Connection, ProtocolVersion), Failure> {
+    match handshake(endpoint, ProtocolVersion::RESP3, pushes).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = handshake(endpoint, ProtocolVersion::RESP2, deliver, doubt).await;
+            let connection = handshake(endpoint, ProtocolVersion::RESP2, pushes).await;
             // A server that hangs up has said before why: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
@@ -121,12 +119,7 @@ fn socket_failure(error: &io::Error) -> NodeError {
 }
 
 /// Opens a socket and logs in.
-async fn handshake(
-    endpoint: &Endpoint,
-    protocol: ProtocolVersion,
-    deliver: &Deliver,
-    doubt: &Doubt,
-) -> Result<Connection, Failure> {
+async fn handshake(endpoint: &Endpoint, protocol: ProtocolVersion, pushes: &Pushes) -> Result<Connection, Failure> {
     let login = endpoint.login().await.map_err(Failure::Login)?.set_protocol(protocol);
     let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
@@ -139,7 +132,7 @@ async fn handshake(
         .set_pipeline_buffer_size(usize::MAX >> 4);
     let config = match protocol {
         ProtocolVersion::RESP2 => config,
-        _ => config.set_push_sender(receiver(Arc::clone(deliver), doubt.clone(), Arc::clone(&control))),
+        _ => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
     };
     let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
     control.received.check().map_err(Failure::Socket)?;
@@ -153,23 +146,31 @@ pub(super) fn cut(control: &Control) -> Option<NodeError> {
     control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
 }
 
-/// Passes on the wake-ups among what the server says unasked, and that it throws data away.
-fn receiver(
+/// What becomes of what the server says unasked.
+#[derive(Clone)]
+struct Pushes {
     deliver: Deliver,
     doubt: Doubt,
-    control: Arc<Control>,
-) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
-    move |push| {
-        // The client crate says in this way, too, that the connection has ended; why must stay known.
-        if push.kind != PushKind::Disconnection {
-            control.received.is_complete();
+    server: Arc<ServerFacts>,
+}
+
+impl Pushes {
+    /// Takes note that the server throws data away, and passes on the wake-ups with what they prove.
+    fn receiver(self, control: Arc<Control>) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+        move |push| {
+            // The client crate says in this way, too, that the connection has ended; why must stay known.
+            if push.kind != PushKind::Disconnection {
+                control.received.is_complete();
+            }
+            if push.kind == PushKind::Invalidate {
+                self.doubt.raise();
+            }
+            if let Some(Wakeup { subject, notice }) = wakeup(&push) {
+                let is_trusted = !self.server.is_distrusted() || self.doubt.is_excluded();
+                let notice = if is_trusted { self.server.proven(notice) } else { notice };
+                (self.deliver)(Wakeup { subject, notice });
+            }
+            Ok(())
         }
-        if push.kind == PushKind::Invalidate {
-            doubt.raise();
-        }
-        if let Some(wakeup) = wakeup(&push) {
-            deliver(wakeup);
-        }
-        Ok(())
     }
 }

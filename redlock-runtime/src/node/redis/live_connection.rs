@@ -112,10 +112,10 @@ impl LiveConnection {
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
-        // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
-        // clock; and of some, how far away the server is. For all other commands the look at our clock is saved.
+        // When a command was sent matters to an abstention, and to what its answer says of the server's clock; and of some, how
+        // far away the server is. For all other commands the look at our clock is saved.
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
-        let is_timed = is_sample || self.abstention.is_any() || command.verb.is_extension();
+        let is_timed = is_sample || self.abstention.is_any() || command.verb.tells_time();
         let sent = is_timed.then(|| self.server.now());
         self.outbox.put(Question::new(command, sent, recipient), wire);
     }
