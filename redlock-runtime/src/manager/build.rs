@@ -55,6 +55,7 @@ impl LockManagerBuilder {
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
             let environment = Environment { deliver, connected, ..environment.clone() };
+            let endpoint = endpoint.of_host(host.clone());
             let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
             NodeHandle::in_background(node, clock, thread.handle())
         });

@@ -92,3 +92,69 @@ async fn a_name_with_addresses_of_both_families_is_reached_at_the_one_that_answe
     let manager = builder([server.url().replace("127.0.0.1", "localhost")]).build().unwrap();
     manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_password_that_is_being_changed_is_waited_for_and_one_that_was_never_right_is_not() {
+    let server = RedisServer::start().await;
+    rotate(&server, "first").await;
+    let file = server.dir().join("password");
+    fs::write(&file, "wrong").unwrap();
+    let url = server.url().replace("redis://", &format!("redis://{USER}@"));
+    let manager = builder([format!("{url}?password_file={}", file.display())]).build().unwrap();
+    let patient = || LockRequest::new(KEY).wait(PATIENCE);
+    assert!(matches!(manager.acquire(patient()).await.unwrap_err(), LockError::Refused { .. }));
+    fs::write(&file, "first").unwrap();
+    eventually(PATIENCE, "it is used", async || manager.try_acquire(KEY).await.map(drop)).await;
+    // The server has the new one before the file has.
+    rotate(&server, "second").await;
+    eventually(PATIENCE, "the connection is gone", async || match manager.try_acquire("other").await {
+        Err(error @ LockError::NoQuorum { .. }) if error.to_string().contains("WRONGPASS") => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    fs::write(&file, "second").unwrap();
+    manager.acquire(patient()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_back_that_panics_costs_one_try() {
+    let server = RedisServer::builder().password("secret").start().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let node = {
+        let asked = Arc::clone(&asked);
+        NodeConfig::new(server.url()).credentials(move || {
+            let turn = asked.fetch_add(1, Ordering::SeqCst);
+            assert_ne!(turn, 0, "before there is a future");
+            async move {
+                assert_ne!(turn, 1, "while it is polled");
+                Ok(Credentials::password("secret"))
+            }
+        })
+    };
+    let manager = builder([node]).build().unwrap();
+    eventually(PATIENCE, "it is asked again", async || manager.try_acquire(KEY).await.map(drop)).await;
+    assert!(asked.load(Ordering::SeqCst) > 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_back_that_blocks_its_thread_stops_no_renewal() {
+    let servers = [RedisServer::start().await, RedisServer::start().await];
+    let ttl = Duration::from_secs(1);
+    let manager = builder([servers[0].url()]).default_ttl(ttl).node_timeout(ttl / 4).build().unwrap();
+    let held = manager.acquire(KEY).await.unwrap();
+    let (unblock, blocked) = std::sync::mpsc::channel::<()>();
+    let (began, beginning) = tokio::sync::oneshot::channel();
+    let blocked = Arc::new(Mutex::new((blocked, Some(began))));
+    let node = NodeConfig::new(servers[1].url()).connect_timeout(PATIENCE).credentials(move || {
+        let mut blocked = blocked.lock().unwrap();
+        blocked.1.take().into_iter().for_each(|began| began.send(()).unwrap());
+        // Until the test drops the other end.
+        let _ = blocked.0.recv();
+        async { Ok(Credentials::new("default", "")) }
+    });
+    let _other = builder([node]).build().unwrap();
+    beginning.await.unwrap();
+    assert!(tokio::time::timeout(3 * ttl, held.lost()).await.is_err(), "it is renewed");
+    drop(unblock);
+    held.release().await.unwrap();
+}

@@ -57,8 +57,7 @@ async fn the_files_in_the_url_are_trusted_and_shown() {
     }
     let table = [
         ("", "asks for a certificate of its clients: name one with `client_certificate_files`"),
-        (&*format!("&cert_file={}", certificate.display()), "has no key"),
-        (&format!("&cert_file=/nowhere&key_file={}", key.display()), "in /nowhere cannot be read"),
+        (&*format!("&cert_file=/nowhere&key_file={}", key.display()), "in /nowhere cannot be read"),
         (&format!("&cert_file={0}&key_file={0}", certificate.display()), "the key of this client in "),
         (&format!("{shown}&server_name=redis.internal"), "is not for the host in the URL"),
     ];
@@ -66,6 +65,8 @@ async fn the_files_in_the_url_are_trusted_and_shown() {
         let error = builder([url(parameters)]).build().unwrap().try_acquire("order:7").await.unwrap_err();
         assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains(expected), "{error}");
     }
+    let error = builder([url(&format!("&cert_file={}", certificate.display()))]).build().unwrap_err();
+    assert!(matches!(error, LockError::Configuration { .. }) && error.to_string().contains("name both"), "{error}");
 }
 
 #[tokio::test]

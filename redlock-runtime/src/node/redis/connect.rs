@@ -13,7 +13,7 @@ use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Deliver, Wakeup};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisError};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -47,11 +47,18 @@ pub(super) async fn connect(
 
 /// Shakes hands, in RESP3 if the server speaks it.
 async fn greet(endpoint: &Endpoint, pushes: &Pushes) -> Result<(Connection, ProtocolVersion), Failure> {
-    match handshake(endpoint, ProtocolVersion::RESP3, pushes).await {
+    let opened = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    // Not before: nobody is asked for credentials that no server would take.
+    let login = endpoint.login().await.map_err(Failure::Login)?;
+    match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), pushes).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = handshake(endpoint, ProtocolVersion::RESP2, pushes).await;
+            let opened = socket::open(endpoint).await.map_err(Failure::Socket);
+            let connection = match opened {
+                Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), pushes).await,
+                Err(failure) => Err(failure),
+            };
             // A server that hangs up has said before why: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
@@ -118,10 +125,12 @@ fn socket_failure(error: &io::Error) -> NodeError {
     NodeError::Unreachable(error.to_string().into())
 }
 
-/// Opens a socket and logs in.
-async fn handshake(endpoint: &Endpoint, protocol: ProtocolVersion, pushes: &Pushes) -> Result<Connection, Failure> {
-    let login = endpoint.login().await.map_err(Failure::Login)?.set_protocol(protocol);
-    let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
+/// Logs in.
+async fn handshake(
+    Opened { socket, control }: Opened,
+    login: RedisConnectionInfo,
+    pushes: &Pushes,
+) -> Result<Connection, Failure> {
     let config = AsyncConnectionConfig::new()
         // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
         // the order even when nobody waits for it any more.
@@ -130,7 +139,7 @@ async fn handshake(endpoint: &Endpoint, protocol: ProtocolVersion, pushes: &Push
         // Releases are sent from `Drop`, which cannot wait for a place in a queue. What is in flight is bounded where
         // commands are admitted.
         .set_pipeline_buffer_size(usize::MAX >> 4);
-    let config = match protocol {
+    let config = match login.protocol() {
         ProtocolVersion::RESP2 => config,
         _ => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
     };

@@ -6,6 +6,8 @@ use redis::RedisConnectionInfo;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 /// User and password for one connection. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,29 +43,57 @@ impl fmt::Debug for Credentials {
 }
 
 type Asked = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>;
+type Ask = Arc<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
 
 /// Where credentials come from, each time that a connection is made.
 #[derive(Clone)]
 pub(super) enum CredentialsSource {
     /// What the program says.
-    Asked(Arc<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>),
+    Asked(Ask),
     /// The password is the text of a file.
     PasswordFile(PathBuf),
 }
 
 impl CredentialsSource {
-    /// `login` with the credentials that are right now.
-    pub(super) async fn fill_in(&self, login: RedisConnectionInfo) -> Result<RedisConnectionInfo, NodeError> {
+    /// `login` with the credentials that are right now. The program is asked on its own runtime, the `host`, while that lives.
+    pub(super) async fn fill_in(
+        &self,
+        login: RedisConnectionInfo,
+        host: Option<&Handle>,
+    ) -> Result<RedisConnectionInfo, NodeError> {
         let credentials = match self {
-            Self::Asked(ask) => ask().await.map_err(|error| NodeError::Unreachable(no_credentials(&*error)))?,
+            Self::Asked(ask) => asked(ask, host).await?,
             Self::PasswordFile(path) => password_in(path).await?,
         };
         Ok(credentials.fill_in(login))
     }
 }
 
+/// What the program says. Its code may block, panic or rely on the runtime that it began on: so it runs there, in a task of its
+/// own, which ends when nobody waits for it any more.
+async fn asked(ask: &Ask, host: Option<&Handle>) -> Result<Credentials, NodeError> {
+    let (mut task, ask) = (JoinSet::new(), Arc::clone(ask));
+    let asking = async move { ask().await };
+    match host {
+        Some(host) => task.spawn_on(asking, host),
+        None => task.spawn(asking),
+    };
+    match task.join_next().await {
+        Some(Ok(Ok(credentials))) => Ok(credentials),
+        Some(Ok(Err(error))) => Err(NodeError::Unreachable(no_credentials(&*error))),
+        Some(Err(error)) if error.is_panic() => Err(NodeError::Unfit(PANICKED.into())),
+        _ => Err(NodeError::Unreachable(ENDED.into())),
+    }
+}
+
+const PANICKED: &str = "the call-back for the credentials panicked";
+const ENDED: &str = "the runtime that the manager was built on has ended, and can give no credentials";
+
+/// The error of the program, and what caused it.
 fn no_credentials(error: &dyn std::error::Error) -> Box<str> {
-    format!("the program gave no credentials: {error}").into()
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    let causes = causes.fold(String::new(), |causes, cause| format!("{causes}: {cause}"));
+    format!("the program gave no credentials: {error}{causes}").into()
 }
 
 /// The password in a file, without the line break that editors leave at its end.

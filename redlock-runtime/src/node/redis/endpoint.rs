@@ -7,18 +7,33 @@ use super::tls_settings::TlsSettings;
 use crate::error::{LockError, NodeError};
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
 
 /// The longest that making a connection may take, from the credentials to the last step, unless somebody says otherwise.
 /// With less, a server far away would never be reached; with more, one that swallows all packets would look as if it were
 /// starting for longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The part of that time which a program has to say its credentials. Smaller, a service of tokens that is slow is not waited
+/// for; larger, nothing is left for the server.
+const LOGIN_PER_CONNECTION: f64 = 0.75;
+
+/// For how long after a login what is asked for or read anew may be wrong, and count as being changed. Smaller, waiting calls
+/// fail while a password is changed; larger, a mistake in it looks like an outage for longer.
+const CHANGING: Duration = Duration::from_secs(30);
+
 /// One server and the login for it. `Debug` shows the address alone.
 pub(crate) struct Endpoint {
     address: Address,
     login: RedisConnectionInfo,
     access: Access,
+    /// The runtime that the manager was built on.
+    host: Option<Handle>,
+    /// When the server last took the login.
+    logged_in: Mutex<Option<Instant>>,
     label: String,
 }
 
@@ -63,7 +78,8 @@ impl Endpoint {
                 return Err(wrong("cannot be read"));
             }
         }
-        let (access, rest) = parameters::read(url.query_pairs()).map_err(wrong)?;
+        let is_socket = url.scheme().ends_with("unix");
+        let (access, rest) = parameters::read(url.query_pairs(), is_socket).map_err(wrong)?;
         url.set_query(None);
         if !rest.is_empty() {
             url.query_pairs_mut().extend_pairs(rest);
@@ -76,7 +92,13 @@ impl Endpoint {
         }
         let address = address(info.addr(), tls)
             .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
-        Ok(Self { label: address.to_string(), login: info.redis_settings().clone(), access, address })
+        let (label, login) = (address.to_string(), info.redis_settings().clone());
+        Ok(Self { label, login, access, address, host: None, logged_in: Mutex::default() })
+    }
+
+    /// The program is asked on its own runtime.
+    pub(crate) fn of_host(self, host: Handle) -> Self {
+        Self { host: Some(host), ..self }
     }
 
     /// The node at `url`, without anything that a URL cannot say.
@@ -100,12 +122,33 @@ impl Endpoint {
     /// The login that is right now.
     ///
     /// # Errors
-    /// When it has to be asked for, and is not known.
+    /// When it has to be asked for, and is not known in time.
     pub(super) async fn login(&self) -> Result<RedisConnectionInfo, NodeError> {
-        match &self.access.credentials {
-            None => Ok(self.login.clone()),
-            Some(source) => source.fill_in(self.login.clone()).await,
+        let Some(source) = &self.access.credentials else { return Ok(self.login.clone()) };
+        let limit = self.connect_timeout().mul_f64(LOGIN_PER_CONNECTION);
+        let known = timeout(limit, source.fill_in(self.login.clone(), self.host.as_ref())).await;
+        known.unwrap_or_else(|_| Err(NodeError::Unreachable(format!("no credentials within {limit:?}").into())))
+    }
+
+    /// The server has taken the login.
+    pub(super) fn logged_in(&self) {
+        *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// The `error` of a connection that was not made: one that passes, where what is asked for or read each time was right a
+    /// moment ago, and is being changed.
+    pub(super) fn passing(&self, error: NodeError) -> NodeError {
+        let logged_in = *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = || logged_in.is_some_and(|at| at.elapsed() < CHANGING);
+        let is_of_login = match &error {
+            NodeError::Refused(answer) => answer.starts_with("WRONGPASS") || answer.starts_with("NOAUTH"),
+            NodeError::Tls(_) | NodeError::Unfit(_) => true,
+            _ => false,
+        };
+        if is_of_login && self.access.changes() && is_recent() {
+            return NodeError::Unreachable(error.to_string().into());
         }
+        error
     }
 
     /// How long making a connection may take.
@@ -239,6 +282,8 @@ mod tests {
             ("redis://host/?hunter2=hunter2", "a parameter that is not known"),
             ("redis://host/?connect_timeout_ms=hunter2", "a whole number"),
             ("redis://host/?connect_timeout_ms=0", "a timeout of zero"),
+            ("redis://host?db=3", "stand before the `?`"),
+            ("redis://host/3?pass=hunter2", "stand before the `?`"),
             #[cfg(feature = "tls")]
             ("redis://:hunter2@host/?ca_file=/hunter2", "does not ask for TLS"),
             #[cfg(not(feature = "tls"))]

@@ -73,11 +73,19 @@ impl Access {
             return Some("has a timeout of zero: no connection takes no time");
         }
         #[cfg(feature = "tls")]
-        if !asks_for_tls && !self.tls.is_default() {
-            return Some("comes with settings for TLS and does not ask for TLS: write rediss://");
-        }
-        let _ = asks_for_tls;
-        None
+        let of_tls = self.tls.fault(asks_for_tls);
+        #[cfg(not(feature = "tls"))]
+        let of_tls = None.filter(|_| asks_for_tls);
+        of_tls
+    }
+
+    /// Whether what is needed to log in is asked for or read each time, and may be right later.
+    pub(super) fn changes(&self) -> bool {
+        #[cfg(feature = "tls")]
+        let has_files = self.tls.has_files();
+        #[cfg(not(feature = "tls"))]
+        let has_files = false;
+        has_files || self.credentials.is_some()
     }
 }
 
@@ -90,12 +98,16 @@ impl NodeConfig {
     /// Asks for user and password each time that a connection is made, such as for a token that is valid for a few minutes.
     /// Default: those in the URL.
     ///
-    /// `ask` runs on the thread of this library, which has a tokio runtime of its own: it must not block. It has until the
-    /// [`connect_timeout`](Self::connect_timeout). An error is part of that of the calls, while there is no connection, and
-    /// `ask` is asked again with the next try; so an error must not repeat a secret.
+    /// `ask` runs on the runtime that the manager was built on, and has three quarters of the
+    /// [`connect_timeout`](Self::connect_timeout): no connection is made while that runtime is blocked or when it has ended. An
+    /// error, with its causes, is part of that of the calls while there is no connection, and `ask` is asked again with the next
+    /// try, after 40 ms to 1 s; so an error must not repeat a secret, and tokens that cost something should be cached.
     ///
     /// Connections stay open when the credentials expire, unless the server closes them: then there is a new one within
-    /// about 40 ms, and locks that are held stay held.
+    /// about 40 ms, and locks that are held stay held. Credentials that are refused within half a minute after others were taken
+    /// count as an outage that passes, as while a password is being changed.
+    ///
+    /// This and [`password_file`](Self::password_file) take the place of each other, and of a password in the URL.
     pub fn credentials<F, R>(mut self, ask: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,

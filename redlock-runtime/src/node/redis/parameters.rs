@@ -7,8 +7,8 @@ use super::tls_settings::Pem;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Those that the client crate reads: of a unix socket, and one that it must not have.
-const OF_THE_CLIENT: [&str; 4] = ["db", "user", "pass", "protocol"];
+/// Those that the client crate reads of a unix socket. Of other URLs it reads none of them, where they stand before the `?`.
+const OF_A_SOCKET: [&str; 3] = ["db", "user", "pass"];
 
 /// The parameters that are left: names and values.
 pub(super) type Rest = Vec<(String, String)>;
@@ -19,6 +19,7 @@ pub(super) type Rest = Vec<(String, String)>;
 /// What is wrong, after "the URL of a node"; nothing of the URL is repeated.
 pub(super) fn read<'a>(
     pairs: impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
+    is_socket: bool,
 ) -> Result<(Access, Rest), &'static str> {
     let (mut access, mut rest) = (Access::default(), Rest::new());
     for (name, value) in pairs {
@@ -33,12 +34,17 @@ pub(super) fn read<'a>(
             "key_file" => access.tls.key = Some(Pem::File(value.into_owned().into())),
             #[cfg(feature = "tls")]
             "server_name" => access.tls.server_name = Some(value.into_owned()),
-            name if OF_THE_CLIENT.contains(&name) => rest.push((name.to_owned(), value.into_owned())),
+            // The client crate says what is wrong with it.
+            "protocol" => rest.push((name.into_owned(), value.into_owned())),
+            name if is_socket && OF_A_SOCKET.contains(&name) => rest.push((name.to_owned(), value.into_owned())),
+            name if OF_A_SOCKET.contains(&name) => return Err(BEFORE),
             _ => return Err(UNKNOWN),
         }
     }
     Ok((access, rest))
 }
+
+const BEFORE: &str = "is wrong: user, password and database stand before the `?`, as in redis://user:password@host/3";
 
 #[cfg(feature = "tls")]
 const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, ca_file, cert_file, \

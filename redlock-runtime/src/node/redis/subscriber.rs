@@ -39,6 +39,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
             Ok(Err(error)) => {
+                let error = endpoint.passing(error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     let node = endpoint.label();
                     tracing::warn!(node, %error, times, "cannot subscribe: callers have to ask again and again");

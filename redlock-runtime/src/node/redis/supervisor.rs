@@ -19,6 +19,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
         let connected = connect::connect(&endpoint, &connections.server, &connections.environment);
         match timeout(endpoint.connect_timeout(), connected).await {
             Ok(Ok((live, courier))) => {
+                endpoint.logged_in();
                 tracing::debug!(node = endpoint.label(), has_pushes = live.has_pushes(), "connected");
                 if let Some(left) = live.abstains_for() {
                     let node = endpoint.label();
@@ -37,6 +38,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 }
             }
             Ok(Err(error)) => {
+                let error = endpoint.passing(error);
                 complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }

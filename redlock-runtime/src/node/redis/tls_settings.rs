@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{Error, RootCertStore};
 
 /// What differs from the default: the authorities of the operating system, no certificate of our own, the host of the URL.
@@ -35,10 +35,24 @@ impl TlsSettings {
         }
     }
 
-    /// Whether nothing differs from the default.
-    pub(super) const fn is_default(&self) -> bool {
+    /// What is wrong with it for a URL that asks for TLS or does not, after "the URL of a node".
+    pub(super) fn fault(&self, asks_for_tls: bool) -> Option<&'static str> {
         let Self { authorities, certificates, key, server_name } = self;
-        authorities.is_none() && certificates.is_none() && key.is_none() && server_name.is_none()
+        let is_default = authorities.is_none() && certificates.is_none() && key.is_none() && server_name.is_none();
+        let is_wrong = |name: &String| ServerName::try_from(name.as_str()).is_err();
+        if !asks_for_tls && !is_default {
+            return Some("comes with settings for TLS and does not ask for TLS: write rediss://");
+        }
+        if certificates.is_some() != key.is_some() {
+            return Some("comes with one of the two, the certificate of the client and its key: name both");
+        }
+        server_name.as_ref().is_some_and(is_wrong).then_some("comes with a server name that is no name of a host")
+    }
+
+    /// Whether something is read each time, and may be whole later.
+    pub(super) fn has_files(&self) -> bool {
+        let pems = [&self.authorities, &self.certificates, &self.key];
+        pems.into_iter().any(|pem| matches!(pem, Some(Pem::File(_))))
     }
 
     /// The authorities to trust, if others than those of the operating system.
@@ -53,12 +67,8 @@ impl TlsSettings {
 
     /// The chain of certificates to show, and its key.
     pub(super) fn identity(&self) -> io::Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>> {
-        match (&self.certificates, &self.key) {
-            (Some(certificates), Some(key)) => Ok(Some((certificates.certificates("of this client")?, key.key()?))),
-            (None, None) => Ok(None),
-            (Some(_), None) => Err(fault("a certificate of this client has no key: name its file as well")),
-            (None, Some(_)) => Err(fault("a key of this client has no certificate: name its file as well")),
-        }
+        let (Some(certificates), Some(key)) = (&self.certificates, &self.key) else { return Ok(None) };
+        Ok(Some((certificates.certificates("of this client")?, key.key()?)))
     }
 }
 
@@ -121,15 +131,37 @@ mod tests {
                 TlsSettings { authorities: text(broken), ..TlsSettings::default() },
                 "the certificates of the authorities",
             ),
-            (TlsSettings { certificates: text(broken), ..TlsSettings::default() }, "has no key"),
-            (TlsSettings { key: text(broken), ..TlsSettings::default() }, "has no certificate"),
+            (
+                TlsSettings { certificates: text(broken), key: text(broken), ..TlsSettings::default() },
+                "the certificates of this client",
+            ),
         ];
         for (settings, expected) in table {
-            assert!(!settings.is_default());
             let error = settings.roots().err().or_else(|| settings.identity().err()).unwrap().to_string();
             assert!(error.contains(expected) && !error.contains("hunter2"), "{error}");
         }
         let settings = TlsSettings::default();
-        assert!(settings.is_default() && settings.roots().unwrap().is_none() && settings.identity().unwrap().is_none());
+        assert!(settings.roots().unwrap().is_none() && settings.identity().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_known_before_any_connection() {
+        let pem = || Some(Pem::Text(Arc::from(*b"")));
+        let name = |name: &str| TlsSettings { server_name: Some(name.into()), ..TlsSettings::default() };
+        let table = [
+            (TlsSettings::default(), [None, None]),
+            (TlsSettings { authorities: pem(), ..TlsSettings::default() }, [Some("does not ask for TLS"), None]),
+            (TlsSettings { certificates: pem(), ..TlsSettings::default() }, [Some("does not ask"), Some("name both")]),
+            (TlsSettings { key: pem(), ..TlsSettings::default() }, [Some("does not ask"), Some("name both")]),
+            (name("redis.internal"), [Some("does not ask"), None]),
+            (name("no name!"), [Some("does not ask"), Some("no name of a host")]),
+        ];
+        for (settings, expected) in table {
+            for (asks_for_tls, expected) in [false, true].into_iter().zip(expected) {
+                let fault = settings.fault(asks_for_tls);
+                assert_eq!(fault.is_some(), expected.is_some(), "{fault:?}");
+                assert!(fault.unwrap_or_default().contains(expected.unwrap_or_default()), "{fault:?}");
+            }
+        }
     }
 }
