@@ -4,6 +4,7 @@
 //! |---|---|
 //! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
+//! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
@@ -92,20 +93,25 @@ impl Call<'_> {
     /// good for whatever a nested call wants of its key.
     ///
     /// # Errors
-    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile.
+    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile, or when its body goes on without its view:
+    /// no other call is admitted to the lock before that one is done.
     fn covering(&self) -> Result<Option<Tenure>, LockError> {
         if !self.is_reentrant {
             return Ok(None);
         }
+        let mut outlived = None;
         for Frame { tenure, is_inherited, .. } in frames_of(&self.key) {
             if tenure.shared().id != self.shared().id {
                 continue;
             }
             if tenure.is_held() {
-                return Ok(Some(tenure));
+                return outlived.map_or(Ok(Some(tenure)), |view: Tenure| Err(view.loss()));
             }
             if is_inherited {
                 return Err(tenure.loss());
+            }
+            if tenure.is_view() && !tenure.is_released() {
+                outlived.get_or_insert(tenure);
             }
         }
         Ok(None)

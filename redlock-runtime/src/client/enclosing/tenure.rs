@@ -122,7 +122,7 @@ impl Tenure {
     }
 
     /// Whether the call has given the lock back by itself.
-    pub(super) fn is_released(&self) -> bool {
+    pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
             Self::View(view) => view.has_ended.load(Ordering::Acquire),
