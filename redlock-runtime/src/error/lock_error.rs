@@ -113,7 +113,8 @@ pub enum LockError {
         cause: LossCause,
     },
     /// The call would wait for a lock of its own caller, which waits for the call. It is told so at once, and nothing was
-    /// sent. A call that does not wait is told [`Contended`](Self::Contended) instead.
+    /// sent. A call that waits already is told within a second, when a renewal that is answered late gives its caller the lock
+    /// back. A call that does not wait is told [`Contended`](Self::Contended) instead.
     ///
     /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One that
     /// sees its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the

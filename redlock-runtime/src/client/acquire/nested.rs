@@ -147,12 +147,23 @@ impl Call<'_> {
     }
 
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller.
+    /// As [`caller_that_may_end`](Self::caller_that_may_end).
     fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
-        if !self.waits() {
-            return Ok(());
+        if let Some(held) = self.caller_that_may_end()? {
+            tracing::warn!(key = self.key.as_str(), "the lock {held}, unless it is given back meanwhile");
         }
+        Ok(())
+    }
+
+    /// The lock of a caller that the call would wait for, which that caller may give back meanwhile.
+    ///
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when one of them cannot: the call would wait for itself.
+    pub(super) fn caller_that_may_end(&self) -> Result<Option<HeldLock>, LockError> {
         let mut may_end = None;
+        if !self.waits() {
+            return Ok(may_end);
+        }
         for frame in frames_of(&self.key) {
             match self.conflict(&frame) {
                 Some(held) if frame.shows_guard => may_end = may_end.or(Some(held)),
@@ -160,10 +171,7 @@ impl Call<'_> {
                 None => {}
             }
         }
-        if let Some(held) = may_end {
-            tracing::warn!(key = self.key.as_str(), "the lock {held}, unless it is given back meanwhile");
-        }
-        Ok(())
+        Ok(may_end)
     }
 
     /// Why a body is in the way of the call, which has a lock of the same name.
