@@ -255,7 +255,8 @@ impl LockRequest {
     /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
     ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
     /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is
-    ///   for that.
+    ///   for that. A nested guard that has no [`scope`](crate::LockGuard::scope) keeps other nested calls of that body waiting,
+    ///   those after it as well: what waits for longer than a second is a warning in the log, with both lines.
     ///
     /// It does not go with [`once_per`](Self::once_per).
     ///

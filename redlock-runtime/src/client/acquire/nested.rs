@@ -21,6 +21,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// A nested call that waits for another one for so long says so in the log. Smaller, ordinary turns of two branches are told;
+/// larger, whoever looks why a program hangs finds nothing.
+const LONG_WAIT: Duration = Duration::from_secs(1);
+
 /// A task that is woken when a lock is lost, until this is dropped.
 struct Watcher<'a> {
     acquisition: &'a Acquisition,
@@ -57,17 +61,39 @@ impl Call<'_> {
         match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
             Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that other calls do not pay for it with the size of their futures.
-            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
+            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(&enclosing)).await.map(Some),
             Err(_) => Err(self.taken_here()),
         }
+    }
+
+    /// Enters behind another call that has a view of `enclosing`. A long wait may be one for itself: a view whose guard has no
+    /// body is not known to be the caller's.
+    ///
+    /// # Errors
+    /// As [`wait_for_views`](Self::wait_for_views).
+    async fn enter_behind(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+        let mut entering = pin!(self.wait_for_views(enclosing));
+        if let Ok(entered) = timeout(LONG_WAIT, entering.as_mut()).await {
+            return entered;
+        }
+        if let Some(other) = enclosing.admitted() {
+            tracing::warn!(
+                key = self.key.as_str(),
+                "the nested call at {} waits for the one at {}, and for itself if its own body has that guard: give it a `scope`, \
+                 or drop it before",
+                self.place.line(),
+                other.line(),
+            );
+        }
+        entering.await
     }
 
     /// Waits until no other call has a view of `enclosing`, and enters.
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
-    async fn enter_behind(&self, enclosing: Tenure) -> Result<Obtained, LockError> {
-        let mut entering = pin!(View::enter(&enclosing, self.place, self.hold.max_hold));
+    async fn wait_for_views(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+        let mut entering = pin!(View::enter(enclosing, self.place, self.hold.max_hold));
         let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
         loop {
             let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
@@ -78,7 +104,7 @@ impl Call<'_> {
             });
             match timeout(lease.min(left), entered).await {
                 Ok(Some(view)) if enclosing.is_held() => {
-                    let fencing_token = self.number_of(&enclosing)?;
+                    let fencing_token = self.number_of(enclosing)?;
                     return Ok(self.hold_view(view, fencing_token));
                 }
                 Err(_) if left <= lease => return Err(self.timed_out(None)),

@@ -119,3 +119,5 @@ mod task_tests;
 mod tests;
 #[cfg(test)]
 mod view_tests;
+#[cfg(test)]
+mod warning_tests;

@@ -1,6 +1,6 @@
 //! What one call has of a lock, as the calls in its body see it.
 
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, Entrance};
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
@@ -12,7 +12,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
 /// may go on after that, with another call.
@@ -34,19 +33,19 @@ pub(crate) struct ViewTenure {
     must_end: Option<Instant>,
     has_ended: AtomicBool,
     /// As [`Views::OfTurn`], for the calls in its body.
-    views: Semaphore,
+    views: Entrance,
 }
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
 pub(super) enum Views {
-    OfTurn(Arc<Semaphore>),
+    OfTurn(Arc<Entrance>),
     OfView(Arc<ViewTenure>),
 }
 
 impl Deref for Views {
-    type Target = Semaphore;
+    type Target = Entrance;
 
-    fn deref(&self) -> &Semaphore {
+    fn deref(&self) -> &Entrance {
         match self {
             Self::OfTurn(views) => views,
             Self::OfView(view) => &view.views,
@@ -63,7 +62,7 @@ impl Tenure {
         since: Instant,
         must_end: Option<Instant>,
     ) -> Self {
-        let (has_ended, views) = (AtomicBool::new(false), Semaphore::const_new(1));
+        let (has_ended, views) = (AtomicBool::new(false), Entrance::new());
         Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, has_ended, views }))
     }
 
@@ -114,6 +113,11 @@ impl Tenure {
             Self::Turn { acquisition, turn, .. } => acquisition.views(*turn).map(Views::OfTurn),
             Self::View(view) => Some(Views::OfView(Arc::clone(view))),
         }
+    }
+
+    /// Where the call was made that has a view of this, or the last one that had.
+    pub(crate) fn admitted(&self) -> Option<Place> {
+        self.views()?.admitted()
     }
 
     /// Whether it is part of the lock of a call that encloses it.
@@ -184,12 +188,11 @@ impl Tenure {
         if view.has_ended.swap(true, Ordering::AcqRel) {
             return false;
         }
-        // Otherwise nobody has a view of it or waits for one, and whoever comes later finds that it has ended.
-        if view.views.available_permits() == 0 {
-            view.views.close();
+        // Otherwise nobody has a view of it or waits for one, and nobody will.
+        if view.views.close() {
             self.acquisition().call_watchers();
         }
-        view.admission.add_permits(1);
+        view.admission.leave();
         true
     }
 }
