@@ -120,6 +120,9 @@ pub enum LockError {
     /// sees its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the
     /// call waits. Where all that have the lock do, it is a warning in the log, and the call waits.
     ///
+    /// A lock of another manager is known to be the same if both managers have the same servers, by the same addresses. Otherwise
+    /// the call waits in vain, until its `wait` is over.
+    ///
     /// With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also a call that takes locks in another order than others did.
     #[non_exhaustive]
     WouldDeadlock {
