@@ -86,8 +86,11 @@ impl Held {
     /// How much longer the lock is provably held; zero when it was given back.
     pub(crate) fn remaining(&self) -> Duration {
         match self {
-            Self::Turn { turn, .. } if turn.has_ended() => Duration::ZERO,
-            Self::Turn { turn, .. } => turn.acquisition().validity(),
+            Self::Turn { turn, .. } => {
+                let proven = turn.acquisition().validity();
+                // After that: what is proven may be another call's as soon as the turn has ended.
+                if turn.has_ended() { Duration::ZERO } else { proven }
+            }
             Self::View(view) => view.remaining(),
         }
     }

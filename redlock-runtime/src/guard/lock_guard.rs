@@ -134,7 +134,9 @@ impl LockGuard {
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
         self.held.may_be_extended()?;
-        self.held.acquisition().extend().await
+        self.held.acquisition().extend().await?;
+        // Once more: what was given back meanwhile may be another call's, whose lease that is.
+        self.held.may_be_extended()
     }
 
     /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
@@ -257,6 +259,8 @@ impl fmt::Debug for LockGuard {
 mod tests {
     use super::*;
     use crate::{LockManager, LockRequest, LossCause};
+    use std::future::poll_fn;
+    use std::pin::pin;
     use tokio::runtime::Builder;
     use tokio::time::advance;
 
@@ -307,6 +311,29 @@ mod tests {
         tokio::time::sleep(TTL).await;
         drop(heir);
         drop(manager.try_acquire(request()).await.expect("the heir has given it back"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_back_while_it_is_extended_is_not_said_to_be_held() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire(request()).await }
+        });
+        tokio::task::yield_now().await;
+        let mut extending = pin!(guard.extend());
+        let is_pending = poll_fn(|cx| {
+            // Who has used up its budget goes no further than to its first await.
+            while pin!(tokio::task::consume_budget()).poll(cx).is_ready() {}
+            Poll::Ready(extending.as_mut().poll(cx).is_pending())
+        });
+        assert!(is_pending.await);
+        guard.release().await.unwrap();
+        let heir = waiting.await.unwrap().unwrap();
+        let extended = extending.await;
+        assert!(matches!(extended, Err(LockError::Lost { cause: LossCause::Released, .. })), "{extended:?}");
+        drop(heir);
     }
 
     #[tokio::test(start_paused = true)]
