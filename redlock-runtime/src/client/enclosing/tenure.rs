@@ -9,8 +9,7 @@ use crate::request::Place;
 use crate::time::clock::Instant;
 use std::iter::successors;
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
@@ -31,7 +30,7 @@ pub(crate) struct ViewTenure {
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
-    has_ended: AtomicBool,
+    ended: OnceLock<Instant>,
     /// As [`Views::OfTurn`], for the calls in its body.
     views: Entrance,
 }
@@ -62,8 +61,8 @@ impl Tenure {
         since: Instant,
         must_end: Option<Instant>,
     ) -> Self {
-        let (has_ended, views) = (AtomicBool::new(false), Entrance::new());
-        Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, has_ended, views }))
+        let (ended, views) = (OnceLock::new(), Entrance::new());
+        Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, ended, views }))
     }
 
     /// The token, and the number of the turn that this is of or in.
@@ -129,7 +128,7 @@ impl Tenure {
     pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
-            Self::View(view) => view.has_ended.load(Ordering::Acquire),
+            Self::View(view) => view.ended.get().is_some(),
         }
     }
 
@@ -156,7 +155,8 @@ impl Tenure {
         } else {
             must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
         };
-        let until = must_end.map_or(now, |end| end.min(now));
+        let ended = self.outwards().filter_map(|tenure| tenure.view()?.ended.get().copied());
+        let until = ended.chain(must_end).fold(now, Instant::min);
         self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
     }
 
@@ -185,7 +185,7 @@ impl Tenure {
     /// or wait to, are woken.
     pub(super) fn end_view(&self) -> bool {
         let Some(view) = self.view() else { return false };
-        if view.has_ended.swap(true, Ordering::AcqRel) {
+        if view.ended.set(self.shared().clock.now()).is_err() {
             return false;
         }
         // Otherwise nobody has a view of it or waits for one, and nobody will.

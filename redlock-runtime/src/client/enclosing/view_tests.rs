@@ -417,6 +417,23 @@ async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_view_was_held_until_it_was_given_back_however_long_its_guard_lives() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        let view = manager.acquire(inner()).await?;
+        let deeper = view.scope(manager.acquire(inner())).await?;
+        sleep(SECOND).await;
+        view.release().await?;
+        sleep(2 * SECOND).await;
+        for lost_view in [&view, &deeper] {
+            assert_eq!(lost(&lost_view.ensure_held().unwrap_err()), (SECOND, &LossCause::Released));
+        }
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn giving_back_a_view_that_was_lost_says_so_once() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(outer().renew(false)).await.unwrap();
