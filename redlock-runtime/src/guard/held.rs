@@ -53,6 +53,13 @@ impl Held {
         }
     }
 
+    /// The key of a window is free again when the lock is given back. No view is one of a window.
+    pub(crate) fn give_back_window(&self) {
+        if let Self::Turn { turn, .. } = self {
+            turn.give_back_window();
+        }
+    }
+
     /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
     /// node knows.
     pub(crate) fn detach(&self) -> OwnerToken {

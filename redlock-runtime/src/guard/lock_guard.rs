@@ -214,7 +214,7 @@ impl LockGuard {
     /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,
     /// whoever asks next in this window gets it. For a body that has failed. Without a window it does nothing.
     pub fn give_back_window(&self) {
-        self.held.acquisition().give_back_window();
+        self.held.give_back_window();
     }
 
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
@@ -334,6 +334,24 @@ mod tests {
         let extended = extending.await;
         assert!(matches!(extended, Err(LockError::Lost { cause: LossCause::Released, .. })), "{extended:?}");
         drop(heir);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_is_given_back_by_the_call_that_has_it_only() {
+        let manager = LockManager::in_memory();
+        let window = || LockRequest::new("report").once_per(1000 * LONG).wait(LONG);
+        let guard = manager.acquire(window()).await.unwrap();
+        let gives_back = async {
+            guard.give_back_window();
+            guard.release().await
+        };
+        let (heir, released) = tokio::join!(manager.acquire(window()), gives_back);
+        let heir = released.and(heir).unwrap();
+        assert_eq!(heir.token(), guard.token(), "the lock was passed on");
+        guard.give_back_window();
+        drop(heir);
+        let third = manager.acquire(window()).await;
+        assert!(matches!(third, Err(LockError::WindowTaken { .. })), "{third:?}");
     }
 
     #[tokio::test(start_paused = true)]
