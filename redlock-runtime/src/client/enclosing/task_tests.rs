@@ -20,7 +20,11 @@ fn request() -> LockRequest {
 
 /// Whether a reentrant call that is made here enters.
 async fn enters(manager: LockManager) -> bool {
-    match manager.with_lock(request().reentrant(true), async |_| Ok::<_, LockError>(yield_now().await)).await {
+    let body = async |_: &LockGuard| {
+        yield_now().await;
+        Ok::<_, LockError>(())
+    };
+    match manager.with_lock(request().reentrant(true), body).await {
         Ok(()) => true,
         Err(LockError::WouldDeadlock { .. }) => false,
         Err(other) => panic!("{other}"),
