@@ -201,6 +201,8 @@ impl<'c> Call<'c> {
             if left <= lease {
                 return Err(self.gave_up_in_line());
             }
+            // The late answer to a renewal may have given a caller its lock back.
+            self.caller_that_may_end()?;
             if let Some(refusal) = self.refusal_in_line() {
                 return Err(refusal);
             }

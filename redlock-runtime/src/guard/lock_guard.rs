@@ -138,7 +138,9 @@ impl LockGuard {
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
         self.held.may_be_extended()?;
-        self.held.acquisition().extend().await
+        self.held.acquisition().extend().await?;
+        // Once more: what was given back meanwhile may be another call's, whose lease that is.
+        self.held.may_be_extended()
     }
 
     /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
@@ -216,7 +218,7 @@ impl LockGuard {
     /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,
     /// whoever asks next in this window gets it. For a body that has failed. Without a window it does nothing.
     pub fn give_back_window(&self) {
-        self.held.acquisition().give_back_window();
+        self.held.give_back_window();
     }
 
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
@@ -262,6 +264,8 @@ impl fmt::Debug for LockGuard {
 mod tests {
     use super::*;
     use crate::{LockManager, LockRequest, LossCause};
+    use std::future::poll_fn;
+    use std::pin::pin;
     use tokio::runtime::Builder;
     use tokio::time::advance;
 
@@ -312,6 +316,47 @@ mod tests {
         tokio::time::sleep(TTL).await;
         drop(heir);
         drop(manager.try_acquire(request()).await.expect("the heir has given it back"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_back_while_it_is_extended_is_not_said_to_be_held() {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request()).await.unwrap();
+        let waiting = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire(request()).await }
+        });
+        tokio::task::yield_now().await;
+        let mut extending = pin!(guard.extend());
+        let is_pending = poll_fn(|cx| {
+            // Who has used up its budget goes no further than to its first await.
+            while pin!(tokio::task::consume_budget()).poll(cx).is_ready() {}
+            Poll::Ready(extending.as_mut().poll(cx).is_pending())
+        });
+        assert!(is_pending.await);
+        guard.release().await.unwrap();
+        let heir = waiting.await.unwrap().unwrap();
+        let extended = extending.await;
+        assert!(matches!(extended, Err(LockError::Lost { cause: LossCause::Released, .. })), "{extended:?}");
+        drop(heir);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_is_given_back_by_the_call_that_has_it_only() {
+        let manager = LockManager::in_memory();
+        let window = || LockRequest::new("report").once_per(1000 * LONG).wait(LONG);
+        let guard = manager.acquire(window()).await.unwrap();
+        let gives_back = async {
+            guard.give_back_window();
+            guard.release().await
+        };
+        let (heir, released) = tokio::join!(manager.acquire(window()), gives_back);
+        let heir = released.and(heir).unwrap();
+        assert_eq!(heir.token(), guard.token(), "the lock was passed on");
+        guard.give_back_window();
+        drop(heir);
+        let third = manager.acquire(window()).await;
+        assert!(matches!(third, Err(LockError::WindowTaken { .. })), "{third:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,11 +30,6 @@ impl Acquisition {
         self.state().watchers.call();
     }
 
-    /// The key of a window is free again when the present call ends.
-    pub(crate) fn give_back_window(&self) {
-        self.state().candidate.give_back_window();
-    }
-
     /// How much longer the lock is provably ours, for the present call.
     pub(crate) fn validity(&self) -> Duration {
         let mut state = self.state();

@@ -5,6 +5,7 @@
 //! line that it stands in.
 
 mod confirmed_release;
+mod entrance;
 mod extending;
 mod fencing;
 mod holding;
@@ -20,6 +21,7 @@ mod turns;
 mod waiting;
 
 pub(crate) use self::confirmed_release::ConfirmedRelease;
+pub(crate) use self::entrance::Entrance;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
 pub(crate) use self::trying::{Occupied, TakenUp};

@@ -1,6 +1,6 @@
 //! What one call has of a lock, as the calls in its body see it.
 
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, Entrance};
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
@@ -9,10 +9,8 @@ use crate::request::Place;
 use crate::time::clock::Instant;
 use std::iter::successors;
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
 /// may go on after that, with another call.
@@ -32,21 +30,21 @@ pub(crate) struct ViewTenure {
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
-    has_ended: AtomicBool,
+    ended: OnceLock<Instant>,
     /// As [`Views::OfTurn`], for the calls in its body.
-    views: Semaphore,
+    views: Entrance,
 }
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
 pub(super) enum Views {
-    OfTurn(Arc<Semaphore>),
+    OfTurn(Arc<Entrance>),
     OfView(Arc<ViewTenure>),
 }
 
 impl Deref for Views {
-    type Target = Semaphore;
+    type Target = Entrance;
 
-    fn deref(&self) -> &Semaphore {
+    fn deref(&self) -> &Entrance {
         match self {
             Self::OfTurn(views) => views,
             Self::OfView(view) => &view.views,
@@ -63,8 +61,8 @@ impl Tenure {
         since: Instant,
         must_end: Option<Instant>,
     ) -> Self {
-        let (has_ended, views) = (AtomicBool::new(false), Semaphore::const_new(1));
-        Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, has_ended, views }))
+        let (ended, views) = (OnceLock::new(), Entrance::new());
+        Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, ended, views }))
     }
 
     /// The token, and the number of the turn that this is of or in.
@@ -116,16 +114,21 @@ impl Tenure {
         }
     }
 
+    /// Where the call was made that has a view of this, or the last one that had.
+    pub(crate) fn admitted(&self) -> Option<Place> {
+        self.views()?.admitted()
+    }
+
     /// Whether it is part of the lock of a call that encloses it.
     pub(crate) const fn is_view(&self) -> bool {
         matches!(self, Self::View(_))
     }
 
     /// Whether the call has given the lock back by itself.
-    pub(super) fn is_released(&self) -> bool {
+    pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
-            Self::View(view) => view.has_ended.load(Ordering::Acquire),
+            Self::View(view) => view.ended.get().is_some(),
         }
     }
 
@@ -152,7 +155,8 @@ impl Tenure {
         } else {
             must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
         };
-        let until = must_end.map_or(now, |end| end.min(now));
+        let ended = self.outwards().filter_map(|tenure| tenure.view()?.ended.get().copied());
+        let until = ended.chain(must_end).fold(now, Instant::min);
         self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
     }
 
@@ -181,15 +185,14 @@ impl Tenure {
     /// or wait to, are woken.
     pub(super) fn end_view(&self) -> bool {
         let Some(view) = self.view() else { return false };
-        if view.has_ended.swap(true, Ordering::AcqRel) {
+        if view.ended.set(self.shared().clock.now()).is_err() {
             return false;
         }
-        // Otherwise nobody has a view of it or waits for one, and whoever comes later finds that it has ended.
-        if view.views.available_permits() == 0 {
-            view.views.close();
+        // Otherwise nobody has a view of it or waits for one, and nobody will.
+        if view.views.close() {
             self.acquisition().call_watchers();
         }
-        view.admission.add_permits(1);
+        view.admission.leave();
         true
     }
 }
