@@ -254,7 +254,8 @@ impl<'c> Call<'c> {
     async fn is_useful_after_extension(&self, acquisition: &Acquisition) -> bool {
         let is_extended = timeout(self.patience(), acquisition.extend()).await.is_ok_and(|extended| extended.is_ok());
         // What was proven before stays so when too few nodes answer.
-        is_extended || acquisition.is_useful()
+        // But for a key that has to stay taken after the call, claims prove too little.
+        is_extended || acquisition.is_useful() && !(self.wanted.is_kept && acquisition.stands_on_claims())
     }
 
     /// The fencing token of a lock that is held, if one was asked for.

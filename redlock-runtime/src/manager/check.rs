@@ -90,8 +90,7 @@ fn known_error(node: &NodeHandle) -> Option<NodeError> {
 
 /// The report on each node, as soon as it is there for all or `is_enough`.
 async fn reports(shared: &Shared, is_enough: impl Fn(&[Option<NodeReport>]) -> bool) -> Vec<Option<NodeReport>> {
-    let deployment = &deployment(shared);
-    let report = |index| Box::pin(trial::report(shared, index, deployment, PATIENCE)) as BoxFuture<'_, _>;
+    let report = |index| Box::pin(trial::report(shared, index, || deployment(shared), PATIENCE)) as BoxFuture<'_, _>;
     outputs((0..shared.nodes.len()).map(report).collect(), is_enough).await
 }
 

@@ -56,9 +56,12 @@ impl RoundTrips {
     fn decide(&self, shortest: &HashMap<Box<str>, Duration>) {
         let mut sorted: Vec<_> = shortest.values().copied().collect();
         sorted.sort_unstable();
-        // With fewer, what was known stays: the others may be back soon, and are where they were.
-        if let Some(last) = self.needed.checked_sub(1).and_then(|index| sorted.get(index)) {
-            self.to_quorum.store(u64::try_from(last.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let micros = |distance: Duration| u64::try_from(distance.as_micros()).unwrap_or(u64::MAX);
+        match self.needed.checked_sub(1).and_then(|index| sorted.get(index)) {
+            Some(last) => self.to_quorum.store(micros(*last), Ordering::Relaxed),
+            // With fewer, a majority is no nearer than the last of those. And what was known stays: the others may be back
+            // soon, and are where they were.
+            None => drop(self.to_quorum.fetch_max(sorted.last().copied().map_or(0, micros), Ordering::Relaxed)),
         }
     }
 
@@ -85,7 +88,7 @@ mod tests {
     #[test]
     fn a_majority_is_as_far_as_the_last_of_its_nearest_nodes() {
         let nodes = RoundTrips::new(2);
-        let steps = [("a", 1, 0), ("b", 80, 80), ("c", 3, 3), ("b", 2, 2)];
+        let steps = [("a", 1, 1), ("b", 80, 80), ("c", 3, 3), ("b", 2, 2)];
         for (address, round_trip, expected) in steps {
             nodes.measured(address, millis(round_trip));
             assert_eq!(nodes.to_quorum(), millis(expected), "{nodes:?}");

@@ -72,9 +72,9 @@ impl ServerFacts {
         self.servers.disconnected(&self.address);
     }
 
-    /// The server has answered to what was `sent`.
-    pub(crate) fn answered(&self, sent: Instant) {
-        self.servers.round_trips.measured(&self.address, self.now().since(sent));
+    /// The server, which votes, has answered to what was `sent`.
+    pub(crate) fn answered(&self, sent: Instant, received: Instant) {
+        self.servers.round_trips.measured(&self.address, received.since(sent));
     }
 
     /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.

@@ -137,24 +137,29 @@ async fn a_call_back_that_panics_costs_one_try() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_back_that_blocks_its_thread_stops_no_renewal() {
+async fn a_call_back_that_blocks_its_thread_stops_no_renewal_and_takes_no_more_than_one() {
     let servers = [RedisServer::start().await, RedisServer::start().await];
     let ttl = Duration::from_secs(1);
     let manager = builder([servers[0].url()]).default_ttl(ttl).node_timeout(ttl / 4).build().unwrap();
     let held = manager.acquire(KEY).await.unwrap();
     let (unblock, blocked) = std::sync::mpsc::channel::<()>();
     let (began, beginning) = tokio::sync::oneshot::channel();
-    let blocked = Arc::new(Mutex::new((blocked, Some(began))));
-    let node = NodeConfig::new(servers[1].url()).connect_timeout(PATIENCE).credentials(move || {
+    let (blocked, asked) = (Arc::new(Mutex::new((blocked, Some(began)))), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&asked);
+    let node = NodeConfig::new(servers[1].url()).connect_timeout(ttl / 10).credentials(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
         let mut blocked = blocked.lock().unwrap();
         blocked.1.take().into_iter().for_each(|began| began.send(()).unwrap());
         // Until the test drops the other end.
         let _ = blocked.0.recv();
-        async { Ok(Credentials::new("default", "")) }
+        async { Err("not this time".into()) }
     });
-    let _other = builder([node]).build().unwrap();
+    let other = builder([node]).build().unwrap();
     beginning.await.unwrap();
     assert!(tokio::time::timeout(3 * ttl, held.lost()).await.is_err(), "it is renewed");
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "no more threads of ours than one");
+    let error = other.try_acquire(KEY).await.unwrap_err();
+    assert!(error.to_string().contains("has not answered since the last try"), "{error}");
     drop(unblock);
     held.release().await.unwrap();
 }

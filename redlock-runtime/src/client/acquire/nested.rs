@@ -58,6 +58,10 @@ impl Call<'_> {
             return self.keeps_the_order().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
+        if self.hold.min_hold.is_some() && enclosing.acquisition().stands_on_claims() {
+            // A key that has to stay taken after the call needs leases.
+            Box::pin(enclosing.acquisition().extend()).await?;
+        }
         match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
             Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that other calls do not pay for it with the size of their futures.

@@ -32,7 +32,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
-use crate::protocol::candidate::{Candidate, Phase};
+use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
 use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
@@ -105,8 +105,10 @@ impl Acquisition {
         self.lock().candidate.terms().ttl
     }
 
+    /// How long a node is waited for: no less than by a call that begins now, for which those that are left may be further away.
     pub(crate) fn node_timeout(&self) -> Duration {
-        self.lock().candidate.terms().node_timeout
+        let LeaseTerms { ttl, node_timeout, .. } = *self.lock().candidate.terms();
+        node_timeout.max(self.shared.node_timeout(ttl))
     }
 
     fn now(&self) -> Instant {

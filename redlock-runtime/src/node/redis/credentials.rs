@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// User and password for one connection. `Debug` shows neither.
@@ -49,12 +50,19 @@ type Ask = Arc<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
 #[derive(Clone)]
 pub(super) enum CredentialsSource {
     /// What the program says.
-    Asked(Ask),
+    Asked(Ask, Arc<Semaphore>),
     /// The password is the text of a file.
     PasswordFile(PathBuf),
 }
 
 impl CredentialsSource {
+    pub(super) fn asking<R>(ask: impl Fn() -> R + Send + Sync + 'static) -> Self
+    where
+        R: Future<Output = Asked> + Send + 'static,
+    {
+        Self::Asked(Arc::new(move || Box::pin(ask())), Arc::new(Semaphore::new(1)))
+    }
+
     /// `login` with the credentials that are right now. The program is asked on its own runtime, the `host`, while that lives.
     pub(super) async fn fill_in(
         &self,
@@ -62,7 +70,7 @@ impl CredentialsSource {
         host: Option<&Handle>,
     ) -> Result<RedisConnectionInfo, NodeError> {
         let credentials = match self {
-            Self::Asked(ask) => asked(ask, host).await?,
+            Self::Asked(ask, one) => asked(ask, one, host).await?,
             Self::PasswordFile(path) => password_in(path).await?,
         };
         Ok(credentials.fill_in(login))
@@ -70,10 +78,14 @@ impl CredentialsSource {
 }
 
 /// What the program says. Its code may block, panic or rely on the runtime that it began on: so it runs there, in a task of its
-/// own, which ends when nobody waits for it any more.
-async fn asked(ask: &Ask, host: Option<&Handle>) -> Result<Credentials, NodeError> {
+/// own, which ends when nobody waits for it any more. A task that blocks does not end by that, and is not given company.
+async fn asked(ask: &Ask, one: &Arc<Semaphore>, host: Option<&Handle>) -> Result<Credentials, NodeError> {
+    let permit = Arc::clone(one).try_acquire_owned().map_err(|_| NodeError::Unreachable(UNANSWERED.into()))?;
     let (mut task, ask) = (JoinSet::new(), Arc::clone(ask));
-    let asking = async move { ask().await };
+    let asking = async move {
+        let _permit = permit;
+        ask().await
+    };
     match host {
         Some(host) => task.spawn_on(asking, host),
         None => task.spawn(asking),
@@ -86,6 +98,7 @@ async fn asked(ask: &Ask, host: Option<&Handle>) -> Result<Credentials, NodeErro
     }
 }
 
+const UNANSWERED: &str = "the call-back for the credentials has not answered since the last try: it must not block";
 const PANICKED: &str = "the call-back for the credentials panicked";
 const ENDED: &str = "the runtime that the manager was built on has ended, and can give no credentials";
 

@@ -156,7 +156,9 @@ impl LiveConnection {
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
             Ok(value) => {
-                question.sent.into_iter().for_each(|sent| self.server.answered(sent));
+                if let Some(sent) = question.sent.filter(|_| self.abstains_for().is_none()) {
+                    self.server.answered(sent, self.server.now());
+                }
                 let (answer, seen) = answer(question.command.verb, &value);
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::fmt;
 #[cfg(feature = "tls")]
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// One node, and how to reach it: a URL, and what a URL cannot say.
@@ -113,7 +112,7 @@ impl NodeConfig {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
     {
-        self.access.credentials = Some(CredentialsSource::Asked(Arc::new(move || Box::pin(ask()))));
+        self.access.credentials = Some(CredentialsSource::asking(ask));
         self
     }
 

@@ -39,6 +39,9 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
             Ok(Err(error)) => {
+                if connections.live().is_ok() {
+                    endpoint.logged_in();
+                }
                 let error = endpoint.passing(error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     let node = endpoint.label();

@@ -32,6 +32,8 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 connections.up(live);
                 backoff.connected();
                 let error = relief::drive(courier, connections, &mut host).await;
+                // Until now, whatever was changed meanwhile.
+                endpoint.logged_in();
                 connections.server.disconnected();
                 if let Some(times) = complaints.times("broke") {
                     tracing::warn!(node = endpoint.label(), %error, times, "the connection broke");
