@@ -168,7 +168,7 @@ async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_on
         // Whoever answers the second message has read the first one, also where messages have a connection of their own.
         let (attempt, id) = token.split_once('@').unwrap();
         let (rest, last) = attempt.split_at(attempt.len() - 1);
-        let stranger = format!("{rest}{}@{id}", if last == "0" { 1 } else { 0 });
+        let stranger = format!("{rest}{}@{id}", u8::from(last == "0"));
         let before = asked(&proxies);
         inspect.command::<u64>(&["PUBLISH", &format!("redlock:{id}"), &format!("granted {stranger} order:9")]).await;
         wait_until_asked(&proxies, &before).await;
