@@ -215,6 +215,34 @@ impl Cluster {
         number
     }
 
+    /// Gives a slot, whose master does not run, to member number `to`, as `redis-cli --cluster fix` does: without its keys.
+    pub async fn give(&self, slot: u16, to: usize) {
+        let text = slot.to_string();
+        for (_, member) in self.running() {
+            member.inspect().command::<()>(&["CLUSTER", "DELSLOTS", &text]).await;
+        }
+        self.members[to].inspect().command::<()>(&["CLUSTER", "ADDSLOTS", &text]).await;
+        self.bump_epoch(to).await;
+        self.wait_until_owned(slot, to).await;
+    }
+
+    /// Member number `index` begins an epoch that is newer than all that it has heard of.
+    async fn bump_epoch(&self, index: usize) {
+        let _: String = self.members[index].inspect().command(&["CLUSTER", "BUMPEPOCH"]).await;
+    }
+
+    /// Waits until all that run say that member number `owner` has the slot.
+    async fn wait_until_owned(&self, slot: u16, owner: usize) {
+        for (_, member) in self.running() {
+            eventually(PATIENCE, "the owner of the slot is known", async || {
+                let map = map(member.inspect()).await;
+                let known = map.iter().find(|(slots, _)| slots.0 <= slot && slot <= slots.1);
+                if known.is_some_and(|(_, members)| members[0] == self.ids[owner]) { Ok(()) } else { Err(map) }
+            })
+            .await;
+        }
+    }
+
     /// Every key of all members that run and take commands, with its content.
     pub async fn contents(&self) -> BTreeMap<String, String> {
         let mut contents = BTreeMap::new();
@@ -296,8 +324,12 @@ impl Migration<'_> {
     }
 
     /// Tells all masters that the slot has come.
+    ///
+    /// The new one begins an epoch first: a member that has the slot by an epoch which is not older than its own would take it
+    /// back with the next packet, and each of the two would send every command to the other one from then on.
     pub async fn finish(self) {
         let id = self.cluster.ids[self.to].clone();
+        self.cluster.bump_epoch(self.to).await;
         for number in [self.to, self.from] {
             self.set_slot(number, &["NODE", &id]).await;
         }
@@ -308,6 +340,7 @@ impl Migration<'_> {
             }
         }
         self.wait_until_known().await;
+        self.cluster.wait_until_owned(self.slot.parse().expect("a slot"), self.to).await;
     }
 
     /// Waits until every member knows the epoch with which the new one has the slot. Without it, a slot that moves on at once

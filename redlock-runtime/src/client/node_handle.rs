@@ -21,8 +21,7 @@ pub(crate) struct NodeHandle {
 impl NodeHandle {
     /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
     pub(crate) fn in_background(node: Arc<dyn Node>, clock: Clock, runtime: &Handle) -> Self {
-        let ledger = if node.has_parts() { ReleaseLedger::of_parts } else { ReleaseLedger::new };
-        let ledger = Arc::new(ledger(node.label(), clock));
+        let ledger = Self::ledger_of(&*node, clock);
         let (queue, unsettled) = mpsc::unbounded_channel();
         runtime.spawn(Collector::new(Arc::clone(&node), clock, Arc::clone(&ledger), unsettled).run());
         Self { node, ledger, queue: Some(queue) }
@@ -30,8 +29,13 @@ impl NodeHandle {
 
     /// For a node that answers at once.
     pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
-        let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
+        let ledger = Self::ledger_of(&*node, clock);
         Self { node, ledger, queue: None }
+    }
+
+    fn ledger_of(node: &dyn Node, clock: Clock) -> Arc<ReleaseLedger> {
+        let ledger = if node.has_parts() { ReleaseLedger::of_parts } else { ReleaseLedger::new };
+        Arc::new(ledger(node.label(), clock))
     }
 
     pub(crate) const fn ledger(&self) -> &Arc<ReleaseLedger> {

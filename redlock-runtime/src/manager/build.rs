@@ -12,10 +12,10 @@ use crate::lock::namespace;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Caution;
 use crate::node::memory::MemoryNode;
-use crate::node::redis::RedisNode;
 use crate::node::redis::cluster::ClusterNode;
 use crate::node::redis::cluster::seeds::Seeds;
 use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::{NodeConfig, RedisNode};
 use crate::node::{BackgroundThread, Environment, Node, ServerRegister};
 use crate::protocol::rules::Rules;
 use crate::request::Policy;
@@ -35,11 +35,11 @@ enum Place {
 impl Place {
     /// # Errors
     /// [`LockError::Configuration`] when the URL is wrong.
-    fn parse(url: &str, position: usize) -> Result<Self, LockError> {
-        if Seeds::are_in(url) {
-            Seeds::parse(url, position).map(Self::Cluster)
+    fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
+        if Seeds::are_in(node) {
+            Seeds::new(node, position).map(Self::Cluster)
         } else {
-            Endpoint::parse(url, position).map(Self::Server)
+            Endpoint::new(node, position).map(Self::Server)
         }
     }
 
@@ -50,11 +50,26 @@ impl Place {
         }
     }
 
-    /// Starts to connect to it on `thread`. The connections are driven by `host` while that is well.
+    /// Starts to connect to it on `thread`. The connections are driven by `host` while that is well, and the program is
+    /// asked there for what it alone knows.
     fn start(self, environment: Environment, thread: &Arc<BackgroundThread>, host: Handle) -> Arc<dyn Node> {
         match self {
-            Self::Server(endpoint) => RedisNode::start(endpoint, environment, Arc::clone(thread), Some(host)),
-            Self::Cluster(seeds) => ClusterNode::start(seeds, environment, thread, Some(host)),
+            Self::Server(endpoint) => {
+                let endpoint = endpoint.of_host(host.clone());
+                RedisNode::start(endpoint, environment, Arc::clone(thread), Some(host))
+            }
+            Self::Cluster(seeds) => {
+                let seeds = seeds.of_host(&host);
+                ClusterNode::start(seeds, environment, thread, Some(host))
+            }
+        }
+    }
+
+    /// What tells it from the nodes of other managers: the address, or those of all seeds, and the database.
+    fn name(&self) -> String {
+        match self {
+            Self::Server(endpoint) => format!("{}/{}", endpoint.label(), endpoint.database()),
+            Self::Cluster(seeds) => seeds.name(),
         }
     }
 }
@@ -83,7 +98,7 @@ impl LockManagerBuilder {
         let thread = BackgroundThread::shared().map_err(|error| {
             LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
-        let (clock, nodes) = (Clock::Boot, places.len());
+        let (clock, nodes, servers_are) = (Clock::Boot, places.len(), servers_are(&places));
         let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
         let environment = builder.environment(clock, nodes);
         let router = WakeupRouter::default();
@@ -94,7 +109,7 @@ impl LockManagerBuilder {
             NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
-        let manager = builder.finish(clock, environment, nodes, Some(thread.handle().clone()));
+        let manager = builder.finish(clock, environment, nodes, Some(servers_are), Some(thread.handle().clone()));
         router.connect(&manager.local);
         Ok(manager)
     }
@@ -105,7 +120,7 @@ impl LockManagerBuilder {
     /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         self.check()?;
-        if !self.urls.is_empty() {
+        if !self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a manager in memory has no other nodes: leave out `node` and `nodes`",
             ));
@@ -119,7 +134,7 @@ impl LockManagerBuilder {
         let node = Arc::new(MemoryNode::new(clock));
         let builder = Self { policy: self.policy.of_nodes(1), ..self };
         let environment = builder.environment(clock, 1);
-        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
+        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None, None)
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
@@ -141,10 +156,12 @@ impl LockManagerBuilder {
         clock: Clock,
         environment: Environment,
         nodes: Box<[NodeHandle]>,
+        servers_are: Option<Box<str>>,
         runtime: Option<Handle>,
     ) -> LockManager {
         let namespace = namespace::prefix(&self.namespace);
-        let shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        let mut shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        shared.servers_are = servers_are;
         let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
         watch_clocks(&local);
         LockManager::new(local)
@@ -166,13 +183,13 @@ impl LockManagerBuilder {
     }
 
     fn places(&self) -> Result<Vec<Place>, LockError> {
-        if self.urls.is_empty() {
+        if self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
             ));
         }
-        let numbered = (1..).zip(&self.urls);
-        let places = numbered.map(|(i, url)| Place::parse(url, i)).collect::<Result<Vec<_>, _>>()?;
+        let numbered = (1..).zip(&self.nodes);
+        let places = numbered.map(|(i, node)| Place::new(node, i)).collect::<Result<Vec<_>, _>>()?;
         let mut seen = HashSet::new();
         match places.iter().find(|place| !seen.insert(place.label())) {
             Some(twice) => Err(LockError::configuration(format!(
@@ -182,4 +199,11 @@ impl LockManagerBuilder {
             None => Ok(places),
         }
     }
+}
+
+/// What tells the servers of a manager from those of others, in any order.
+fn servers_are(places: &[Place]) -> Box<str> {
+    let mut servers: Vec<_> = places.iter().map(Place::name).collect();
+    servers.sort_unstable();
+    servers.join(" ").into()
 }

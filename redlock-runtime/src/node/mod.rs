@@ -6,6 +6,7 @@
 
 pub(crate) mod abstention;
 mod background_thread;
+mod clock_offsets;
 #[cfg(test)]
 mod differential;
 mod environment;
@@ -13,6 +14,7 @@ pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
 pub(crate) mod report;
+mod round_trips;
 mod server_clock;
 pub(crate) mod server_facts;
 pub(crate) mod server_identity;

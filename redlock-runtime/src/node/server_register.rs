@@ -7,11 +7,13 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
+use crate::node::clock_offsets::ClockOffsets;
+use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
-use crate::protocol::rules::Rule;
+use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
@@ -27,14 +29,15 @@ pub(crate) struct ServerRegister {
     pub(crate) drift_factor: f64,
     /// Draws fencing numbers by the clocks of the servers.
     pub(crate) ballots: BallotClock,
+    pub(crate) round_trips: RoundTrips,
     caution: Caution,
     quorum: Quorum,
     on_step: OnceLock<OnStep>,
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
-    /// By how many microseconds each clock is ahead of ours, by address.
-    ahead: Mutex<HashMap<Box<str>, i64>>,
+    /// By how much each clock is ahead of ours.
+    ahead: Mutex<ClockOffsets>,
     /// By address.
     known: Mutex<HashMap<Box<str>, KnownServer>>,
     /// The clusters that are nodes, by the ids of their members.
@@ -48,8 +51,20 @@ impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
         let (ahead, known, clusters) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let on_step = OnceLock::new();
-        Self { clock, drift_factor, ballots, caution, quorum, on_step, longest_lease, ahead, known, clusters }
+        let (round_trips, on_step) = (RoundTrips::new(quorum.needed), OnceLock::new());
+        Self {
+            clock,
+            drift_factor,
+            ballots,
+            round_trips,
+            caution,
+            quorum,
+            on_step,
+            longest_lease,
+            ahead,
+            known,
+            clusters,
+        }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -71,19 +86,20 @@ impl ServerRegister {
         }
     }
 
-    /// The clock of the server at `address` is so many microseconds ahead of ours, which is compared with the time that most
-    /// of them show.
-    pub(crate) fn is_ahead(&self, address: &str, micros: i64) {
-        // No code that can panic runs under this mutex.
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        ahead.insert(address.into(), micros);
-        let mut sorted: Vec<_> = ahead.values().copied().collect();
+    /// The clock of the server at `address`, which is `node` or a part of it, is so many microseconds ahead of ours, which is
+    /// compared with the time that most nodes show.
+    pub(crate) fn is_ahead(&self, address: &str, node: &str, micros: i64) {
+        let mut ahead = self.ahead();
+        ahead.told(node, address, micros);
+        let middle = ahead.middle(self.quorum.needed);
         drop(ahead);
-        sorted.sort_unstable();
-        // The one in the middle, once a quorum is known: a minority that is far ahead or behind does not move it.
-        if let Some(middle) = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= self.quorum.needed) {
-            self.ballots.servers_are_ahead(*middle);
+        if let Some(middle) = middle {
+            self.ballots.servers_are_ahead(middle);
         }
+    }
+
+    pub(crate) const fn rules(&self) -> Rules {
+        self.caution.rules
     }
 
     /// Whether it matters that a server has forgotten something.
@@ -176,18 +192,47 @@ impl ServerRegister {
             || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
     }
 
-    /// The connection to `address` broke.
-    pub(crate) fn disconnected(&self, address: &str) {
+    /// The connection to `address`, which is `node` or a part of it, broke.
+    pub(crate) fn disconnected(&self, address: &str, node: &str) {
+        self.round_trips.disconnected(node, address);
         let now = self.clock.now();
         if let Some(known) = self.known().get_mut(address) {
             known.lost_at = Some(now);
         }
     }
 
+    /// The parts of `node` are at the addresses that `are_there`. What is known of others is forgotten when every lease that
+    /// they may have granted has ended.
+    pub(crate) fn parts_are(&self, node: &str, are_there: impl Fn(&str) -> bool) {
+        let (now, longest) = (self.clock.now(), self.longest_lease());
+        let mut gone = Vec::new();
+        self.known().retain(|address, known| {
+            let is_there = *known.node != *node || are_there(address);
+            // Of one that is back later, the time counts from when it was last missed.
+            let is_over = !is_there && now.since(*known.lost_at.get_or_insert(now)) > longest;
+            if is_over {
+                gone.push(address.clone());
+            }
+            !is_over
+        });
+        let mut ahead = self.ahead();
+        gone.iter().for_each(|address| ahead.forget(node, address));
+    }
+
+    /// Until when what a server has granted that nobody can ask any more may still be a lease, where that matters.
+    pub(crate) fn leases_of_the_lost_end(&self) -> Option<Instant> {
+        self.distrusts().then(|| self.clock.now().after(self.longest_lease()))
+    }
+
     /// The longest lease that a server may have granted, with the drift of the clocks.
     fn longest_lease(&self) -> Duration {
         let longest = Duration::from_millis(self.longest_lease.load(Ordering::Relaxed));
         longest + lease::drift(longest, self.drift_factor)
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, ClockOffsets> {
+        // No code that can panic runs under this mutex.
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, KnownServer>> {
@@ -218,7 +263,6 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::rules::Rules;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.
@@ -339,7 +383,7 @@ mod tests {
         servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let twin = Err(NodeError::SameServer("a".into()));
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin);
-        servers.disconnected("a");
+        servers.disconnected("a", "a");
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin, "its leases still count");
         // It is restarted, and the other name is connected first: what was granted under the first is still in force.
         pass(5).await;

@@ -33,7 +33,9 @@ pub(crate) async fn keys(server: &RedisServer) -> u64 {
 #[tokio::test]
 async fn a_member_of_a_cluster_is_no_node() {
     let server = RedisServer::builder().config("cluster-enabled", &["yes"]).start().await;
-    server.inspect().command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
+    let slots = (0..16384).map(|slot| slot.to_string()).collect::<Vec<_>>();
+    let all = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str)).collect::<Vec<_>>();
+    server.inspect().command::<()>(&all).await;
     let manager = at(&server.url());
     let reason = unfit(&manager).await;
     assert!(reason.starts_with("is a member of a cluster") && reason.contains("write redis+cluster://"), "{reason}");
@@ -41,7 +43,9 @@ async fn a_member_of_a_cluster_is_no_node() {
     assert!(matches!(causes(&error)[..], [(_, NodeError::Unfit(_))]), "{error}");
 
     let manager = at(&server.url().replacen("redis", "redis+cluster", 1));
-    manager.ready().await.unwrap();
+    eventually(PATIENCE, "it serves every key", async || manager.ready().await).await;
+    let capabilities = manager.check().await.nodes[0].capabilities;
+    assert_eq!((capabilities.locks, capabilities.fencing), (Some(true), Some(true)));
     assert!(manager.try_acquire("order:7").await.is_ok() && manager.try_acquire_fenced("order:8").await.is_ok());
 }
 

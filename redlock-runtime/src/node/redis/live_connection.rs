@@ -1,8 +1,8 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
-use super::cluster::redirection::{Next, Redirect, is_torn, next, redirection};
-use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
+use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
+use super::lost_script::{is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Question, Wire};
 use super::script::{MEMBER, Scripts, millis};
@@ -18,9 +18,13 @@ use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+/// The answer to one command in so many shows how far away the server is, and to all those whose time matters anyway. Smaller,
+/// more looks at the clock; larger, a network that became slower is noticed later.
+const SAMPLED: u32 = 64;
 
 pub(super) struct LiveConnection {
     /// What the courier is to send.
@@ -35,6 +39,8 @@ pub(super) struct LiveConnection {
     is_refused: AtomicBool,
     /// Whether the server has said that it is a replica: whoever it is, the next handshake shall find out.
     is_read_only: AtomicBool,
+    /// How many commands were sent.
+    sent: AtomicU32,
     abstention: Abstention,
     server: Arc<ServerFacts>,
     environment: Environment,
@@ -51,7 +57,7 @@ impl LiveConnection {
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused, is_read_only] = [const { AtomicBool::new(false) }; 3];
-        let (outbox, redirect) = (Outbox::default(), OnceLock::new());
+        let (outbox, sent, redirect) = (Outbox::default(), AtomicU32::new(0), OnceLock::new());
         Self {
             outbox,
             scripts,
@@ -59,6 +65,7 @@ impl LiveConnection {
             is_listening,
             is_refused,
             is_read_only,
+            sent,
             abstention,
             server,
             environment,
@@ -106,6 +113,18 @@ impl LiveConnection {
         async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
     }
 
+    /// Asks for nothing but whether the user may say `ASKING`. That is about the next command, which must not be anybody's: the
+    /// server would execute it although the slot of its key is on its way there.
+    pub(super) fn try_asking(&self) -> impl Future<Output = Result<Value, NodeError>> + use<> {
+        let [asking, ping] = ["ASKING", "PING"].map(|word| {
+            let mut wire = Cmd::new();
+            wire.arg(word);
+            wire
+        });
+        let answer = self.outbox.probe(Wire { first: asking, rest: vec![ping] });
+        async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
+    }
+
     /// Commands that the server sends elsewhere go that way. Only the first call has an effect.
     pub(super) fn redirect_with(&self, redirect: &Arc<dyn Redirect>) {
         let _ = self.redirect.set(Arc::clone(redirect));
@@ -113,20 +132,29 @@ impl LiveConnection {
 
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
-        let (wire, sent) = (self.wire(&command, Form::Whole), self.sending_time(&command));
-        self.outbox.put(Question::new(command, sent, recipient), wire);
+        self.send_to(command, recipient, None);
+    }
+
+    /// Does the same for a command whose answer proves nothing of a lease before `abstains_until`.
+    pub(super) fn send_to(&self, command: Command, recipient: Recipient, abstains_until: Option<Instant>) {
+        let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
+        let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
+        let (wire, sent) = (self.wire(&command, Form::Whole), is_timed.then(|| self.server.now()));
+        self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire);
     }
 
     /// Puts a command into the order of the connection that another member has refused, behind an `ASKING` if it `is_asking`;
-    /// unless it takes the lock and nobody waits for its answer any more.
+    /// unless it is not wanted any more.
     pub(super) fn send_on(&self, mut question: Question, is_asking: bool) {
         let wire = self.wire(&question.command, question.form);
-        question.sent = question.sent.or_else(|| self.sending_time(&question.command));
+        if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
+            question.sent = Some(self.server.now());
+        }
         question.is_repeated = false;
         if is_asking {
-            self.outbox.put_asking_if(question, wire, |question| !is_abandoned(question));
+            self.outbox.put_asking_if(question, wire, is_wanted_still);
         } else {
-            self.outbox.put_if(question, wire, |question| !is_abandoned(question));
+            self.outbox.put_if(question, wire, is_wanted_still);
         }
     }
 
@@ -138,12 +166,10 @@ impl LiveConnection {
         script.map_or_else(|| set_nx(command), |script| script.by_digest(command, form).into())
     }
 
-    /// The present time, if it matters when `command` was sent.
-    fn sending_time(&self, command: &Command) -> Option<Instant> {
-        // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
-        // clock. For all other commands the look at our clock is saved.
-        let is_timed = self.abstention.is_any() || command.verb.is_extension();
-        is_timed.then(|| self.server.now())
+    /// Whether it matters when `command` was sent: to an abstention, or to what its answer says of the server's clock. Of some
+    /// others it shows how far away the server is, and for the rest the look at our clock is saved.
+    const fn is_timed(&self, command: &Command) -> bool {
+        self.abstention.is_any() || command.verb.tells_time()
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -185,6 +211,11 @@ impl LiveConnection {
         match value {
             Ok(_) if let Form::Queue(reply) = question.form => question.answer(Ok(reply)),
             Ok(value) => {
+                // A command that was sent elsewhere before has come a longer way.
+                let came_straight = question.redirects == 0;
+                if let Some(sent) = question.sent.filter(|_| came_straight && self.abstains_for().is_none()) {
+                    self.server.answered(sent, self.server.now());
+                }
                 let (answer, seen) = answer(question.command.verb, &value);
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
@@ -196,7 +227,7 @@ impl LiveConnection {
                 if let (Some(ballot), Ok(reply)) = (question.command.fence, &answer) {
                     self.environment.servers.heard_of(&question.command.subject.key, ballot, reply);
                 }
-                let left = question.sent.and_then(|sent| self.server.abstains_for(self.abstention, sent));
+                let left = question.sent.and_then(|sent| self.abstained_for(sent, question.abstains_until));
                 self.finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
@@ -206,15 +237,30 @@ impl LiveConnection {
         }
     }
 
+    /// For how much longer than `at` answers prove nothing: while the server abstains, or what it has the slot from does.
+    fn abstained_for(&self, at: Instant, place_abstains_until: Option<Instant>) -> Option<Duration> {
+        let of_place = place_abstains_until.map(|until| until.since(at)).filter(|left| !left.is_zero());
+        self.server.abstains_for(self.abstention, at).max(of_place)
+    }
+
     /// The server has not executed a command, or not to its end.
-    fn refused(&self, question: Question, error: &RedisError) {
+    fn refused(&self, mut question: Question, error: &RedisError) {
         let said = refused(error);
         if is_read_only(&said) {
             self.is_read_only.store(true, Ordering::Release);
         }
         match self.redirect.get().map(|redirect| (redirect, redirection(error, redirect.host()))) {
-            Some((redirect, Some(redirection))) => redirect.redirect(question, redirection, &said),
+            Some((redirect, Some(redirection))) => {
+                // What this server may have forgotten, the one that it names has never heard of.
+                let until = self.abstains_for().map(|left| self.server.now().after(left));
+                question.abstains_until = question.abstains_until.max(until);
+                redirect.redirect(question, redirection, &said);
+            }
             Some(_) if is_torn(&said) => question.answer(Err(NodeError::Unintelligible(said.to_string().into()))),
+            Some((redirect, None)) if is_out_of_office(&said) => {
+                redirect.want_map();
+                self.finish(question, Err(said));
+            }
             _ => self.finish(question, Err(said)),
         }
     }

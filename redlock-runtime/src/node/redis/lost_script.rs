@@ -40,8 +40,8 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 }
 
 /// Whether the command takes the lock and nobody waits for its answer.
-pub(super) fn is_abandoned(question: &Question) -> bool {
-    let takes = matches!(question.command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Adopt { .. });
+fn is_abandoned(question: &Question) -> bool {
+    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. });
     takes && question.recipient.is_gone()
 }
 

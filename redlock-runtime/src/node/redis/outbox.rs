@@ -121,7 +121,7 @@ impl Outbox {
     }
 
     /// Puts a question about the server into the order of the connection.
-    pub(super) fn probe(&self, wire: Cmd) -> oneshot::Receiver<Result<Value, NodeError>> {
+    pub(super) fn probe(&self, wire: impl Into<Wire>) -> oneshot::Receiver<Result<Value, NodeError>> {
         let (answer, pending) = oneshot::channel();
         let gathered = self.gathered();
         // After the end of the connection the sender of the answer is dropped here, which the receiver is told.

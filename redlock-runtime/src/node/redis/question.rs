@@ -47,6 +47,8 @@ pub(super) struct Question {
     pub(super) form: Form,
     /// How often a member of a cluster has sent it elsewhere.
     pub(super) redirects: u8,
+    /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
+    pub(super) abstains_until: Option<Instant>,
 }
 
 /// Which keys a command is given.
@@ -71,7 +73,7 @@ impl Asked {
 
 impl Question {
     pub(super) const fn new(command: Command, sent: Option<Instant>, recipient: Recipient) -> Self {
-        Self { command, sent, recipient, is_repeated: false, form: Form::Whole, redirects: 0 }
+        Self { command, sent, recipient, is_repeated: false, form: Form::Whole, redirects: 0, abstains_until: None }
     }
 
     pub(super) fn answer(self, answer: Answer) {

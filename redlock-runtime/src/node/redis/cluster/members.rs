@@ -5,6 +5,7 @@ use super::redirection::Redirect;
 use super::routes::Routes;
 use super::seeds::Seeds;
 use super::slot_map::{SlotMap, ranges};
+use super::view::View;
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::environment::Environment;
@@ -13,11 +14,12 @@ use crate::node::server_identity::Identity;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, Node};
 use crate::protocol::command::Deliver;
-use std::collections::BTreeMap;
+use crate::time::clock::Instant;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
@@ -47,6 +49,10 @@ struct State {
     routes: Arc<Routes<Member>>,
     /// What was told last; `None` before that.
     map: Option<Arc<SlotMap>>,
+    /// The newest epoch that whoever told it had heard of.
+    epoch: u64,
+    /// Whether the cluster is well, as that member said.
+    is_well: bool,
     /// Every master, and whoever else commands were sent on to lately.
     known: BTreeMap<MemberAddress, Known>,
     /// Why there is no map.
@@ -56,7 +62,7 @@ struct State {
 struct Known {
     member: Member,
     /// Whether a command was sent on to it since this was last looked at.
-    is_used: bool,
+    is_used: AtomicBool,
 }
 
 impl Members {
@@ -67,7 +73,8 @@ impl Members {
         host: Option<Handle>,
         redirect: fn(&Weak<Self>, &MemberAddress) -> Arc<dyn Redirect>,
     ) -> Arc<Self> {
-        let state = State { routes: Arc::new(Routes::nowhere()), map: None, known: BTreeMap::new(), trouble: None };
+        let (routes, known) = (Arc::new(Routes::nowhere()), BTreeMap::new());
+        let state = State { routes, map: None, epoch: 0, is_well: true, known, trouble: None };
         Arc::new_cyclic(|this| Self {
             seeds,
             environment,
@@ -90,6 +97,21 @@ impl Members {
     /// Who serves which slot, as it was told last.
     pub(super) fn map(&self) -> Option<Arc<SlotMap>> {
         self.read(|state| state.map.clone())
+    }
+
+    /// The newest epoch that members have told of.
+    pub(super) fn epoch(&self) -> u64 {
+        self.read(|state| state.epoch)
+    }
+
+    /// Those that do not have all their slots any more by `map`.
+    pub(super) fn losers(&self, map: &SlotMap) -> Vec<(MemberAddress, Member)> {
+        let Some(before) = self.map() else { return Vec::new() };
+        let losers = before.losers(map);
+        self.read(|state| {
+            let known = losers.into_iter().filter_map(|at| state.known.get_key_value(at));
+            known.map(|(at, known)| (at.clone(), Arc::clone(&known.member))).collect()
+        })
     }
 
     /// All members that there may be a connection to: first who knows most of where slots are, then the others in any order.
@@ -115,37 +137,60 @@ impl Members {
         self.wanted.notify_one();
     }
 
-    /// There is a map. `is_regular`: it was asked for without any reason, so that who is not in it can be let go.
+    /// There is a map. `is_regular`: it was asked for without any reason, so that who is not in it can be let go. `lost`: those
+    /// that have slots no more and did not answer.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when another node is this cluster.
-    pub(super) fn learn(&self, map: SlotMap, is_regular: bool) -> Result<(), NodeError> {
-        let (servers, label) = (&self.environment.servers, self.seeds.label());
+    pub(super) fn learn(&self, view: View, is_regular: bool, lost: &BTreeSet<MemberAddress>) -> Result<(), NodeError> {
+        let (View { map, is_well, epoch }, servers, label) = (view, &self.environment.servers, self.seeds.label());
         servers.is_cluster(label, map.ids())?;
         // Whoever is promoted later may not have all that its master had.
         map.replicas().iter().for_each(|at| servers.is_replica(&at.to_string(), label, Identity::unknown()));
-        let mut gone = Vec::new();
+        // Made before the lock is taken that every command reads.
+        let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));
+        let before = self.routes();
+        let gone = if is_regular { self.let_go(&map) } else { Vec::new() };
         self.change(|state| {
-            let masters: Box<[_]> =
-                map.masters().into_iter().map(|at| (at.clone(), Arc::clone(&self.known(state, at).member))).collect();
-            if is_regular {
-                let is_master = |at: &MemberAddress| masters.iter().any(|(master, _)| master == at);
-                state.known.retain(|at, known| {
-                    let is_wanted = mem::take(&mut known.is_used) || is_master(at);
-                    if !is_wanted {
-                        gone.push(Arc::clone(&known.member));
-                    }
-                    is_wanted
-                });
-            }
-            if state.map.as_deref() != Some(&map) {
-                state.routes = Arc::new(state.routes.next(masters, map.owners()));
-            }
-            (state.map, state.trouble) = (Some(Arc::new(map)), None);
+            state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
+            (state.map, state.epoch, state.is_well, state.trouble) = (Some(Arc::new(map)), epoch, is_well, None);
         });
         // Their connections end outside of the lock.
         drop(gone);
+        if before.version() != self.routes().version() {
+            // Holders ask whoever serves their slot now whether the lock came along.
+            (self.environment.connected)();
+        }
         Ok(())
+    }
+
+    /// The routes by a `map` that is another one than before.
+    fn routes_by(&self, map: &SlotMap, lost: &BTreeSet<MemberAddress>) -> Routes<Member> {
+        let (before, now) = (self.routes(), self.environment.servers.clock.now());
+        // In the order of their addresses.
+        let masters: Box<[_]> = map.masters().into_iter().map(|at| (at.clone(), self.known(at))).collect();
+        before.next(masters, map.owners(), |at| match at.filter(|at| !lost.contains(at)) {
+            Some(at) => self.read_member(at)?.abstains_for().map(|left| now.after(left)),
+            None => self.environment.servers.leases_of_the_lost_end(),
+        })
+    }
+
+    /// Takes out whoever is not in `map` and was not needed since this was last done.
+    fn let_go(&self, map: &SlotMap) -> Vec<Member> {
+        let (masters, mut gone) = (map.masters(), Vec::new());
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.known.retain(|at, known| {
+            let is_wanted = known.is_used.swap(false, Ordering::Relaxed) || masters.contains(at);
+            if !is_wanted {
+                gone.push(Arc::clone(&known.member));
+            }
+            is_wanted
+        });
+        let known = state.known.keys().chain(masters).chain(map.replicas()).map(ToString::to_string);
+        let there: BTreeSet<_> = known.collect();
+        drop(state);
+        self.environment.servers.parts_are(self.seeds.label(), |address| there.contains(address));
+        gone
     }
 
     /// There is no map, or none that may be used. One that was told before goes on, since most of it is true.
@@ -155,18 +200,27 @@ impl Members {
                 state.map = None;
             }
             if state.map.is_none() {
-                state.routes = Arc::new(state.routes.next(Box::default(), std::iter::empty()));
+                state.routes = Arc::new(state.routes.next(Box::default(), std::iter::empty(), |_| None));
                 state.trouble = Some(error);
             }
         });
     }
 
-    /// The member at `at`, to which a connection is begun if there is none.
+    /// The member at `at`, to which a connection is begun if there is none. A command is sent on to it.
     pub(super) fn member(&self, at: &MemberAddress) -> Member {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let known = self.known(&mut state, at);
-        known.is_used = true;
-        Arc::clone(&known.member)
+        let member = self.known(at);
+        self.read(|state| {
+            if let Some(known) = state.known.get(at) {
+                known.is_used.store(true, Ordering::Relaxed);
+            }
+        });
+        member
+    }
+
+    /// For how long it is until then, if it is.
+    pub(super) fn left_until(&self, until: Option<Instant>) -> Option<Duration> {
+        let now = self.environment.servers.clock.now();
+        until.map(|until| until.since(now)).filter(|left| !left.is_zero())
     }
 
     /// Opens the channel for wake-ups at all members, and at all that follow.
@@ -201,14 +255,27 @@ impl Members {
         }
     }
 
-    /// Whether everything is as it should be: there is a map, every slot has a member, and all members are connected.
+    /// Whether everything is as it should be: there is a map of a cluster that is well, every slot has a member, and all members
+    /// are connected.
     pub(super) fn are_well(&self) -> bool {
-        self.status() == Status::Up
+        self.status() == Status::Up && self.read(|state| state.is_well)
     }
 
-    /// What is known of the member at `at`, to which a connection is begun if there is none.
-    fn known<'a>(&self, state: &'a mut State, at: &MemberAddress) -> &'a mut Known {
-        state.known.entry(at.clone()).or_insert_with(|| Known { member: self.start(at), is_used: false })
+    /// The member at `at`, to which a connection is begun if there is none.
+    fn known(&self, at: &MemberAddress) -> Member {
+        if let Some(member) = self.read_member(at) {
+            return member;
+        }
+        // Not under the lock that every command reads. Another one may be faster: then this one ends here, after the lock.
+        let started = self.start(at);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let known = Known { member: Arc::clone(&started), is_used: AtomicBool::new(false) };
+        Arc::clone(&state.known.entry(at.clone()).or_insert(known).member)
+    }
+
+    /// The member at `at`, if there is one.
+    fn read_member(&self, at: &MemberAddress) -> Option<Member> {
+        self.read(|state| state.known.get(at).map(|known| Arc::clone(&known.member)))
     }
 
     fn start(&self, at: &MemberAddress) -> Member {

@@ -14,6 +14,8 @@ mod router;
 mod routes;
 pub(crate) mod seeds;
 pub(crate) mod slot_map;
+mod together;
+mod view;
 
 use self::members::Members;
 use self::router::Router;
@@ -69,14 +71,15 @@ impl Node for ClusterNode {
     fn send_for(&self, command: Command, recipient: Recipient) {
         let slot = slot_of(command.key());
         let routes = self.members.routes();
-        let live = routes.member(slot).map(|member| member.connections.live());
-        match live {
-            Some(Ok(live)) => live.send(command, recipient),
-            Some(Err(error)) => {
+        let Some((place, (_, member))) = routes.served(slot) else {
+            return recipient.answer(Err(self.members.absence(slot).into()));
+        };
+        match member.connections.live() {
+            Ok(live) => live.send_to(command, recipient, place.abstains_until),
+            Err(error) => {
                 self.members.want_map(None);
                 recipient.answer(Err(error));
             }
-            None => recipient.answer(Err(self.members.absence(slot).into())),
         }
     }
 
@@ -94,7 +97,9 @@ impl Node for ClusterNode {
     }
 
     fn abstains_for(&self) -> Option<Duration> {
-        self.members.routes().members().filter_map(|(_, member)| member.abstains_for()).max()
+        let routes = self.members.routes();
+        let of_members = routes.members().filter_map(|(_, member)| member.abstains_for()).max();
+        of_members.max(self.members.left_until(routes.abstains_until()))
     }
 
     fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {

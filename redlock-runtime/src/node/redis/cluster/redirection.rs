@@ -6,15 +6,17 @@
 //!
 //! 1. A command that was refused with `MOVED` or `ASK` is put into the order of the member that was named, behind an
 //!    `ASKING` in the second case, with nothing between the two. It goes on so at most [`MOST`] times. A command that ends
-//!    there, or meets a member without a connection, has not been executed and is answered so.
+//!    there, or meets a member without a connection, has not been executed and is answered so. Two members that each send it
+//!    to the other one, which nothing mends but an operator, are so left after a few round trips.
 //! 2. A command that was refused with `TRYAGAIN` is sent once more to the member that has the slot, in a form that names the
 //!    lock alone ([`Form::Alone`]): whatever its script would do with the queue it does with the name of the lock, where it
 //!    finds none. So holders renew and release while a slot is on its way, which may take minutes; whoever waits comes by
 //!    its timers; and no queue is made at the new member while one is left at the old one, which could never be brought
 //!    together. A release takes its token out of the queue after that by a command of its own.
-//! 3. A command that takes the lock is not sent again when nobody waits for its answer any more. That is looked at under the
-//!    mutex of the outbox that it goes into, as in `lost_script`, and for the same reason: its release may stand in the order
-//!    already.
+//! 3. A command other than a release is not sent again when nobody waits for its answer any more. That is looked at under the
+//!    mutex of the outbox that it goes into, as in `lost_script`, and for the same reason: the last command about the token may
+//!    stand in the order already. One that takes the lock would take it for good then, and a renewal would undo that the key
+//!    ends soon.
 //!
 //! **No release is overtaken by an acquisition.** Let A take the lock for a token, and R be its release. The answer to A is
 //! dropped before R is sent (`Verb::Acquire`), and only A can do harm behind R: all other commands change nothing for a token
@@ -39,7 +41,6 @@
 
 use super::address::MemberAddress;
 use crate::error::NodeError;
-use crate::node::redis::lost_script::is_abandoned;
 use crate::node::redis::question::{Form, Question};
 use crate::protocol::command::{Answer, Reply, Verb};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
@@ -49,12 +50,15 @@ use std::time::Duration;
 /// more, and members that disagree on where a slot is keep a command for longer.
 pub(in crate::node::redis) const MOST: u8 = 5;
 
-/// When who has found a lock taken asks again while it cannot wait in the queue. Smaller, more commands while a slot is on
-/// its way; larger, the next one has the lock later.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
+/// When who has found a lock taken asks again while it cannot wait in the queue: at any time between the two, so that all who
+/// wait do not ask together. Smaller, more commands while a slot is on its way; larger, the next one has the lock later.
+const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 
 /// As if it stood in the queue, and the lock were free soon.
-const ASK_LATER: Reply = Reply::Queued { left: Some(ASK_AGAIN), rank: 0 };
+fn ask_later() -> Reply {
+    let [least, most] = ASK_AGAIN;
+    Reply::Queued { left: Some(least + (most - least).mul_f64(fastrand::f64())), rank: 0 }
+}
 
 /// Why a member has not executed a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +79,9 @@ pub(in crate::node::redis) trait Redirect: Send + Sync {
     /// Sends what takes the token out of its queue, wherever that is, after its release has had this `reply`.
     fn leave_queue(&self, question: Question, reply: Reply);
 
+    /// The member has refused a command for a reason that others would not have: it may not have the slot any more.
+    fn want_map(&self);
+
     /// The host of the member.
     fn host(&self) -> &str;
 }
@@ -93,7 +100,13 @@ pub(in crate::node::redis) fn redirection(error: &RedisError, answered: &str) ->
 
 /// Whether a command may be sent on once more.
 pub(in crate::node::redis) fn may_be_redirected(question: &Question) -> bool {
-    question.redirects < MOST && !is_abandoned(question)
+    question.redirects < MOST && is_wanted_still(question)
+}
+
+/// Whether a command is to be executed although another member has refused it before: a release always, and any other one for
+/// as long as somebody waits for the answer.
+pub(in crate::node::redis) fn is_wanted_still(question: &Question) -> bool {
+    matches!(question.command.verb, Verb::Release { .. }) || !question.recipient.is_gone()
 }
 
 /// Brings a command into a form for which its keys need not be together. `false` when there is none.
@@ -109,25 +122,36 @@ pub(in crate::node::redis) fn make_alone(question: &mut Question) -> bool {
     true
 }
 
-/// The answer to a command whose keys are not together, and which needs all of them. Who waits for the lock goes on with that.
-pub(in crate::node::redis) fn unanswerable(question: &Question, error: &NodeError) -> Answer {
-    match question.command.verb {
-        Verb::Acquire { .. } => Ok(ASK_LATER),
-        _ => Err(not_executed(error)),
+/// Brings a command back into the form that names all its keys: where the whole slot is, a release can hand the lock over.
+pub(in crate::node::redis) fn make_whole(question: &mut Question) {
+    if question.form == Form::Alone {
+        question.form = Form::Whole;
     }
 }
 
-/// That a command was not executed, because of this answer of a member; another try may have more luck.
-pub(in crate::node::redis) fn not_executed(error: &NodeError) -> NodeError {
+/// The answer to a command whose keys are not together, and which needs all of them. Who waits for the lock goes on with that.
+pub(in crate::node::redis) fn unanswerable(question: &Question, error: &NodeError) -> Answer {
+    match question.command.verb {
+        Verb::Acquire { .. } => Ok(ask_later()),
+        _ => Err(not_executed(error, question.redirects)),
+    }
+}
+
+/// That a command was not executed, because of this answer of a member after so many `redirects`; another try may have more
+/// luck.
+pub(in crate::node::redis) fn not_executed(error: &NodeError, redirects: u8) -> NodeError {
     match error {
-        NodeError::Refused(answer) if !error.is_transient() => try_again(answer),
+        NodeError::Refused(answer) if redirects >= MOST => NodeError::Refused(format!("{IN_CIRCLES}: {answer}").into()),
+        NodeError::Refused(answer) if !error.is_transient() => {
+            NodeError::Refused(format!("{ON_ITS_WAY}: {answer}").into())
+        }
         error => error.clone(),
     }
 }
 
-fn try_again(answer: &str) -> NodeError {
-    NodeError::Refused(format!("TRYAGAIN the slot of the key is on its way: {answer}").into())
-}
+const ON_ITS_WAY: &str = "TRYAGAIN the slot of the key is on its way";
+const IN_CIRCLES: &str = "TRYAGAIN the members of the cluster send the command to one another; if that goes on, they do not agree \
+                          on who has the slot: run redis-cli --cluster check";
 
 /// What becomes of an answer.
 pub(in crate::node::redis) enum Next {
@@ -144,12 +168,20 @@ pub(in crate::node::redis) fn next(question: &Question, answer: Answer) -> Next 
     }
     match (question.command.verb, answer) {
         (Verb::Release { .. }, Ok(reply)) => Next::LeaveQueue(reply),
-        // It would have joined the queue, and has found the lock there.
+        // It has told who has the lock that it waits, and could not join the queue.
+        (Verb::Acquire { .. }, Ok(Reply::Queued { .. })) => Next::Answer(Ok(ask_later())),
+        // It would have joined the queue of a lock that another program has, and has found that lock there.
         (Verb::Acquire { .. }, Err(NodeError::Refused(error))) if error.contains("WRONGTYPE") => {
-            Next::Answer(Ok(ASK_LATER))
+            Next::Answer(Ok(ask_later()))
         }
         (_, answer) => Next::Answer(answer),
     }
+}
+
+/// Whether a member refuses to serve at all: it is cut off from the others, or follows one of them.
+pub(in crate::node::redis) fn is_out_of_office(error: &NodeError) -> bool {
+    let answers = ["CLUSTERDOWN ", "READONLY ", "MASTERDOWN "];
+    matches!(error, NodeError::Refused(answer) if answers.iter().any(|start| answer.contains(start)))
 }
 
 /// The error of a script that has met a key which is not at this member: it may have done something before.
@@ -241,14 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_lock_is_not_sent_on_when_nobody_waits_for_it() {
-        for (verb, takes) in
-            [(SET, true), (ACQUIRE, true), (ADOPT, true), (EXTEND, false), (YIELD, false), (RELEASE, false)]
-        {
+    fn what_nobody_waits_for_is_not_sent_on_but_for_a_release() {
+        for verb in [SET, ACQUIRE, ADOPT, EXTEND, YIELD, RELEASE] {
             let (awaited, _pending) = question(verb);
             assert!(may_be_redirected(&awaited), "{verb:?}");
             let (abandoned, _) = question(verb);
-            assert_eq!(may_be_redirected(&abandoned), !takes, "{verb:?}");
+            assert_eq!(may_be_redirected(&abandoned), verb == RELEASE, "{verb:?}");
         }
         let (mut question, _pending) = question(RELEASE);
         question.redirects = MOST;
@@ -257,8 +287,10 @@ mod tests {
 
     /// The release was put in after the look at whether somebody waits, and before the acquisition was.
     #[test]
-    fn no_acquisition_is_put_behind_its_release() {
-        for (verb, is_asking) in [(SET, false), (SET, true), (ACQUIRE, false), (ACQUIRE, true), (ADOPT, false)] {
+    fn nothing_is_put_behind_the_last_command() {
+        for (verb, is_asking) in
+            [SET, ACQUIRE, ADOPT, EXTEND].into_iter().flat_map(|verb| [(verb, false), (verb, true)])
+        {
             let (live, (taking, pending)) = (live(), question(verb));
             assert!(may_be_redirected(&taking));
             drop(pending);
@@ -305,6 +337,30 @@ mod tests {
     }
 
     #[test]
+    fn what_has_arrived_is_given_back_with_its_queue() {
+        let (mut release, _pending) = question(RELEASE);
+        for (form, expected) in [
+            (Form::Alone, Form::Whole),
+            (Form::Whole, Form::Whole),
+            (Form::Queue(Reply::Released), Form::Queue(Reply::Released)),
+        ] {
+            release.form = form;
+            make_whole(&mut release);
+            assert_eq!(release.form, expected);
+        }
+    }
+
+    /// Otherwise the member would execute the next command of anybody although the slot is not there.
+    #[test]
+    fn who_may_say_asking_is_found_out_without_a_command_of_others() {
+        let live = live();
+        drop(live.try_asking());
+        let [outgoing] = &taken(&live)[..] else { panic!() };
+        assert_eq!(words(&outgoing.wire.first), ["ASKING"]);
+        assert_eq!(outgoing.wire.rest.iter().map(words).collect::<Vec<_>>(), [["PING"]]);
+    }
+
+    #[test]
     fn what_an_answer_means_that_was_given_without_the_queue() {
         let (mut question, _pending) = question(RELEASE);
         question.form = Form::Alone;
@@ -314,8 +370,13 @@ mod tests {
         question.command.verb = ACQUIRE;
         let wrong_type = || Err(NodeError::Refused("WRONGTYPE Operation against a key".into()));
         let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
-        assert_eq!(answer, Ok(ASK_LATER));
+        assert!(is_later(&answer), "{answer:?}");
+        let queued = Reply::Queued { left: Some(CLAIM), rank: 3 };
+        let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
+        assert!(is_later(&answer), "{answer:?}");
         question.form = Form::Whole;
+        let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
+        assert_eq!(answer, Ok(queued));
         let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
         assert_eq!(answer, wrong_type());
     }
@@ -323,16 +384,40 @@ mod tests {
     #[test]
     fn who_waits_goes_on_with_that_while_the_keys_are_not_together() {
         let error = refused(&error("TRYAGAIN Multiple keys request"));
-        for (verb, expected) in [(ACQUIRE, Ok(ASK_LATER)), (SET, Err(error.clone())), (EXTEND, Err(error.clone()))] {
-            assert_eq!(unanswerable(&question(verb).0, &error), expected, "{verb:?}");
+        assert!(is_later(&unanswerable(&question(ACQUIRE).0, &error)));
+        for verb in [SET, EXTEND] {
+            assert_eq!(unanswerable(&question(verb).0, &error), Err(error.clone()), "{verb:?}");
         }
+    }
+
+    fn is_later(answer: &Answer) -> bool {
+        let [least, most] = ASK_AGAIN;
+        matches!(answer, Ok(Reply::Queued { left: Some(left), rank: 0 }) if (least..=most).contains(left))
     }
 
     #[test]
     fn what_was_not_executed_may_be_tried_again() {
         for line in ["MOVED 4438 h:7001", "ASK 4438 h:7001", "TRYAGAIN Multiple keys request"] {
-            let error = not_executed(&refused(&error(line)));
-            assert!(error.is_transient() && error.to_string().contains(line), "{error}");
+            for (redirects, expected) in [(1, ON_ITS_WAY), (MOST, IN_CIRCLES)] {
+                let said = not_executed(&refused(&error(line)), redirects);
+                let (is_said, text) = (line.starts_with("TRYAGAIN"), said.to_string());
+                assert!(said.is_transient() && text.contains(line), "{said}");
+                assert!(text.contains(expected) || is_said && redirects < MOST, "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_cut_off_or_follows_another_one_refuses_for_reasons_of_its_own() {
+        let table = [
+            ("CLUSTERDOWN The cluster is down", true),
+            ("READONLY You can't write against a read only replica.", true),
+            ("MASTERDOWN Link with MASTER is down", true),
+            ("OOM command not allowed", false),
+            ("TRYAGAIN Multiple keys request", false),
+        ];
+        for (line, expected) in table {
+            assert_eq!(is_out_of_office(&refused(&error(line))), expected, "{line}");
         }
     }
 }

@@ -3,13 +3,12 @@
 use super::address::MemberAddress;
 use super::members::{Member, Members, gap};
 use super::slot_map::{SlotMap, ranges};
+use super::together::all;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
 use crate::node::report::{ClusterMember, NodeReport, Purpose, Refusal};
 use crate::node::{BoxFuture, Node};
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -48,25 +47,9 @@ async fn member_report(
 
 /// Whether the user may ask a member for what is still on its way there.
 async fn refused_asking(member: &Member, patience: Duration) -> Option<Refusal> {
-    // It is about the next command, which goes to this member because it has the slot, so that it changes nothing.
-    let asked = member.connections.live().ok()?.probe(&["ASKING"]);
+    let asked = member.connections.live().ok()?.try_asking();
     match timeout(patience, asked).await {
         Ok(Err(NodeError::Refused(answer))) => Some(Refusal::new("ASKING", Purpose::MovingSlots, answer)),
         _ => None,
     }
-}
-
-/// The outputs of all `futures`, which run at the same time.
-async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
-            if let Poll::Ready(ready) = future.as_mut().poll(cx) {
-                *output = Some(ready);
-            }
-        }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
 }

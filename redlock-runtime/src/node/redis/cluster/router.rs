@@ -2,7 +2,9 @@
 
 use super::address::MemberAddress;
 use super::members::{Member, Members};
-use super::redirection::{Redirect, Redirection, make_alone, may_be_redirected, not_executed, unanswerable};
+use super::redirection::{
+    Redirect, Redirection, make_alone, make_whole, may_be_redirected, not_executed, unanswerable,
+};
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::redis::question::{Form, Question};
@@ -26,7 +28,8 @@ impl Router {
 impl Redirect for Router {
     fn redirect(&self, mut question: Question, redirection: Redirection, error: &NodeError) {
         let Some(members) = self.members.upgrade().filter(|_| may_be_redirected(&question)) else {
-            return question.answer(Err(not_executed(error)));
+            let error = not_executed(error, question.redirects);
+            return question.answer(Err(error));
         };
         question.redirects += 1;
         if let Some((member, is_asking)) = target(&members, &mut question, redirection) {
@@ -46,6 +49,12 @@ impl Redirect for Router {
         }
     }
 
+    fn want_map(&self) {
+        if let Some(members) = self.members.upgrade() {
+            members.want_map(None);
+        }
+    }
+
     fn host(&self) -> &str {
         &self.host
     }
@@ -62,6 +71,7 @@ fn target(members: &Members, question: &mut Question, redirection: Redirection) 
         Redirection::Moved(to) => {
             let member = members.member(&to);
             members.want_map(Some(to));
+            make_whole(question);
             Some((member, false))
         }
         // Its number would begin a register there, while the one that counts may still be here.

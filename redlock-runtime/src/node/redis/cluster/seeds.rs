@@ -2,11 +2,16 @@
 
 use super::address::MemberAddress;
 use crate::error::LockError;
+use crate::node::redis::NodeConfig;
 use crate::node::redis::endpoint::Endpoint;
 use std::fmt;
+use tokio::runtime::Handle;
 
 /// What the scheme of a URL has behind the name of the server when it names a cluster.
 const CLUSTER: &str = "+cluster";
+
+/// The parameter that names another member; it may be there many times.
+const SEED: &str = "seed";
 
 /// The port of a seed that names none.
 const PORT: u16 = 6379;
@@ -18,20 +23,20 @@ pub(crate) struct Seeds {
 }
 
 impl Seeds {
-    /// Whether `url` is that of a cluster, as `redis+cluster://host` is.
-    pub(crate) fn are_in(url: &str) -> bool {
-        url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(CLUSTER))
+    /// Whether the URL of `node` is that of a cluster, as `redis+cluster://host` is.
+    pub(crate) fn are_in(node: &NodeConfig) -> bool {
+        node.url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(CLUSTER))
     }
 
-    /// Takes a URL apart. No message repeats it, because it may hold a password.
+    /// Takes the URL of a cluster apart. No message repeats it, because it may hold a password.
     ///
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
-    pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
+    pub(crate) fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
         let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
-        let (server, names) = split(url);
-        let first = Endpoint::parse(&server, position)?;
-        if first.login().db() != 0 {
+        let (url, names) = split(&node.url);
+        let first = Endpoint::new(&NodeConfig { url, access: node.access.clone() }, position)?;
+        if first.database() != 0 {
             return Err(wrong("names a database, and a cluster has only number 0: leave it out"));
         }
         if first.host().is_none() {
@@ -45,6 +50,19 @@ impl Seeds {
             wrong("has a seed that is no address: write redis+cluster://host:port?seed=host:port&seed=host:port")
         })?;
         Ok(Self { others: others.into(), first })
+    }
+
+    /// The program is asked on its own runtime.
+    pub(crate) fn of_host(self, host: &Handle) -> Self {
+        let of_host = |endpoint: Endpoint| endpoint.of_host(host.clone());
+        Self { first: of_host(self.first), others: self.others.into_iter().map(of_host).collect() }
+    }
+
+    /// What tells the cluster from others: all addresses in the URL, in any order.
+    pub(crate) fn name(&self) -> String {
+        let mut addresses: Vec<_> = self.iter().map(Endpoint::label).collect();
+        addresses.sort_unstable();
+        addresses.join("+")
     }
 
     /// The address that the URL names first.
@@ -65,11 +83,17 @@ impl Seeds {
 /// The URL of the first member as that of a server, and the names of the other seeds.
 fn split(url: &str) -> (String, Vec<String>) {
     let url = url.replacen(&format!("{CLUSTER}://"), "://", 1);
-    let Some((server, query)) = url.split_once('?') else { return (url, Vec::new()) };
-    let (seeds, rest): (Vec<_>, Vec<_>) = query.split('&').partition(|part| part.starts_with("seed="));
-    let seeds = seeds.iter().filter_map(|seed| seed.strip_prefix("seed=")).map(str::to_owned).collect();
-    let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
-    (format!("{server}{query}"), seeds)
+    // What is no URL at all is explained to the user elsewhere.
+    let Some(mut server) = redis::parse_redis_url(&url) else { return (url, Vec::new()) };
+    let (seeds, rest): (Vec<_>, Vec<_>) = server.query_pairs().into_owned().partition(|(name, _)| name == SEED);
+    if seeds.is_empty() {
+        return (url, Vec::new());
+    }
+    server.set_query(None);
+    if !rest.is_empty() {
+        server.query_pairs_mut().extend_pairs(rest);
+    }
+    (server.into(), seeds.into_iter().map(|(_, seed)| seed).collect())
 }
 
 /// The address that is called `name`: `host`, `host:port` or `[::1]:port`.
@@ -90,10 +114,16 @@ impl fmt::Debug for Seeds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::BoxFuture;
+    use crate::node::redis::Credentials;
+    use crate::node::redis::cluster::together::all;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn urls_of_clusters() {
-        let table: [(&str, &[&str]); 5] = [
+        let table: [(&str, &[&str]); 6] = [
+            ("redis+cluster://h1?connect_timeout_ms=500&seed=h2%3A7001&password_file=/p%3Fw", &["h1:6379", "h2:7001"]),
             ("redis+cluster://h1", &["h1:6379"]),
             ("valkey+cluster://h1:7000/?seed=h2", &["h1:7000", "h2:6379"]),
             ("redis+cluster://u:pw@h1:7000/0?seed=h2:7001&seed=[::1]:7002", &["h1:7000", "h2:7001", "::1:7002"]),
@@ -104,13 +134,49 @@ mod tests {
             ("redis+cluster://h1?seed=h2", &["h1:6379", "h2:6379"]),
         ];
         for (url, expected) in table {
-            assert!(Seeds::are_in(url), "{url}");
-            let seeds = Seeds::parse(url, 1).expect(url);
+            assert!(Seeds::are_in(&url.into()), "{url}");
+            let seeds = Seeds::new(&url.into(), 1).expect(url);
             assert_eq!(seeds.iter().map(Endpoint::label).collect::<Vec<_>>(), expected, "{url}");
-            let (user, is_tls) = (seeds.first.login().username(), url.starts_with("rediss"));
-            assert!(seeds.iter().all(|seed| (seed.login().username(), seed.is_tls()) == (user, is_tls)), "{url}");
+            let (timeout, is_tls) = (seeds.first.connect_timeout(), url.starts_with("rediss"));
+            assert!(seeds.iter().all(|seed| (seed.connect_timeout(), seed.is_tls()) == (timeout, is_tls)), "{url}");
         }
-        assert!(!Seeds::are_in("redis://h1") && !Seeds::are_in("redis://:+cluster@h1"));
+        assert!(!Seeds::are_in(&"redis://h1".into()) && !Seeds::are_in(&"redis://:+cluster@h1".into()));
+        let named = |url: &str| Seeds::new(&url.into(), 1).unwrap().name();
+        assert_eq!(named("redis+cluster://h1?seed=h2"), named("redis+cluster://h2?seed=h1"));
+    }
+
+    #[tokio::test]
+    async fn all_members_log_in_as_the_url_says() {
+        for url in ["redis+cluster://u:p%3Fw@h1?seed=h2", "redis+cluster://u:p%3Fw@h1:7000/0?seed=h2&seed=h3:1"] {
+            let seeds = Seeds::new(&url.into(), 1).unwrap().of_host(&Handle::current());
+            let member = seeds.member(&MemberAddress::new("h4", 7000, ""));
+            for endpoint in seeds.iter().chain([&member]) {
+                let login = endpoint.login().await.unwrap();
+                assert_eq!((login.username(), login.password()), (Some("u"), Some("p?w")), "{endpoint:?}");
+            }
+        }
+    }
+
+    /// All connections of a cluster are made at the same time.
+    #[tokio::test]
+    async fn the_program_is_asked_once_for_all_members_that_log_in_at_the_same_time() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let node = NodeConfig::new("redis+cluster://u@h1?seed=h2").credentials(move || {
+            let turn = count.fetch_add(1, Ordering::Relaxed);
+            async move {
+                tokio::task::yield_now().await;
+                Ok(Credentials::password(turn.to_string()))
+            }
+        });
+        let seeds = Seeds::new(&node, 1).unwrap().of_host(&Handle::current());
+        let member = seeds.member(&MemberAddress::new("h3", 7000, ""));
+        for turn in ["0", "1"] {
+            let password = async |endpoint: &Endpoint| endpoint.login().await.unwrap().password().map(str::to_owned);
+            let passwords =
+                seeds.iter().chain([&member]).map(|endpoint| Box::pin(password(endpoint)) as BoxFuture<'_, _>);
+            assert_eq!(all(passwords.collect()).await, vec![Some(turn.to_owned()); 3]);
+        }
     }
 
     #[test]
@@ -121,12 +187,13 @@ mod tests {
             ("redis+cluster://:hunter2@h1?seed=redis://h2", "seed=host:port"),
             ("redis+cluster://:hunter2@h1?seed=u:hunter2@h2", "seed=host:port"),
             ("redis+cluster://:hunter2@h1?seed=h2:x", "seed=host:port"),
+            ("redis+cluster://:hunter2@h1?seed=h2&hunter2=hunter2", "a parameter that is not known"),
             ("unix+cluster:///run/redis.sock", "write redis+cluster://host"),
             ("redis+cluster://", "Missing hostname"),
             ("http+cluster://:hunter2@h1", "redis+cluster://"),
         ];
         for (url, expected) in table {
-            let message = Seeds::parse(url, 2).unwrap_err().to_string();
+            let message = Seeds::new(&url.into(), 2).unwrap_err().to_string();
             assert!(message.starts_with("the URL of node 2 ") && message.contains(expected), "{url}: {message}");
             assert!(!message.contains("hunter2"), "{message}");
         }

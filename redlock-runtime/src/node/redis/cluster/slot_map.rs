@@ -22,7 +22,7 @@ struct Shard {
     replicas: Vec<Member>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     address: MemberAddress,
     /// The same for as long as the member lives; empty where it is not told.
@@ -36,8 +36,11 @@ impl SlotMap {
     /// replicas, of each the host, the port and the id, and perhaps more. The host may be missing.
     pub(super) fn parse(answer: &Value, answered: &str) -> Option<Self> {
         let Value::Array(entries) = answer else { return None };
-        let shards: Option<_> = entries.iter().map(|entry| Shard::parse(entry, answered)).collect();
-        Some(Self { shards: shards? })
+        let shards: Option<Vec<_>> = entries.iter().map(|entry| Shard::parse(entry, answered)).collect();
+        // Each member tells them in an order of its own.
+        let mut shards = shards?;
+        shards.sort_by_key(|shard| *shard.slots.start());
+        Some(Self { shards })
     }
 
     /// The addresses of the masters.
@@ -68,18 +71,26 @@ impl SlotMap {
         shards.map(|shard| shard.slots.clone()).collect()
     }
 
-    /// Every slot that has a master, with that.
-    pub(super) fn owners(&self) -> impl Iterator<Item = (u16, &MemberAddress)> {
-        self.shards.iter().flat_map(|shard| shard.slots.clone().map(|slot| (slot, &shard.master.address)))
+    /// Slots that have a master, with that.
+    pub(super) fn owners(&self) -> impl Iterator<Item = (RangeInclusive<u16>, &MemberAddress)> {
+        self.shards.iter().map(|shard| (shard.slots.clone(), &shard.master.address))
+    }
+
+    /// The masters here that do not have all their slots any more in the map `after` this.
+    pub(super) fn losers(&self, after: &Self) -> BTreeSet<&MemberAddress> {
+        let is_kept = |slots: &RangeInclusive<u16>, master: &MemberAddress| {
+            let kept = after.owners().filter(|(_, owner)| *owner == master);
+            kept.into_iter().any(|(kept, _)| kept.contains(slots.start()) && kept.contains(slots.end()))
+        };
+        self.owners().filter(|(slots, master)| !is_kept(slots, master)).map(|(_, master)| master).collect()
     }
 
     /// The slots that no master has.
     pub(super) fn gaps(&self) -> Vec<RangeInclusive<u16>> {
         let mut is_served = vec![false; SLOTS];
-        for (slot, _) in self.owners() {
-            if let Some(is_served) = is_served.get_mut(usize::from(slot)) {
-                *is_served = true;
-            }
+        for (slots, _) in self.owners() {
+            let slots = usize::from(*slots.start())..=usize::from(*slots.end());
+            is_served.get_mut(slots).unwrap_or_default().fill(true);
         }
         let mut gaps: Vec<RangeInclusive<u16>> = Vec::new();
         for (slot, _) in (0..).zip(is_served).filter(|(_, is_served)| !is_served) {
@@ -99,7 +110,8 @@ impl Shard {
         let slot = |number: &i64| u16::try_from(*number).ok().filter(|slot| usize::from(*slot) < SLOTS);
         let master = Member::parse(master, answered)?;
         // A replica that cannot be read is missing in the report alone.
-        let replicas = replicas.iter().filter_map(|replica| Member::parse(replica, answered)).collect();
+        let mut replicas: Vec<_> = replicas.iter().filter_map(|replica| Member::parse(replica, answered)).collect();
+        replicas.sort();
         Some(Self { slots: slot(first)?..=slot(last)?, master, replicas })
     }
 }
@@ -165,7 +177,18 @@ mod tests {
         assert_eq!(map.replicas_of(&at(3)), [&at(5)].into());
         assert_eq!(map.slots_of(&at(1)), [0..=5460, 5462..=5462]);
         assert_eq!(map.ids().collect::<BTreeSet<_>>(), ["a", "b", "c", "d", "e"].into());
-        assert_eq!((map.owners().count(), map.gaps()), (SLOTS, vec![]));
+        assert_eq!((map.owners().map(|(slots, _)| slots.count()).sum::<usize>(), map.gaps()), (SLOTS, vec![]));
+    }
+
+    #[test]
+    fn the_order_in_which_a_member_tells_things_is_no_difference() {
+        let [a, b, c] = [("a", 1), ("b", 2), ("c", 3)].map(|(id, port)| member(bulk("h"), port, id));
+        let maps = [
+            vec![entry(0, 1, vec![a.clone(), b.clone(), c.clone()]), entry(2, 3, vec![c.clone()])],
+            vec![entry(2, 3, vec![c.clone()]), entry(0, 1, vec![a, c, b])],
+        ];
+        let [one, other] = maps.map(|entries| SlotMap::parse(&Value::Array(entries), "h"));
+        assert_eq!(one, other);
     }
 
     #[test]
@@ -178,6 +201,25 @@ mod tests {
         let gaps = SlotMap::parse(&answer, "h").unwrap().gaps();
         assert_eq!((&gaps[..], ranges(&gaps)), (&[0..=0, 10..=10][..], "0 10".into()));
         assert_eq!(ranges(&[0..=5460, 7..=7]), "0-5460 7");
+    }
+
+    #[test]
+    fn who_has_lost_slots() {
+        let map = |shards: &[(i64, i64, i64)]| {
+            let entries = shards.iter().map(|(from, to, port)| entry(*from, *to, vec![member(bulk("h"), *port, "")]));
+            SlotMap::parse(&Value::Array(entries.collect()), "h").unwrap()
+        };
+        let before = map(&[(0, 99, 1), (100, 199, 2), (200, 299, 3)]);
+        let table: [(&str, &[(i64, i64, i64)], &[u16]); 4] = [
+            ("nothing", &[(0, 99, 1), (100, 199, 2), (200, 299, 3)], &[]),
+            ("a fail-over", &[(0, 99, 4), (100, 199, 2), (200, 299, 3)], &[1]),
+            ("a move", &[(0, 98, 1), (99, 199, 2), (200, 299, 3)], &[1]),
+            ("slots that nobody has", &[(0, 99, 1), (200, 298, 3)], &[2, 3]),
+        ];
+        for (name, after, expected) in table {
+            let losers: Vec<_> = before.losers(&map(after)).into_iter().map(|at| at.port).collect();
+            assert_eq!(losers, expected, "{name}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Peer {
         let (sender, wakeups) = mpsc::unbounded_channel();
         let deliver: Deliver = Arc::new(move |wakeup| drop(sender.send(wakeup)));
         let environment = Environment { deliver, ..Environment::of_lone_node(ManagerId::random(), Clock::Boot) };
-        let seeds = Seeds::parse(&cluster.url(), 1).unwrap();
+        let seeds = Seeds::new(&cluster.url().into(), 1).unwrap();
         let thread = BackgroundThread::shared().unwrap();
         let node = ClusterNode::start(seeds, environment.clone(), &thread, Some(Handle::current()));
         let peer = Self { node, environment, wakeups };
@@ -129,6 +129,34 @@ async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
         assert_eq!(peer.ask(RELEASE, &key, other).await, Reply::Released, "{brought:?}");
         assert_eq!(cluster.contents().await.len(), 0, "{brought:?}");
         migration.move_keys().await;
+        migration.finish().await;
+        cluster.move_slot(slot, 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_holder_is_told_that_it_is_waited_for_while_the_slot_is_on_its_way() {
+    let cluster = Cluster::start(2, 0).await;
+    let (mut holder, waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
+    let key = cluster.key_on(0, "order").await;
+    for peer in [&holder, &waiter] {
+        peer.node.listen();
+        peer.until("it listens", |node| node.is_listening_for(&key.as_str().into())).await;
+    }
+    let slot = cluster.slot(&key).await;
+    for has_come in [false, true] {
+        let (first, second) = (holder.token(), waiter.token());
+        assert_eq!(holder.ask(ACQUIRE, &key, first).await, GRANTED);
+        let migration = cluster.begin_move(slot, 1).await;
+        if has_come {
+            migration.move_key(&key).await;
+        }
+        assert!(matches!(waiter.ask(ACQUIRE, &key, second).await, Reply::Queued { rank: 0, .. }));
+        assert_eq!(holder.notice().await, Notice::Contended { by: second }, "{has_come}");
+        assert_eq!(holder.ask(RELEASE, &key, first).await, Reply::Released);
+        assert_eq!(waiter.ask(ACQUIRE, &key, second).await, GRANTED);
+        assert_eq!(waiter.ask(RELEASE, &key, second).await, Reply::Released);
+        assert_eq!(cluster.contents().await.len(), 0);
         migration.finish().await;
         cluster.move_slot(slot, 0).await;
     }

@@ -1,0 +1,169 @@
+//! The login at a server, where it is not the same for ever.
+
+use crate::error::NodeError;
+use crate::node::BoxFuture;
+use redis::RedisConnectionInfo;
+use std::fmt;
+use std::future::poll_fn;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+/// User and password for one connection. `Debug` shows neither.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    user: Option<String>,
+    password: String,
+}
+
+impl Credentials {
+    /// The login of a named user.
+    #[must_use]
+    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Self { user: Some(user.into()), password: password.into() }
+    }
+
+    /// A password for the user in the URL, or else for the default one.
+    #[must_use]
+    pub fn password(password: impl Into<String>) -> Self {
+        Self { user: None, password: password.into() }
+    }
+
+    /// `login` with these in place of its own.
+    fn fill_in(self, login: RedisConnectionInfo) -> RedisConnectionInfo {
+        let login = self.user.into_iter().fold(login, RedisConnectionInfo::set_username);
+        login.set_password(self.password)
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(..)")
+    }
+}
+
+type Asked = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>;
+type Ask = Box<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
+/// The answer, once it is there.
+type Said = Option<Result<Credentials, NodeError>>;
+
+/// The program, which is asked one question at a time: all who want to know meanwhile get the answer.
+pub(super) struct Program {
+    ask: Ask,
+    /// The one that is not answered.
+    question: Mutex<Weak<watch::Sender<Said>>>,
+}
+
+/// Where credentials come from, each time that a connection is made.
+#[derive(Clone)]
+pub(super) enum CredentialsSource {
+    /// What the program says.
+    Asked(Arc<Program>),
+    /// The password is the text of a file.
+    PasswordFile(PathBuf),
+}
+
+impl CredentialsSource {
+    pub(super) fn asking<R>(ask: impl Fn() -> R + Send + Sync + 'static) -> Self
+    where
+        R: Future<Output = Asked> + Send + 'static,
+    {
+        Self::Asked(Arc::new(Program { ask: Box::new(move || Box::pin(ask())), question: Mutex::default() }))
+    }
+
+    /// `login` with the credentials that are right now. The program is asked on its own runtime, the `host`, while that lives.
+    pub(super) async fn fill_in(
+        &self,
+        login: RedisConnectionInfo,
+        host: Option<&Handle>,
+    ) -> Result<RedisConnectionInfo, NodeError> {
+        let credentials = match self {
+            Self::Asked(program) => answer(program.ask(host)?).await?,
+            Self::PasswordFile(path) => password_in(path).await?,
+        };
+        Ok(credentials.fill_in(login))
+    }
+}
+
+impl Program {
+    /// Asks the program, or waits with others for what it is being asked.
+    ///
+    /// Its code may block, panic or rely on the runtime that it began on: so it runs there, in a task of its own, which ends when
+    /// nobody waits for it any more. A task that blocks does not end by that, and is not given company.
+    ///
+    /// # Errors
+    /// When all who have waited for the answer have gone, and the task is still there.
+    fn ask(self: &Arc<Self>, host: Option<&Handle>) -> Result<watch::Receiver<Said>, NodeError> {
+        // No code of the program runs under this mutex.
+        let mut question = self.question.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(asked) = question.upgrade().filter(|asked| asked.borrow().is_none()) {
+            let is_waited_for = asked.receiver_count() > 0;
+            return is_waited_for.then(|| asked.subscribe()).ok_or_else(|| NodeError::Unreachable(UNANSWERED.into()));
+        }
+        let (said, answer) = watch::channel(None);
+        let asked = Asking(Arc::new(said));
+        *question = Arc::downgrade(&asked.0);
+        drop(question);
+        let asking = asked.ask(Arc::clone(self));
+        match host {
+            Some(host) => host.spawn(asking),
+            None => tokio::spawn(asking),
+        };
+        Ok(answer)
+    }
+}
+
+/// Tells those who wait for an answer when there will be none.
+struct Asking(Arc<watch::Sender<Said>>);
+
+impl Asking {
+    async fn ask(self, program: Arc<Program>) {
+        let (mut asked, mut unwanted) = (pin!(async { (program.ask)().await }), pin!(self.0.closed()));
+        let said = poll_fn(|cx| match asked.as_mut().poll(cx) {
+            Poll::Ready(said) => Poll::Ready(Some(said)),
+            Poll::Pending => unwanted.as_mut().poll(cx).map(|()| None),
+        });
+        if let Some(said) = said.await {
+            self.0.send_replace(Some(said.map_err(|error| NodeError::Unreachable(no_credentials(&*error)))));
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.send_replace(Some(Err(NodeError::Unfit(PANICKED.into()))));
+        }
+    }
+}
+
+/// The answer to a question.
+async fn answer(mut said: watch::Receiver<Said>) -> Result<Credentials, NodeError> {
+    let ended = || NodeError::Unreachable(ENDED.into());
+    let said = said.wait_for(Option::is_some).await.map_err(|_| ended())?;
+    said.clone().unwrap_or_else(|| Err(ended()))
+}
+
+const UNANSWERED: &str = "the call-back for the credentials has not answered since the last try: it must not block";
+const PANICKED: &str = "the call-back for the credentials panicked";
+const ENDED: &str = "the runtime that the manager was built on has ended, and can give no credentials";
+
+/// The error of the program, and what caused it.
+fn no_credentials(error: &dyn std::error::Error) -> Box<str> {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    let causes = causes.fold(String::new(), |causes, cause| format!("{causes}: {cause}"));
+    format!("the program gave no credentials: {error}{causes}").into()
+}
+
+/// The password in a file, without the line break that editors leave at its end.
+async fn password_in(path: &Path) -> Result<Credentials, NodeError> {
+    let file = path.to_owned();
+    let text = tokio::task::spawn_blocking(|| std::fs::read_to_string(file)).await;
+    let text = text.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    let unreadable =
+        |error| NodeError::Unfit(format!("the password file {} cannot be read: {error}", path.display()).into());
+    Ok(Credentials::password(text.map_err(unreadable)?.trim_end_matches(['\r', '\n'])))
+}
