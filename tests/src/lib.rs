@@ -39,6 +39,7 @@ mod private_dir;
 mod proxy;
 mod server;
 mod warnings;
+mod watched;
 
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ pub use nodes::Nodes;
 pub use proxy::{Direction, Flow, Proxy, Traffic};
 pub use server::{Builder, RedisServer};
 pub use warnings::Warnings;
+pub use watched::{MASTER, Watched};
 
 /// How long the harness waits for something that should happen at once: 20 s, enough for a loaded machine.
 ///

@@ -15,6 +15,7 @@ use crate::node::memory::MemoryNode;
 use crate::node::redis::cluster::ClusterNode;
 use crate::node::redis::cluster::seeds::Seeds;
 use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::sentinel::{self, Sentinels};
 use crate::node::redis::{NodeConfig, RedisNode};
 use crate::node::{BackgroundThread, Environment, Node, ServerRegister};
 use crate::protocol::rules::Rules;
@@ -38,6 +39,8 @@ impl Place {
     fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
         if Seeds::are_in(node) {
             Seeds::new(node, position).map(Self::Cluster)
+        } else if sentinel::is_watched(node) {
+            Sentinels::endpoint(node, position).map(Self::Server)
         } else {
             Endpoint::new(node, position).map(Self::Server)
         }

@@ -41,7 +41,7 @@ impl ServerFacts {
     }
 
     /// The node that the server is, or whose part it is.
-    fn node(&self) -> &str {
+    pub(crate) fn node(&self) -> &str {
         self.cluster.as_deref().unwrap_or(&self.address)
     }
 

@@ -82,9 +82,14 @@ impl Builder {
     }
 
     /// Starts as a Sentinel, which watches `master` under the name `master` and serves no keys.
-    pub fn sentinel_of(mut self, master: &RedisServer) -> Self {
+    pub fn sentinel_of(self, master: &RedisServer) -> Self {
+        self.sentinel().config("sentinel", &["monitor", "master", "127.0.0.1", &master.port().to_string(), "1"])
+    }
+
+    /// Starts as a Sentinel, which watches what the directives `sentinel monitor` say and serves no keys.
+    pub fn sentinel(mut self) -> Self {
         self.settings.is_sentinel = true;
-        self.config("sentinel", &["monitor", "master", "127.0.0.1", &master.port().to_string(), "1"])
+        self
     }
 
     /// Gives the server a wall clock of its own; see [`RedisServer::set_clock`]. Linux only, by libfaketime. Default: off.

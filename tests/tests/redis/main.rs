@@ -48,6 +48,7 @@ mod queue;
 mod refusals;
 mod replaced;
 mod restarted;
+mod sentinels;
 mod servers;
 mod storm;
 mod support;

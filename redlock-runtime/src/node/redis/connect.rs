@@ -45,17 +45,31 @@ pub(super) async fn connect(
         .map_err(|error| cut(&control).unwrap_or(error))
 }
 
+/// Opens a socket to the server, wherever that is right now.
+///
+/// # Errors
+/// Why it is not known where the server is, or why there is no socket.
+pub(super) async fn open(endpoint: &Endpoint) -> Result<Opened, Failure> {
+    let opened = match endpoint.sentinels() {
+        None => socket::open(endpoint).await,
+        Some(sentinels) => {
+            let master = sentinels.master().await.map_err(Failure::Before)?;
+            socket::open(&endpoint.elsewhere(&master.host, master.port)).await
+        }
+    };
+    opened.map_err(Failure::Socket)
+}
+
 /// Shakes hands, in RESP3 if the server speaks it.
 async fn greet(endpoint: &Endpoint, pushes: &Pushes) -> Result<(Connection, ProtocolVersion), Failure> {
-    let opened = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    let opened = open(endpoint).await?;
     // Not before: nobody is asked for credentials that no server would take.
-    let login = endpoint.login().await.map_err(Failure::Login)?;
+    let login = endpoint.login().await.map_err(Failure::Before)?;
     match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), Some(pushes)).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let opened = socket::open(endpoint).await.map_err(Failure::Socket);
-            let connection = match opened {
+            let connection = match open(endpoint).await {
                 Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await,
                 Err(failure) => Err(failure),
             };
@@ -71,7 +85,8 @@ const CLOSED: &str = "the server closed the connection during the handshake; if 
 
 /// Why there is no connection.
 pub(super) enum Failure {
-    Login(NodeError),
+    /// Where the server is, or the login, is not known.
+    Before(NodeError),
     Socket(io::Error),
     Handshake(RedisError),
 }
@@ -81,7 +96,7 @@ impl Failure {
     fn or(self, first: RedisError) -> Self {
         match self {
             Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
-            Self::Login(_) | Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
+            Self::Before(_) | Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
         }
     }
 }
@@ -89,7 +104,7 @@ impl Failure {
 impl From<Failure> for NodeError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Login(error) => error,
+            Failure::Before(error) => error,
             Failure::Socket(error) => socket_failure(&error),
             Failure::Handshake(error) => match refused(&error) {
                 // What a server does not like about the certificate of its client, it says after the handshake of TLS.
@@ -125,13 +140,13 @@ fn socket_failure(error: &io::Error) -> NodeError {
     NodeError::Unreachable(error.to_string().into())
 }
 
-/// Makes a connection for a question or two, on which nothing comes unasked.
+/// Makes a connection for a question or two, on which nothing comes unasked, to a server at an address of its own.
 ///
 /// # Errors
 /// As [`connect`].
 pub(super) async fn connect_plainly(endpoint: &Endpoint) -> Result<Connection, NodeError> {
     let opened = socket::open(endpoint).await.map_err(Failure::Socket)?;
-    let login = endpoint.login().await.map_err(Failure::Login)?;
+    let login = endpoint.login().await.map_err(Failure::Before)?;
     Ok(handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await?)
 }
 

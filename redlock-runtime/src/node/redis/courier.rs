@@ -129,7 +129,7 @@ impl Courier {
                 batch.deliver(answers, &self.live);
             }
         }
-        !self.live.is_read_only()
+        self.live.ends_for().is_none()
     }
 }
 

@@ -45,6 +45,31 @@ impl fmt::Debug for Credentials {
     }
 }
 
+/// What Sentinels want of whoever asks them.
+#[derive(Clone, Default)]
+pub(super) struct SentinelLogin {
+    pub(super) user: Option<String>,
+    password: Option<String>,
+    pub(super) password_file: Option<PathBuf>,
+}
+
+impl SentinelLogin {
+    pub(super) fn of(Credentials { user, password }: Credentials) -> Self {
+        Self { user, password: Some(password), password_file: None }
+    }
+
+    pub(super) const fn lacks_password(&self) -> bool {
+        self.user.is_some() && self.password.is_none() && self.password_file.is_none()
+    }
+
+    /// What is known of the login, and where the rest comes from.
+    pub(super) fn parts(self) -> (RedisConnectionInfo, Option<CredentialsSource>) {
+        let login = self.user.into_iter().fold(RedisConnectionInfo::default(), RedisConnectionInfo::set_username);
+        let login = self.password.into_iter().fold(login, RedisConnectionInfo::set_password);
+        (login, self.password_file.map(CredentialsSource::PasswordFile))
+    }
+}
+
 type Asked = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>;
 type Ask = Box<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
 /// The answer, once it is there.

@@ -2,6 +2,7 @@
 
 use super::node_config::{Access, NodeConfig};
 use super::parameters;
+use super::sentinel::Sentinels;
 #[cfg(feature = "tls")]
 use super::tls_settings::TlsSettings;
 use crate::error::{LockError, NodeError};
@@ -35,6 +36,8 @@ pub(crate) struct Endpoint {
     /// When the server last took the login, or another one that takes the same.
     logged_in: Arc<Mutex<Option<Instant>>>,
     label: String,
+    /// Who says where the server is, if the address is not its own.
+    sentinels: Option<Arc<Sentinels>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,11 +61,23 @@ impl Endpoint {
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
     pub(crate) fn new(config: &NodeConfig, position: usize) -> Result<Self, LockError> {
+        let endpoint = Self::read(config, position)?;
+        if endpoint.access.sentinel.is_some() {
+            return Err(LockError::configuration(format!(
+                "the URL of node {position} comes with a login for Sentinels and names none: write redis+sentinel://"
+            )));
+        }
+        Ok(endpoint)
+    }
+
+    /// The same for a URL that may name a Sentinel.
+    pub(super) fn read(config: &NodeConfig, position: usize) -> Result<Self, LockError> {
         let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
         let Some(mut url) = redis::parse_redis_url(&config.url) else {
             return Err(wrong(
                 "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS, \
-                 redis+cluster:// for a cluster or unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
+                 redis+cluster:// for a cluster, redis+sentinel:// for Sentinels or unix:///path for a socket, and special \
+                 characters of a password by their codes, such as %2F for a slash",
             ));
         };
         let tls = matches!(url.scheme(), "rediss" | "valkeys");
@@ -93,7 +108,7 @@ impl Endpoint {
         let address = address(info.addr(), tls)
             .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
         let (label, login) = (address.to_string(), info.redis_settings().clone());
-        Ok(Self { label, login, access, address, host: None, logged_in: Arc::default() })
+        Ok(Self { label, login, access, address, host: None, logged_in: Arc::default(), sentinels: None })
     }
 
     /// The program is asked on its own runtime.
@@ -120,7 +135,44 @@ impl Endpoint {
             access: self.access.clone(),
             host: self.host.clone(),
             logged_in: Arc::clone(&self.logged_in),
+            sentinels: None,
             address,
+        }
+    }
+
+    /// A Sentinel at the same address: without a database, and with the login that Sentinels take.
+    pub(super) fn as_sentinel(&self) -> Self {
+        let (login, credentials) = self.access.sentinel.clone().unwrap_or_default().parts();
+        let access = Access { credentials, ..self.access.clone() };
+        Self {
+            address: self.address.clone(),
+            label: self.label.clone(),
+            host: None,
+            logged_in: Arc::default(),
+            sentinels: None,
+            login,
+            access,
+        }
+    }
+
+    /// The server is where the `sentinels` say, and is called `label`.
+    pub(super) fn watched_by(self, sentinels: Arc<Sentinels>, label: String) -> Self {
+        Self { sentinels: Some(sentinels), label, ..self }
+    }
+
+    /// Who says where the server is.
+    pub(super) const fn sentinels(&self) -> Option<&Arc<Sentinels>> {
+        self.sentinels.as_ref()
+    }
+
+    /// The port, unless it is a socket of this machine.
+    pub(super) const fn port(&self) -> Option<u16> {
+        match self.address {
+            Address::Tcp { port, .. } => Some(port),
+            #[cfg(feature = "tls")]
+            Address::Tls { port, .. } => Some(port),
+            #[cfg(unix)]
+            Address::Unix(_) => None,
         }
     }
 
@@ -164,8 +216,11 @@ impl Endpoint {
     }
 
     /// The `error` of a connection that was not made: one that passes, where what is asked for or read each time was right a
-    /// moment ago, and is being changed.
+    /// moment ago, and is being changed; and where the Sentinels have not agreed yet which server takes locks.
     pub(super) fn passing(&self, error: NodeError) -> NodeError {
+        if error == NodeError::Replica && self.sentinels.is_some() {
+            return NodeError::Unreachable("the Sentinels name a server that is a replica right now".into());
+        }
         let logged_in = *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = || logged_in.is_some_and(|at| at.elapsed() < CHANGING);
         let is_of_login = match &error {

@@ -37,8 +37,9 @@ pub(super) struct LiveConnection {
     is_listening: AtomicBool,
     /// Whether the server has refused the subscription.
     is_refused: AtomicBool,
-    /// Whether the server has said that it is a replica: whoever it is, the next handshake shall find out.
-    is_read_only: AtomicBool,
+    /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
+    /// Whoever it is, the next handshake shall find out.
+    end: OnceLock<NodeError>,
     /// How many commands were sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -56,15 +57,16 @@ impl LiveConnection {
         server: Arc<ServerFacts>,
         environment: Environment,
     ) -> Self {
-        let [is_listening, is_refused, is_read_only] = [const { AtomicBool::new(false) }; 3];
+        let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
         let (outbox, sent, redirect) = (Outbox::default(), AtomicU32::new(0), OnceLock::new());
+        let end = OnceLock::new();
         Self {
             outbox,
             scripts,
             has_pushes,
             is_listening,
             is_refused,
-            is_read_only,
+            end,
             sent,
             abstention,
             server,
@@ -78,9 +80,17 @@ impl LiveConnection {
         self.server.abstains_for(self.abstention, self.server.now())
     }
 
-    /// Whether the server takes no writes, so that the connection is to end.
-    pub(super) fn is_read_only(&self) -> bool {
-        self.is_read_only.load(Ordering::Acquire)
+    /// The connection ends, for the reason that `error` says.
+    pub(super) fn end(&self, error: NodeError) {
+        // The first reason counts.
+        let _ = self.end.set(error);
+        // The courier looks at it when it has something to do.
+        drop(self.probe(&["PING"]));
+    }
+
+    /// Why the connection is to end, if it is.
+    pub(super) fn ends_for(&self) -> Option<&NodeError> {
+        self.end.get()
     }
 
     /// Whether it matters that the server has forgotten something.
@@ -247,7 +257,7 @@ impl LiveConnection {
     fn refused(&self, mut question: Question, error: &RedisError) {
         let said = refused(error);
         if is_read_only(&said) {
-            self.is_read_only.store(true, Ordering::Release);
+            let _ = self.end.set(NodeError::Unreachable("the server takes no writes any more".into()));
         }
         match self.redirect.get().map(|redirect| (redirect, redirection(error, redirect.host()))) {
             Some((redirect, Some(redirection))) => {

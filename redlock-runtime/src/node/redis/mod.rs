@@ -38,6 +38,7 @@ mod pulse;
 mod question;
 mod relief;
 mod script;
+pub(crate) mod sentinel;
 mod shared_courier;
 mod side_key;
 mod socket;
@@ -86,8 +87,8 @@ pub(crate) struct RedisNode {
     /// The host of a TCP address.
     host: Box<str>,
     connections: Arc<Connections>,
-    /// Ends the supervisor and the subscriber, and with them the connections, when the node is dropped.
-    tasks: [AbortHandle; 2],
+    /// Ends the supervisor, the subscriber and what listens to Sentinels, and with them the connections, when the node is dropped.
+    tasks: Vec<AbortHandle>,
     /// Runs these tasks for as long as the node lives.
     _thread: Arc<BackgroundThread>,
 }
@@ -127,7 +128,11 @@ impl RedisNode {
         let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)), host);
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&connections));
         let handle = thread.handle();
-        let tasks = [handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
+        let mut tasks = vec![handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
+        if let Some(sentinels) = endpoint.sentinels() {
+            let watch = sentinel::watch(Arc::clone(sentinels), Arc::clone(&connections));
+            tasks.push(handle.spawn(watch).abort_handle());
+        }
         let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());
         Arc::new(Self { label, host, connections, tasks, _thread: thread })
     }

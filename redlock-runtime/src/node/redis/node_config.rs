@@ -1,6 +1,6 @@
 //! How to reach one server, where a plain URL does not say enough.
 
-use super::credentials::{Credentials, CredentialsSource};
+use super::credentials::{Credentials, CredentialsSource, SentinelLogin};
 #[cfg(feature = "tls")]
 use super::tls_settings::{Pem, TlsSettings};
 use std::borrow::Cow;
@@ -22,6 +22,7 @@ use std::time::Duration;
 /// | `ca_file=/etc/redis/ca.pem` | [`ca_file`](Self::ca_file) |
 /// | `cert_file=..&key_file=..` | [`client_certificate_files`](Self::client_certificate_files) |
 /// | `server_name=redis.internal` | [`server_name`](Self::server_name) |
+/// | `sentinel_user=..&sentinel_password_file=..` | [`sentinel_credentials`](Self::sentinel_credentials) |
 ///
 /// What is set here wins over the URL. `Debug` shows neither.
 ///
@@ -49,6 +50,8 @@ pub struct NodeConfig {
 pub(super) struct Access {
     pub(super) credentials: Option<CredentialsSource>,
     pub(super) connect_timeout: Option<Duration>,
+    /// The login at the Sentinels that name the server.
+    pub(super) sentinel: Option<SentinelLogin>,
     #[cfg(feature = "tls")]
     pub(super) tls: TlsSettings,
 }
@@ -59,6 +62,7 @@ impl Access {
         Self {
             credentials: self.credentials.or(other.credentials),
             connect_timeout: self.connect_timeout.or(other.connect_timeout),
+            sentinel: self.sentinel.or(other.sentinel),
             #[cfg(feature = "tls")]
             tls: self.tls.or(other.tls),
         }
@@ -70,6 +74,9 @@ impl Access {
     pub(super) fn fault(&self, asks_for_tls: bool) -> Option<&'static str> {
         if self.connect_timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Some("has a timeout of zero: no connection takes no time");
+        }
+        if self.sentinel.as_ref().is_some_and(SentinelLogin::lacks_password) {
+            return Some("comes with a user for Sentinels and without a password: name both");
         }
         #[cfg(feature = "tls")]
         let of_tls = self.tls.fault(asks_for_tls);
@@ -122,6 +129,12 @@ impl NodeConfig {
     /// is that of the URL. A line break at the end is no part of the password. Default: the password in the URL.
     pub fn password_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.access.credentials = Some(CredentialsSource::PasswordFile(path.into()));
+        self
+    }
+
+    /// The login at the Sentinels of a `redis+sentinel://` URL, which need not be that of the server. Default: none.
+    pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
+        self.access.sentinel = Some(SentinelLogin::of(credentials));
         self
     }
 

@@ -166,7 +166,9 @@ impl SharedCourier {
 
     /// Why the connection has ended.
     pub(super) fn reason(&self) -> NodeError {
-        cut(&self.control).unwrap_or_else(|| NodeError::Unreachable("the connection broke".into()))
+        let ended = || self.live.ends_for().cloned();
+        let broke = || NodeError::Unreachable("the connection broke".into());
+        cut(&self.control).or_else(ended).unwrap_or_else(broke)
     }
 
     #[cfg(test)]

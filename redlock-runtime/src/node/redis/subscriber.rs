@@ -3,11 +3,11 @@
 use super::answer::{refused, wakeup_in};
 use super::backoff::Backoff;
 use super::complaints::Complaints;
-use super::connect::{Failure, cut};
+use super::connect::{Failure, cut, open};
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 
-use super::socket::{self, Control, Opened, Socket};
+use super::socket::{Control, Opened, Socket};
 use crate::error::NodeError;
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
@@ -62,8 +62,11 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
 }
 
 /// Connects and subscribes to `channel`.
-async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, Arc<Control>), NodeError> {
-    let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
+pub(super) async fn subscribe(
+    endpoint: &Endpoint,
+    channel: &str,
+) -> Result<(PubSubStream, Arc<Control>), NodeError> {
+    let Opened { socket, control } = open(endpoint).await?;
     let messages = messages(endpoint, socket, channel).await;
     if let Some(cut) = cut(&control) {
         return Err(cut);

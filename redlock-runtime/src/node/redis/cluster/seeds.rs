@@ -44,7 +44,7 @@ impl Seeds {
                 "names a socket, and the members of a cluster have addresses: write redis+cluster://host",
             ));
         }
-        let seed = |name: &String| seed(name).map(|at| first.elsewhere(&at.host, at.port));
+        let seed = |name: &String| seed(name, PORT).map(|at| first.elsewhere(&at.host, at.port));
         let others: Option<Vec<_>> = names.iter().map(seed).collect();
         let others = others.ok_or_else(|| {
             wrong("has a seed that is no address: write redis+cluster://host:port?seed=host:port&seed=host:port")
@@ -96,13 +96,13 @@ fn split(url: &str) -> (String, Vec<String>) {
     (server.into(), seeds.into_iter().map(|(_, seed)| seed).collect())
 }
 
-/// The address that is called `name`: `host`, `host:port` or `[::1]:port`.
-fn seed(name: &str) -> Option<MemberAddress> {
+/// The address that is called `name`: `host`, `host:port` or `[::1]:port`. The `default` is the port of one that names none.
+pub(in crate::node::redis) fn seed(name: &str, default: u16) -> Option<MemberAddress> {
     let url = redis::parse_redis_url(&format!("redis://{name}"))?;
     let is_more = !url.username().is_empty() || url.password().is_some() || !matches!(url.path(), "" | "/");
     let host = url.host_str().filter(|host| !host.is_empty() && !is_more)?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Some(MemberAddress { host: host.into(), port: url.port().unwrap_or(PORT) })
+    Some(MemberAddress { host: host.into(), port: url.port().unwrap_or(default) })
 }
 
 impl fmt::Debug for Seeds {

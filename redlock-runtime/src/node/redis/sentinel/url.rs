@@ -1,0 +1,168 @@
+//! The URL of a master that Sentinels name, taken apart.
+
+use super::Sentinels;
+use crate::error::LockError;
+use crate::node::redis::NodeConfig;
+use crate::node::redis::cluster::address::MemberAddress;
+use crate::node::redis::cluster::seeds::seed;
+use crate::node::redis::endpoint::Endpoint;
+use std::sync::Arc;
+
+/// What the scheme of a URL has behind the name of the server when it names Sentinels.
+const SENTINEL: &str = "+sentinel";
+
+/// The parameter that names another Sentinel; it may be there many times.
+const OTHER: &str = "sentinel";
+
+/// The port of a Sentinel that names none.
+const PORT: u16 = 26379;
+
+/// Whether the URL of `node` names Sentinels, as `redis+sentinel://host/name` does.
+pub(crate) fn is_watched(node: &NodeConfig) -> bool {
+    node.url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(SENTINEL))
+}
+
+/// The URL of one Sentinel as if it were the master, with what is said of the others.
+#[derive(Debug, PartialEq, Eq)]
+struct Parts {
+    url: String,
+    service: String,
+    others: Vec<String>,
+}
+
+/// Takes the URL apart. No message repeats it, because it may hold a password.
+pub(super) fn endpoint(node: &NodeConfig, position: usize) -> Result<Endpoint, LockError> {
+    let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
+    let Some(Parts { url, service, others }) = parts(&node.url) else {
+        return Err(wrong(
+            "does not say which master the Sentinels watch: write redis+sentinel://host:26379/name, or \
+             redis+sentinel://host:26379/name/3 for database 3",
+        ));
+    };
+    let master = Endpoint::read(&NodeConfig { url, access: node.access.clone() }, position)?;
+    let Some(host) = master.host() else {
+        return Err(wrong("names a socket, and Sentinels have addresses: write redis+sentinel://host:26379/name"));
+    };
+    let first = MemberAddress { host: host.into(), port: master.port().unwrap_or(PORT) };
+    let others: Option<Vec<_>> = others.iter().map(|name| seed(name, PORT)).collect();
+    let others = others.ok_or_else(|| {
+        wrong("has a sentinel that is no address: write redis+sentinel://host:port/name?sentinel=host:port")
+    })?;
+    let label = format!("{service}@{first}");
+    let sentinels = Sentinels::new(&service, master.as_sentinel(), [first].into_iter().chain(others).collect());
+    Ok(master.watched_by(Arc::new(sentinels), label))
+}
+
+/// `None` when there is no name of a master, or no database of that number. What is no URL at all is explained elsewhere.
+fn parts(url: &str) -> Option<Parts> {
+    let url = url.replacen(&format!("{SENTINEL}://"), "://", 1);
+    let Some(mut server) = redis::parse_redis_url(&url) else {
+        return Some(Parts { url, service: String::new(), others: Vec::new() });
+    };
+    let path = server.path().to_owned();
+    let (service, database) = path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")))?;
+    if service.is_empty() || !service.bytes().all(is_of_name) {
+        return None;
+    }
+    let service = service.to_owned();
+    server.set_path(database);
+    if server.port().is_none() {
+        // What has no host is explained elsewhere.
+        let _ = server.set_port(Some(PORT));
+    }
+    let (others, rest): (Vec<_>, Vec<_>) = server.query_pairs().into_owned().partition(|(name, _)| name == OTHER);
+    server.set_query(None);
+    if !rest.is_empty() {
+        server.query_pairs_mut().extend_pairs(rest);
+    }
+    let others = others.into_iter().map(|(_, other)| other).collect();
+    Some(Parts { url: server.into(), service, others })
+}
+
+/// What Sentinels take in the name of a master.
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn read(url: &str) -> Result<Endpoint, String> {
+        endpoint(&url.into(), 2).map_err(|error| error.to_string())
+    }
+
+    fn sentinels(endpoint: &Endpoint) -> Vec<String> {
+        endpoint.sentinels().unwrap().addresses().iter().map(ToString::to_string).collect()
+    }
+
+    #[tokio::test]
+    async fn urls_of_watched_masters() {
+        let table: [(&str, &str, &[&str], i64); 4] = [
+            ("redis+sentinel://s1/orders", "orders@s1:26379", &["s1:26379"], 0),
+            (
+                "redis+sentinel://u:p%3Fw@s1:7000/my.orders-1/3?sentinel=s2&sentinel=[::1]:7002&connect_timeout_ms=500",
+                "my.orders-1@s1:7000",
+                &["::1:7002", "s1:7000", "s2:26379"],
+                3,
+            ),
+            ("valkey+sentinel://u:p%3Fw@10.0.0.1/a/", "a@10.0.0.1:26379", &["10.0.0.1:26379"], 0),
+            ("redis+sentinel://s1/a?sentinel=s1:26379", "a@s1:26379", &["s1:26379"], 0),
+        ];
+        for (url, label, expected, database) in table {
+            assert!(is_watched(&url.into()), "{url}");
+            let endpoint = read(url).expect(url);
+            assert_eq!((endpoint.label(), endpoint.database()), (label, database), "{url}");
+            assert_eq!(sentinels(&endpoint), expected, "{url}");
+            let (login, first) = (endpoint.login().await.unwrap(), &endpoint.sentinels().unwrap().first);
+            assert_eq!(login.password(), url.contains("p%3Fw").then_some("p?w"), "{url}");
+            let of_sentinel = first.login().await.unwrap();
+            assert_eq!((of_sentinel.username(), of_sentinel.password(), of_sentinel.db()), (None, None, 0), "{url}");
+            let is_short = url.contains("500");
+            assert_eq!(first.connect_timeout() == Duration::from_millis(500), is_short, "{url}");
+        }
+        assert!(!is_watched(&"redis://s1".into()) && !is_watched(&"redis://:+sentinel@s1".into()));
+    }
+
+    #[tokio::test]
+    async fn sentinels_have_a_login_of_their_own() {
+        let node = NodeConfig::new("redis+sentinel://u:pw@s1/orders")
+            .sentinel_credentials(crate::Credentials::new("watcher", "secret"));
+        let endpoint = endpoint(&node, 1).unwrap();
+        let login = endpoint.sentinels().unwrap().first.login().await.unwrap();
+        assert_eq!((login.username(), login.password()), (Some("watcher"), Some("secret")));
+        let master = endpoint.login().await.unwrap();
+        assert_eq!((master.username(), master.password()), (Some("u"), Some("pw")));
+    }
+
+    #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
+    #[test]
+    fn tls_is_for_both() {
+        let endpoint = read("rediss+sentinel://s1/orders").unwrap();
+        assert!(endpoint.is_tls() && endpoint.sentinels().unwrap().first.is_tls());
+    }
+
+    #[test]
+    fn wrong_urls_are_explained_without_their_secrets() {
+        let table = [
+            ("redis+sentinel://:hunter2@s1", "redis+sentinel://host:26379/name"),
+            ("redis+sentinel://:hunter2@s1/", "redis+sentinel://host:26379/name"),
+            ("redis+sentinel://:hunter2@s1/a%20b", "redis+sentinel://host:26379/name"),
+            ("redis+sentinel://:hunter2@s1/orders/x", "is wrong"),
+            ("redis+sentinel://:hunter2@s1/orders?sentinel=", "sentinel=host:port"),
+            ("redis+sentinel://:hunter2@s1/orders?sentinel=u:hunter2@s2", "sentinel=host:port"),
+            ("redis+sentinel://:hunter2@s1/orders?hunter2=1", "a parameter that is not known"),
+            ("redis+sentinel://:hunter2@s1/orders?sentinel_user=hunter2", "a password"),
+            ("http+sentinel://:hunter2@s1/orders", "is not a Redis URL"),
+            ("unix+sentinel:///run/redis.sock", "redis+sentinel://host:26379/name"),
+        ];
+        for (url, expected) in table {
+            let message = read(url).unwrap_err();
+            assert!(message.starts_with("the URL of node 2 ") && message.contains(expected), "{url}: {message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+        let alone = Endpoint::parse("redis://s1?sentinel_user=u", 1).unwrap_err().to_string();
+        assert!(alone.contains("write redis+sentinel://"), "{alone}");
+    }
+}

@@ -1,0 +1,151 @@
+//! A real master with replicas, watched by real Sentinels, which put a replica in its place when it is gone.
+#![allow(clippy::indexing_slicing, reason = "a test that names a server which does not exist is to fail")]
+
+use std::time::Duration;
+
+use crate::{Builder, PATIENCE, RedisServer, eventually, eventually_eq};
+
+/// What the Sentinels call the master.
+pub const MASTER: &str = "orders";
+
+/// How many Sentinels there are: the fewest that agree when one of them is gone.
+const SENTINELS: usize = 3;
+
+/// A master that is silent for so long is replaced. Shorter, and a busy machine replaces one that is well.
+const DOWN_AFTER: Duration = Duration::from_secs(2);
+
+/// A master, its replicas, and Sentinels that know all of them and one another.
+#[derive(Debug)]
+pub struct Watched {
+    servers: Vec<RedisServer>,
+    sentinels: Vec<RedisServer>,
+}
+
+impl Watched {
+    /// Starts a master with so many replicas.
+    pub async fn start(replicas: usize) -> Self {
+        Self::start_with(replicas, |server| server, |sentinel| sentinel).await
+    }
+
+    /// The same with the settings that `configure` returns for each server, and `sentinel` for each Sentinel.
+    pub async fn start_with(
+        replicas: usize,
+        configure: impl Fn(Builder) -> Builder,
+        sentinel: impl Fn(Builder) -> Builder,
+    ) -> Self {
+        let mut servers = vec![configure(RedisServer::builder()).start().await];
+        for _ in 0..replicas {
+            let replica = configure(RedisServer::builder()).replica_of(&servers[0]);
+            servers.push(replica.start().await);
+        }
+        let mut watched = Self { servers, sentinels: Vec::new() };
+        for _ in 0..SENTINELS {
+            let builder = watched.sentinel_settings(sentinel(RedisServer::builder()));
+            watched.sentinels.push(builder.start().await);
+        }
+        watched.wait_until_known(replicas).await;
+        watched
+    }
+
+    fn sentinel_settings(&self, builder: Builder) -> Builder {
+        let quorum = (SENTINELS / 2 + 1).to_string();
+        let (port, down_after) = (self.servers[0].port().to_string(), DOWN_AFTER.as_millis().to_string());
+        builder
+            .sentinel()
+            .config("sentinel", &["monitor", MASTER, "127.0.0.1", &port, &quorum])
+            .config("sentinel", &["down-after-milliseconds", MASTER, &down_after])
+            .config("sentinel", &["failover-timeout", MASTER, "6000"])
+    }
+
+    /// Until each Sentinel knows all others and all replicas.
+    async fn wait_until_known(&self, replicas: usize) {
+        let expected = Some(((SENTINELS - 1).to_string(), replicas.to_string()));
+        for index in 0..SENTINELS {
+            eventually_eq(2 * PATIENCE, "the Sentinels know all", expected.clone(), async || {
+                Some((self.property(index, "num-other-sentinels").await?, self.property(index, "num-slaves").await?))
+            })
+            .await;
+        }
+    }
+
+    /// What Sentinel number `index` says of the master.
+    async fn property(&self, index: usize, name: &str) -> Option<String> {
+        let said: Vec<String> = self.sentinels[index].inspect().command(&["SENTINEL", "MASTER", MASTER]).await;
+        said.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone())
+    }
+
+    /// The URL, with all Sentinels.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let others: Vec<_> = (1..SENTINELS).map(|index| format!("sentinel={}", self.address_of_sentinel(index))).collect();
+        format!("{}?{}", self.url_of_one(0), others.join("&"))
+    }
+
+    /// The URL with Sentinel number `index` alone.
+    #[must_use]
+    pub fn url_of_one(&self, index: usize) -> String {
+        let login = self.servers[0].password().map(|password| format!(":{password}@")).unwrap_or_default();
+        format!("redis+sentinel://{login}{}/{MASTER}", self.address_of_sentinel(index))
+    }
+
+    fn address_of_sentinel(&self, index: usize) -> String {
+        format!("127.0.0.1:{}", self.sentinels[index].port())
+    }
+
+    /// Server number `index`: the first master, and then its replicas.
+    #[must_use]
+    pub fn server(&self, index: usize) -> &RedisServer {
+        &self.servers[index]
+    }
+
+    /// Sentinel number `index`.
+    #[must_use]
+    pub fn sentinel(&self, index: usize) -> &RedisServer {
+        &self.sentinels[index]
+    }
+
+    /// Waits until every Sentinel that runs names the same server, which is another one than number `before` and takes
+    /// writes. Returns its number.
+    pub async fn replaced(&self, before: usize) -> usize {
+        eventually(3 * PATIENCE, "a replica takes over", async || {
+            let mut named = Vec::new();
+            for sentinel in self.sentinels.iter().filter(|sentinel| sentinel.is_running()) {
+                let said = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER];
+                let (_, port): (String, u16) = sentinel.inspect().command(&said).await;
+                named.push(self.servers.iter().position(|server| server.port() == port));
+            }
+            let (first, are_agreed) = (named[0], named.windows(2).all(|two| two[0] == two[1]));
+            match first.filter(|index| are_agreed && *index != before) {
+                Some(index) if self.is_master(index).await => Ok(index),
+                _ => Err(named),
+            }
+        })
+        .await
+    }
+
+    async fn is_master(&self, index: usize) -> bool {
+        self.servers[index].inspect().info("replication", "role").await.as_deref() == Some("master")
+    }
+
+    /// Lets the Sentinels put a replica in the place of the master, which lives. Returns the number of the new one; `before`
+    /// is that of the master.
+    pub async fn fail_over(&self, before: usize) -> usize {
+        eventually(PATIENCE, "the failover begins", async || {
+            self.sentinels[0].inspect().try_command::<()>(&["SENTINEL", "FAILOVER", MASTER]).await
+        })
+        .await;
+        self.replaced(before).await
+    }
+
+    /// Waits until replica number `index` has all that the master, number `master`, has written.
+    pub async fn wait_until_replicated(&self, master: usize, index: usize) {
+        let offset = async |server: usize, field: &str| {
+            self.servers[server].inspect().info("replication", field).await
+        };
+        eventually(PATIENCE, "the replica has it all", async || {
+            let (written, read) = (offset(master, "master_repl_offset").await, offset(index, "slave_repl_offset").await);
+            if written.is_some() && written == read { Ok(()) } else { Err((written, read)) }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,236 @@
+//! A master with replicas that Sentinels watch over: which server takes locks, and what becomes of those that are held.
+//!
+//! The rows of the table in `redlock-runtime/docs/sentinel.md` are tested here.
+
+use crate::support::{builder, causes};
+use redlock_runtime::{AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait};
+use redlock_tests::{PATIENCE, RedisServer, Watched, eventually};
+use std::future::pending;
+use std::time::Duration;
+use tokio::time::timeout;
+
+const KEY: &str = "order:7";
+
+/// Longer than any failover here takes.
+const TTL: Duration = Duration::from_secs(60);
+
+async fn manager_of(url: impl Into<NodeConfig>) -> LockManager {
+    let manager = builder([url.into()]).default_ttl(TTL).build().unwrap();
+    manager.ready().await.unwrap();
+    manager
+}
+
+async fn two_of(watched: &Watched) -> [LockManager; 2] {
+    [manager_of(watched.url()).await, manager_of(watched.url()).await]
+}
+
+async fn value(server: &RedisServer) -> Option<String> {
+    server.inspect().get(KEY).await
+}
+
+/// Waits until `manager` takes its locks at the `server` that is master now: the one before may take some for a while.
+async fn back(manager: &LockManager, server: &RedisServer) {
+    eventually(PATIENCE, "it is back", async || {
+        let guard = manager.try_acquire("warm-up").await.map_err(|error| error.to_string())?;
+        let at_server = server.inspect().get("warm-up").await;
+        let is_there = at_server.as_deref() == Some(guard.token().as_str());
+        guard.release().await.map_err(|error| error.to_string())?;
+        if is_there { Ok(()) } else { Err(format!("{at_server:?}")) }
+    })
+    .await;
+}
+
+/// Nothing is left at the `server` once all managers have ended.
+async fn assert_nothing_left(managers: &[LockManager], server: &RedisServer) {
+    for manager in managers {
+        assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.release_stats());
+    }
+    let left = server.inspect().contents().await;
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[tokio::test]
+async fn the_master_is_found_wherever_it_is_and_whichever_sentinel_is_gone() {
+    let watched = Watched::start(1).await;
+    watched.sentinel(0).kill();
+    let manager = manager_of(watched.url()).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    assert_eq!(value(watched.server(0)).await.as_deref(), Some(held.token().as_str()));
+    held.release().await.unwrap();
+    assert_nothing_left(&[manager], watched.server(0)).await;
+}
+
+#[tokio::test]
+async fn one_sentinel_makes_the_others_known() {
+    let watched = Watched::start(1).await;
+    let manager = manager_of(watched.url_of_one(2)).await;
+    watched.sentinel(2).kill();
+    let master = watched.fail_over(0).await;
+    back(&manager, watched.server(master)).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    assert_eq!(value(watched.server(master)).await.as_deref(), Some(held.token().as_str()));
+    held.release().await.unwrap();
+    assert_nothing_left(&[manager], watched.server(master)).await;
+}
+
+/// Holds a lock for which another process waits, lets `fail` happen, and finds both well at the new master.
+async fn goes_on_over_a_failover(watched: &Watched, fail: impl AsyncFnOnce() -> usize) {
+    let [ours, theirs] = two_of(watched).await;
+    let held = ours.acquire(KEY).await.unwrap();
+    let waiting = tokio::spawn({
+        let theirs = theirs.clone();
+        async move { theirs.acquire(LockRequest::new(KEY).wait(Wait::Forever)).await }
+    });
+    watched.wait_until_replicated(0, 1).await;
+    let master = fail().await;
+    for manager in [&ours, &theirs] {
+        back(manager, watched.server(master)).await;
+    }
+    held.ensure_held().unwrap();
+    held.extend().await.unwrap();
+    let at_master = value(watched.server(master)).await.unwrap_or_default();
+    assert_eq!(at_master.trim_end_matches('+'), held.token().as_str());
+    if waiting.is_finished() {
+        panic!("{:?}", waiting.await);
+    }
+    held.release().await.unwrap();
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+    assert_nothing_left(&[ours, theirs], watched.server(master)).await;
+}
+
+#[tokio::test]
+async fn who_holds_and_who_waits_goes_on_over_a_failover_by_command() {
+    let watched = Watched::start(1).await;
+    goes_on_over_a_failover(&watched, async || watched.fail_over(0).await).await;
+}
+
+#[tokio::test]
+async fn who_holds_and_who_waits_goes_on_when_the_master_is_killed() {
+    let watched = Watched::start(1).await;
+    let kill = async || {
+        watched.server(0).kill();
+        watched.replaced(0).await
+    };
+    goes_on_over_a_failover(&watched, kill).await;
+}
+
+/// Nothing breaks the connection to a frozen master: what the Sentinels say does.
+#[tokio::test]
+async fn a_frozen_master_is_left_when_the_sentinels_say_so() {
+    let watched = Watched::start(1).await;
+    let freeze = async || {
+        watched.server(0).freeze();
+        watched.replaced(0).await
+    };
+    goes_on_over_a_failover(&watched, freeze).await;
+    watched.server(0).thaw();
+}
+
+#[tokio::test]
+async fn an_idle_manager_follows_the_master() {
+    let watched = Watched::start(1).await;
+    let manager = manager_of(watched.url()).await;
+    let (first, second) = (watched.server(0), watched.server(1));
+    watched.fail_over(0).await;
+    back(&manager, second).await;
+    watched.fail_over(1).await;
+    back(&manager, first).await;
+    assert_nothing_left(&[manager], first).await;
+}
+
+/// Takes the replica away from its master: what is written from now on does not reach it.
+async fn cut_off_replica(watched: &Watched) {
+    let replica = watched.server(1).inspect();
+    replica.command::<()>(&["CONFIG", "SET", "masterauth", "wrong"]).await;
+    let master = watched.server(0).inspect();
+    master.command::<usize>(&["CLIENT", "KILL", "TYPE", "replica"]).await;
+    eventually(PATIENCE, "the replica is cut off", async || {
+        match replica.info("replication", "master_link_status").await.as_deref() {
+            Some("down") => Ok(()),
+            other => Err(other.map(str::to_owned)),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_owner_of_a_lock_that_did_not_reach_the_replica_is_told_and_its_body_stops() {
+    let watched = Watched::start(1).await;
+    let [ours, theirs] = two_of(&watched).await;
+    cut_off_replica(&watched).await;
+    let body = async |_: &LockGuard| -> Result<(), LockError> {
+        watched.server(0).kill();
+        pending().await
+    };
+    let ended = timeout(4 * PATIENCE, ours.with_lock(KEY, body)).await;
+    assert!(matches!(ended, Ok(Err(LockError::Lost { .. }))), "{ended:?}");
+    back(&theirs, watched.server(1)).await;
+    theirs.acquire(KEY).await.unwrap().release().await.unwrap();
+    assert_nothing_left(&[ours, theirs], watched.server(1)).await;
+}
+
+#[tokio::test]
+async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
+    let watched = Watched::start(1).await;
+    let longest = Duration::from_secs(6);
+    let careful = builder([watched.url()])
+        .after_restart(AfterRestart::Abstain)
+        .default_ttl(longest)
+        .longest_ttl(longest)
+        .build()
+        .unwrap();
+    careful.ready().await.unwrap();
+    careful.acquire(KEY).await.unwrap().release().await.unwrap();
+    watched.fail_over(0).await;
+    let abstains = eventually(PATIENCE, "the new master abstains", async || match careful.try_acquire(KEY).await {
+        Err(error) if matches!(causes(&error)[..], [(_, NodeError::Abstains(_))]) => Ok(error),
+        other => Err(format!("{other:?}")),
+    });
+    assert!(abstains.await.to_string().contains("restarted or replaced"));
+    back(&careful, watched.server(1)).await;
+    assert_nothing_left(&[careful], watched.server(1)).await;
+}
+
+#[tokio::test]
+async fn a_master_without_replicas_takes_no_locks_if_it_is_told_so_and_the_check_says_it() {
+    let needs_replicas = |server: redlock_tests::Builder| {
+        server.config("min-replicas-to-write", &["1"]).config("min-replicas-max-lag", &["1"])
+    };
+    let watched = Watched::start_with(1, needs_replicas, |sentinel| sentinel).await;
+    let manager = manager_of(watched.url()).await;
+    watched.server(1).freeze();
+    let refusal = eventually(PATIENCE, "the master is alone", async || match manager.try_acquire(KEY).await {
+        Err(error) => Ok(error),
+        Ok(guard) => Err(guard.release().await),
+    });
+    assert!(refusal.await.to_string().contains("NOREPLICAS"));
+    let report = manager.check().await;
+    assert!(report.to_string().contains("NOREPLICAS"), "{report}");
+    watched.server(1).thaw();
+    back(&manager, watched.server(0)).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_sentinels_is_said() {
+    let watched = Watched::start_with(1, |server| server, |sentinel| sentinel.password("secret")).await;
+    let error = async |node: NodeConfig| {
+        let manager = builder([node]).build().unwrap();
+        eventually(PATIENCE, "the reason is known", async || {
+            let error = manager.try_acquire(KEY).await.unwrap_err().to_string();
+            if error.contains("first connection is being made") { Err(error) } else { Ok(error) }
+        })
+        .await
+    };
+    let url = watched.url_of_one(0);
+    let secret = || Credentials::password("secret");
+    let table = [
+        (NodeConfig::new(&url), "NOAUTH"),
+        (NodeConfig::new(&url).sentinel_credentials(Credentials::password("wrong")), "WRONGPASS"),
+        (NodeConfig::new(url.replace("/orders", "/order")).sentinel_credentials(secret()), "no master called \"order\""),
+        (NodeConfig::new(watched.server(0).url().replace("redis://", "redis+sentinel://") + "orders"), "none"),
+    ];
+    for (node, expected) in table {
+        let error = error(node).await;
+        assert!(error.contains(expected) && !error.contains("secret"), "{error}");
+    }
+}
