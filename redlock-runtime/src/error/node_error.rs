@@ -65,6 +65,14 @@ pub enum NodeError {
     /// for this much longer; see [`AfterRestart`](crate::AfterRestart) and
     /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl).
     Abstains(Duration),
+    /// Too few replicas of the node have what the lease rests on; see
+    /// [`confirm_replicas`](crate::NodeConfig::confirm_replicas).
+    NotReplicated {
+        /// How many had it in time.
+        acked: u32,
+        /// How many were asked for.
+        wanted: u32,
+    },
     /// The node is a replica of another server: it takes no locks, or loses them.
     Replica,
     /// The node is the same server as another one, whose address this is: its vote must not count twice.
@@ -91,6 +99,14 @@ impl NodeError {
             | Self::Unfit(_) => false,
             _ => true,
         }
+    }
+
+    /// Whether the command may have been executed all the same.
+    pub(crate) const fn leaves_open_what_was_done(&self) -> bool {
+        matches!(
+            self,
+            Self::Disconnected | Self::TimedOut(_) | Self::Unintelligible(_) | Self::NotReplicated { .. }
+        )
     }
 
     /// Whether the node may just be further away than its time for an answer. One that takes a second is not.
@@ -128,6 +144,9 @@ impl fmt::Display for NodeError {
                     "was restarted or replaced lately, may have forgotten locks and does not count for another \
                      {left:.1?} (see longest_ttl)"
                 )
+            }
+            Self::NotReplicated { acked, wanted } => {
+                write!(f, "{acked} of the {wanted} replicas that confirm_replicas asks for have confirmed the lock in time")
             }
             Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
             Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),

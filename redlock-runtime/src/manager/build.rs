@@ -17,13 +17,15 @@ use crate::node::redis::cluster::seeds::Seeds;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::sentinel::{self, Sentinels};
 use crate::node::redis::{NodeConfig, RedisNode};
-use crate::node::{BackgroundThread, Environment, Node, ServerRegister};
+use crate::node::{BackgroundThread, Environment, Node, Replicas, ServerRegister};
 use crate::protocol::rules::Rules;
 use crate::request::Policy;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
@@ -68,6 +70,13 @@ impl Place {
         }
     }
 
+    fn confirm_replicas(&self) -> Option<NonZeroU32> {
+        match self {
+            Self::Server(endpoint) => endpoint.confirm_replicas(),
+            Self::Cluster(seeds) => seeds.confirm_replicas(),
+        }
+    }
+
     /// What tells it from the nodes of other managers: the address, or those of all seeds, and the database.
     fn name(&self) -> String {
         match self {
@@ -104,10 +113,12 @@ impl LockManagerBuilder {
         let (clock, nodes, servers_are) = (Clock::Boot, places.len(), servers_are(&places));
         let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
         let environment = builder.environment(clock, nodes);
+        let patience = builder.policy.node_timeout(builder.policy.default_ttl, Duration::ZERO) / 2;
         let router = WakeupRouter::default();
         let nodes = places.into_iter().enumerate().map(|(index, place)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
-            let environment = Environment { deliver, connected, ..environment.clone() };
+            let replicas = place.confirm_replicas().map(|wanted| Replicas { wanted, patience });
+            let environment = Environment { deliver, connected, replicas, ..environment.clone() };
             let node = place.start(environment, &thread, host.clone());
             NodeHandle::in_background(node, clock, thread.handle())
         });
@@ -151,6 +162,7 @@ impl LockManagerBuilder {
             deliver: Arc::new(|_| {}),
             connected: Arc::new(|| {}),
             servers: Arc::new(servers),
+            replicas: None,
         }
     }
 

@@ -13,7 +13,9 @@ use crate::request::AfterRestart;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Takes note of a new connection. Called in the task of the connection, so it must neither block nor panic.
@@ -33,6 +35,17 @@ pub(crate) struct Environment {
     pub(crate) connected: Connected,
     /// What the nodes find out about their servers.
     pub(crate) servers: Arc<ServerRegister>,
+    /// The replicas that have to confirm every lease of one node, if any have to.
+    pub(crate) replicas: Option<Replicas>,
+}
+
+/// Replicas that have to have what a lease rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replicas {
+    /// How many of them.
+    pub(crate) wanted: NonZeroU32,
+    /// How long they have for it.
+    pub(crate) patience: Duration,
 }
 
 impl fmt::Debug for Environment {
@@ -53,6 +66,7 @@ impl Environment {
             deliver: Arc::new(|_| {}),
             connected: Arc::new(|| {}),
             servers: Arc::new(ServerRegister::new(clock, caution, Quorum::of(1, 0), 0.01)),
+            replicas: None,
         }
     }
 }

@@ -22,7 +22,7 @@ mod server_register;
 mod status;
 
 pub(crate) use self::background_thread::BackgroundThread;
-pub(crate) use self::environment::{Connected, Environment};
+pub(crate) use self::environment::{Connected, Environment, Replicas};
 pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
 pub(crate) use self::server_register::ServerRegister;

@@ -246,6 +246,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
             policy.quorum(servers),
             policy.drift_factor,
         )),
+        replicas: None,
     };
     environment.servers.lease_of(policy.default_ttl);
     let router = WakeupRouter::default();

@@ -234,3 +234,65 @@ async fn what_is_wrong_with_the_sentinels_is_said() {
         assert!(error.contains(expected) && !error.contains("secret"), "{error}");
     }
 }
+
+fn confirmed_by(url: impl Into<String>, replicas: u32) -> NodeConfig {
+    NodeConfig::new(url).confirm_replicas(replicas)
+}
+
+#[tokio::test]
+async fn a_lock_that_replicas_have_to_confirm_is_at_the_replica_when_its_body_begins() {
+    let watched = Watched::start(1).await;
+    let (ours, theirs) = (manager_of(confirmed_by(watched.url(), 1)).await, manager_of(watched.url()).await);
+    for _ in 0..20 {
+        let waiting = {
+            let held = theirs.acquire(KEY).await.unwrap();
+            let ours = ours.clone();
+            let waiting = tokio::spawn(async move { ours.acquire(LockRequest::new(KEY).wait(Wait::Forever)).await });
+            eventually(PATIENCE, "it waits", async || {
+                let queued: usize = watched.server(0).inspect().command(&["ZCARD", &format!("{{{KEY}}}:q")]).await;
+                if queued > 0 { Ok(()) } else { Err(()) }
+            })
+            .await;
+            held.release().await.unwrap();
+            waiting
+        };
+        let held = waiting.await.unwrap().unwrap();
+        let at_replica = value(watched.server(1)).await.unwrap_or_default();
+        assert_eq!(at_replica.trim_end_matches('+'), held.token().as_str(), "handed over");
+        held.release().await.unwrap();
+        let held = ours.acquire("order:8").await.unwrap();
+        let at_replica = watched.server(1).inspect().get("order:8").await;
+        assert_eq!(at_replica.as_deref(), Some(held.token().as_str()), "taken");
+        held.release().await.unwrap();
+    }
+    assert_nothing_left(&[ours, theirs], watched.server(0)).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
+    let watched = Watched::start(1).await;
+    let manager = manager_of(confirmed_by(watched.url(), 1)).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    cut_off_replica(&watched).await;
+    let error = manager.try_acquire("order:8").await.unwrap_err();
+    assert!(matches!(causes(&error)[..], [(_, NodeError::NotReplicated { acked: 0, wanted: 1 })]), "{error:?}");
+    let error = held.extend().await.unwrap_err();
+    assert!(error.to_string().contains("0 of the 1 replicas"), "{error}");
+    assert!(held.is_held(), "the lease before was confirmed");
+    held.release().await.unwrap();
+    assert_nothing_left(&[manager], watched.server(0)).await;
+}
+
+#[tokio::test]
+async fn who_may_not_wait_for_replicas_is_told_what_to_grant() {
+    let server = RedisServer::builder().user("orders", "secret", "~* &* +@all -wait").start().await;
+    let manager = builder([confirmed_by(server.url(), 1)]).build().unwrap();
+    let error = eventually(PATIENCE, "it is refused", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err().to_string();
+        if error.contains("NOPERM") { Ok(error) } else { Err(error) }
+    })
+    .await;
+    assert!(error.contains("wait"), "{error}");
+    let report = manager.check().await.to_string();
+    assert!(report.contains("+wait"), "{report}");
+}

@@ -1,7 +1,11 @@
 //! Commands that are sent together as one pipeline, and whose answers are handed out together.
 
+use super::answer::refused;
+use super::confirmation;
 use super::live_connection::LiveConnection;
 use super::question::{Asked, Outgoing};
+use crate::error::NodeError;
+use crate::node::environment::Replicas;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 use std::future::{Future, ready};
@@ -17,6 +21,8 @@ const LARGEST: usize = 64;
 pub(super) struct Batch {
     /// With the number of commands that each has sent.
     asked: Vec<(Asked, usize)>,
+    /// Those whose word comes last, if the batch has waited for any.
+    replicas: Option<Replicas>,
     answers: Answers,
 }
 
@@ -27,17 +33,24 @@ impl Batch {
     pub(super) fn send(
         gathered: &mut impl ExactSizeIterator<Item = Outgoing>,
         connection: &MultiplexedConnection,
+        replicas: Option<Replicas>,
     ) -> Self {
         let size = gathered.len().min(LARGEST);
         let (mut pipeline, mut asked) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
+        let mut makes_leases = false;
         for outgoing in gathered.take(size) {
+            makes_leases |= confirmation::concerns(&outgoing);
             asked.push((outgoing.asked, 1 + outgoing.wire.rest.len()));
             pipeline.add_command(outgoing.wire.first);
             for command in outgoing.wire.rest {
                 pipeline.add_command(command);
             }
         }
-        Self { asked, answers: answers(connection.clone(), pipeline) }
+        let replicas = replicas.filter(|_| makes_leases);
+        if let Some(replicas) = replicas {
+            pipeline.add_command(confirmation::wait(replicas));
+        }
+        Self { asked, replicas, answers: answers(connection.clone(), pipeline) }
     }
 
     /// The answers to all commands. Nobody is woken for them: the driver of the connection brings them.
@@ -48,9 +61,15 @@ impl Batch {
     /// Hands out the answers.
     pub(super) fn deliver(self, answers: Result<Vec<Value>, RedisError>, live: &LiveConnection) {
         match answers {
-            Ok(answers) => {
+            Ok(mut answers) => {
+                let confirmation = self.replicas.map(|replicas| {
+                    let said = answers.pop().ok_or(NodeError::Disconnected);
+                    let said = said.and_then(|said| said.extract_error().map_err(|error| refused(&error)));
+                    confirmation::read(replicas, said)
+                });
                 let mut answers = answers.into_iter();
-                for (asked, commands) in self.asked {
+                for (mut asked, commands) in self.asked {
+                    asked.confirmed(confirmation.as_ref());
                     match (commands, answers.next()) {
                         (_, None) => asked.disconnected(),
                         (1, Some(answer)) => live.answered(asked, answer),

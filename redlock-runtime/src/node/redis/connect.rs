@@ -30,7 +30,12 @@ pub(super) async fn connect(
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     server.connecting();
     let doubt = Doubt::default();
-    let pushes = Pushes { deliver: Arc::clone(&environment.deliver), doubt: doubt.clone(), server: Arc::clone(server) };
+    let pushes = Pushes {
+        deliver: Arc::clone(&environment.deliver),
+        doubt: doubt.clone(),
+        server: Arc::clone(server),
+        are_proofs: environment.replicas.is_none(),
+    };
     let (connection, protocol) = match greet(endpoint, &pushes).await {
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
@@ -186,6 +191,8 @@ struct Pushes {
     deliver: Deliver,
     doubt: Doubt,
     server: Arc<ServerFacts>,
+    /// Whether a claim may prove anything: replicas that have to confirm a lease are not asked about claims.
+    are_proofs: bool,
 }
 
 impl Pushes {
@@ -200,7 +207,7 @@ impl Pushes {
                 self.doubt.raise();
             }
             if let Some(Wakeup { subject, notice }) = wakeup(&push) {
-                let is_trusted = !self.server.is_distrusted() || self.doubt.is_excluded();
+                let is_trusted = self.are_proofs && (!self.server.is_distrusted() || self.doubt.is_excluded());
                 let notice = if is_trusted { self.server.proven(notice) } else { notice };
                 (self.deliver)(Wakeup { subject, notice });
             }

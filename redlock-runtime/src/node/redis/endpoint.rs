@@ -8,6 +8,7 @@ use super::tls_settings::TlsSettings;
 use crate::error::{LockError, NodeError};
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -242,6 +243,11 @@ impl Endpoint {
     #[cfg(feature = "tls")]
     pub(super) const fn tls(&self) -> &TlsSettings {
         &self.access.tls
+    }
+
+    /// How many replicas have to confirm every lease, if any have to.
+    pub(crate) fn confirm_replicas(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.access.confirm_replicas?)
     }
 
     /// Which of the server's databases has the locks.

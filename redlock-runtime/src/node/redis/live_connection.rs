@@ -3,13 +3,14 @@
 use super::answer::{answer, refused, server_time};
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::lost_script::{is_script_lost, may_be_repeated, repeat};
+use super::confirmation::confirmed;
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Question, Wire};
 use super::script::{MEMBER, Scripts, millis};
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
-use crate::node::environment::Environment;
+use crate::node::environment::{Environment, Replicas};
 use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
@@ -275,8 +276,14 @@ impl LiveConnection {
         }
     }
 
+    /// The replicas that have to confirm every lease.
+    pub(super) const fn replicas(&self) -> Option<Replicas> {
+        self.environment.replicas
+    }
+
     /// Passes the answer on to whoever asked, unless the command is not done with it.
-    fn finish(&self, question: Question, answer: Answer) {
+    fn finish(&self, mut question: Question, answer: Answer) {
+        let answer = confirmed(answer, question.confirmation.take());
         match (next(&question, answer), self.redirect.get()) {
             (Next::LeaveQueue(reply), Some(redirect)) => redirect.leave_queue(question, reply),
             (Next::LeaveQueue(reply), None) => question.answer(Ok(reply)),

@@ -17,6 +17,7 @@ mod batch;
 mod bounded;
 pub(crate) mod cluster;
 mod complaints;
+mod confirmation;
 mod connect;
 mod connections;
 mod courier;

@@ -22,6 +22,7 @@ use std::time::Duration;
 /// | `ca_file=/etc/redis/ca.pem` | [`ca_file`](Self::ca_file) |
 /// | `cert_file=..&key_file=..` | [`client_certificate_files`](Self::client_certificate_files) |
 /// | `server_name=redis.internal` | [`server_name`](Self::server_name) |
+/// | `confirm_replicas=1` | [`confirm_replicas`](Self::confirm_replicas) |
 /// | `sentinel_user=..&sentinel_password_file=..` | [`sentinel_credentials`](Self::sentinel_credentials) |
 ///
 /// What is set here wins over the URL. `Debug` shows neither.
@@ -50,6 +51,8 @@ pub struct NodeConfig {
 pub(super) struct Access {
     pub(super) credentials: Option<CredentialsSource>,
     pub(super) connect_timeout: Option<Duration>,
+    /// How many replicas have to confirm every lease.
+    pub(super) confirm_replicas: Option<u32>,
     /// The login at the Sentinels that name the server.
     pub(super) sentinel: Option<SentinelLogin>,
     #[cfg(feature = "tls")]
@@ -62,6 +65,7 @@ impl Access {
         Self {
             credentials: self.credentials.or(other.credentials),
             connect_timeout: self.connect_timeout.or(other.connect_timeout),
+            confirm_replicas: self.confirm_replicas.or(other.confirm_replicas),
             sentinel: self.sentinel.or(other.sentinel),
             #[cfg(feature = "tls")]
             tls: self.tls.or(other.tls),
@@ -135,6 +139,21 @@ impl NodeConfig {
     /// The login at the Sentinels of a `redis+sentinel://` URL, which need not be that of the server. Default: none.
     pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
         self.access.sentinel = Some(SentinelLogin::of(credentials));
+        self
+    }
+
+    /// Counts on a lock, and on each renewal, only when so many replicas of the node have it as well. Default: 0.
+    ///
+    /// A server passes on to its replicas what it has answered already. So the locks of the last moments are gone when it
+    /// dies and a replica takes over, and their keys can be taken once more while the bodies of the first owners still run,
+    /// until these are told. With this, the server is asked (`WAIT`) whether the replicas have what was written, and a lock that
+    /// too few have within half of the node timeout is given back: [`NodeError::NotReplicated`](crate::NodeError::NotReplicated).
+    ///
+    /// That makes such a loss rarer and rules nothing out: a replica that has confirmed nothing may be the one that takes
+    /// over. A majority of independent servers, or fencing, does. It costs the round trip to the replicas with every lock, and
+    /// all locks when the replicas are gone; the user needs `+wait`.
+    pub fn confirm_replicas(mut self, replicas: u32) -> Self {
+        self.access.confirm_replicas = Some(replicas);
         self
     }
 

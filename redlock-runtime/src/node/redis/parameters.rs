@@ -26,6 +26,7 @@ pub(super) fn read<'a>(
         match &*name {
             "connect_timeout_ms" => access.connect_timeout = Some(millis(&value)?),
             "password_file" => access.credentials = Some(CredentialsSource::PasswordFile(value.into_owned().into())),
+            "confirm_replicas" => access.confirm_replicas = Some(number(&value)?),
             "sentinel_user" => access.sentinel.get_or_insert_default().user = Some(value.into_owned()),
             "sentinel_password_file" => {
                 access.sentinel.get_or_insert_default().password_file = Some(value.into_owned().into());
@@ -52,10 +53,14 @@ const BEFORE: &str = "is wrong: user, password and database stand before the `?`
 
 #[cfg(feature = "tls")]
 const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, ca_file, cert_file, \
-                       key_file, server_name, sentinel_user and sentinel_password_file; a `?` in a password is written %3F";
+                       key_file, server_name, confirm_replicas, sentinel_user and sentinel_password_file; a `?` in a password is written %3F";
 #[cfg(not(feature = "tls"))]
-const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, sentinel_user and sentinel_password_file, and others with a \
+const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, confirm_replicas, sentinel_user and sentinel_password_file, and others with a \
                        feature for TLS; a `?` in a password is written %3F";
+
+fn number(value: &str) -> Result<u32, &'static str> {
+    value.parse().map_err(|_| "is wrong: confirm_replicas is a whole number, such as 1")
+}
 
 fn millis(value: &str) -> Result<Duration, &'static str> {
     value.parse().map(Duration::from_millis).map_err(|_| "is wrong: connect_timeout_ms is a whole number, such as 5000")

@@ -31,10 +31,12 @@ pub(super) fn ask(
 ) -> impl Future<Output = Result<Permissions, NodeError>> + use<> {
     let key = key.name();
     let (queue, register) = (queue_name(key), register_name(key));
-    let asked = questions(key, &queue, &register, channel).map(|(purpose, words)| {
+    let questions = questions(key, &queue, &register, channel, live.replicas().is_some());
+    let send = |(purpose, words): (Purpose, Vec<&str>)| {
         let command = words.first().copied().unwrap_or_default();
         (purpose, command.to_owned(), live.probe(&words))
-    });
+    };
+    let asked: Vec<_> = questions.into_iter().map(send).collect();
     async move {
         let mut refusals = Vec::new();
         for (purpose, command, answer) in asked {
@@ -57,9 +59,15 @@ pub(super) fn ask(
 }
 
 /// Every command that a script or a call uses, and what for.
-fn questions<'a>(key: &'a str, queue: &'a str, register: &'a str, channel: &'a str) -> [(Purpose, Vec<&'a str>); 16] {
+fn questions<'a>(
+    key: &'a str,
+    queue: &'a str,
+    register: &'a str,
+    channel: &'a str,
+    waits_for_replicas: bool,
+) -> Vec<(Purpose, Vec<&'a str>)> {
     let locks = |words: &[&'a str]| (Purpose::Locks, words.to_vec());
-    [
+    let mut questions = vec![
         // The first: what is refused of it is about the name of the lock alone.
         locks(&["GET", key]),
         locks(&["SET", key, "", "XX", "PX", "1"]),
@@ -78,7 +86,11 @@ fn questions<'a>(key: &'a str, queue: &'a str, register: &'a str, channel: &'a s
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
         (Purpose::Fencing, vec!["ZADD", register, "XX", "GT", "CH", "0", MEMBER]),
         (Purpose::Fencing, vec!["ZSCORE", register, MEMBER]),
-    ]
+    ];
+    if waits_for_replicas {
+        questions.push(locks(&["WAIT", "0", "1"]));
+    }
+    questions
 }
 
 /// What a server answers to a command that the user may run: the script does not exist, or another member of a cluster has

@@ -27,7 +27,7 @@ const SENTINEL: &str = "is a Sentinel, which takes no locks: write redis+sentine
 /// Makes a connection ready for commands, and the task that drives it.
 ///
 /// # Errors
-/// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::Replica`] when it takes no locks,
+/// [`NodeError::Refused`] when the server does not take the scripts, or may not be asked about its replicas, [`NodeError::Replica`] when it takes no locks,
 /// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel, and for a member of a cluster that
 /// is not known as one.
 pub(super) async fn prepare(
@@ -58,6 +58,9 @@ pub(super) async fn prepare(
         server.told(time, sent);
     }
     let counted = permitted(answers.next());
+    if let Some(refusal) = answers.next().and_then(|wait| wait.extract_error().err()) {
+        return Err(refused(&refusal));
+    }
     if info.is_replica() {
         if let Some(identity) = identity {
             server.is_replica(identity);
@@ -92,6 +95,10 @@ fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
     pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
     pipeline.cmd("TIME");
     pipeline.cmd("GET").arg(LARGEST_NUMBER);
+    if environment.replicas.is_some() {
+        // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
+        pipeline.cmd("WAIT").arg(0).arg(1);
+    }
     pipeline
 }
 

@@ -1,5 +1,6 @@
 //! What waits to be sent on a connection, and who gets the answer.
 
+use super::confirmation::Confirmation;
 use crate::error::NodeError;
 use crate::node::pending::Recipient;
 use crate::protocol::command::{Answer, Command, Reply};
@@ -49,6 +50,8 @@ pub(super) struct Question {
     pub(super) redirects: u8,
     /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
     pub(super) abstains_until: Option<Instant>,
+    /// Whether the replicas have what it has written, where they have to.
+    pub(super) confirmation: Option<Confirmation>,
 }
 
 /// Which keys a command is given.
@@ -63,6 +66,13 @@ pub(super) enum Form {
 }
 
 impl Asked {
+    /// The replicas have what was written, or not.
+    pub(super) fn confirmed(&mut self, confirmation: Option<&Confirmation>) {
+        if let Self::Question(question) = self {
+            question.confirmation = confirmation.cloned();
+        }
+    }
+
     /// There will be no answer: whoever waits for one is told.
     pub(super) fn disconnected(self) {
         if let Self::Question(question) = self {
@@ -73,7 +83,16 @@ impl Asked {
 
 impl Question {
     pub(super) const fn new(command: Command, sent: Option<Instant>, recipient: Recipient) -> Self {
-        Self { command, sent, recipient, is_repeated: false, form: Form::Whole, redirects: 0, abstains_until: None }
+        Self {
+            command,
+            sent,
+            recipient,
+            is_repeated: false,
+            form: Form::Whole,
+            redirects: 0,
+            abstains_until: None,
+            confirmation: None,
+        }
     }
 
     pub(super) fn answer(self, answer: Answer) {

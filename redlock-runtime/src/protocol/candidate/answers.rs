@@ -111,8 +111,7 @@ impl Voter {
     }
 
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
-        let is_unknown =
-            matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
+        let is_unknown = error.leaves_open_what_was_done();
         self.was_cut |= is_unknown;
         if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;

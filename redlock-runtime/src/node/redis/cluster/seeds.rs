@@ -5,6 +5,7 @@ use crate::error::LockError;
 use crate::node::redis::NodeConfig;
 use crate::node::redis::endpoint::Endpoint;
 use std::fmt;
+use std::num::NonZeroU32;
 use tokio::runtime::Handle;
 
 /// What the scheme of a URL has behind the name of the server when it names a cluster.
@@ -63,6 +64,11 @@ impl Seeds {
         let mut addresses: Vec<_> = self.iter().map(Endpoint::label).collect();
         addresses.sort_unstable();
         addresses.join("+")
+    }
+
+    /// How many replicas of a member have to confirm every lease, if any have to.
+    pub(crate) fn confirm_replicas(&self) -> Option<NonZeroU32> {
+        self.first.confirm_replicas()
     }
 
     /// The address that the URL names first.

@@ -47,12 +47,13 @@ fn a_lease_is_counted_from_the_send() {
 
 #[test]
 fn whatever_may_know_the_token_is_told_of_its_release() {
-    let table: [(Verb, Answer, bool); 18] = [
+    let table: [(Verb, Answer, bool); 19] = [
         (SET, Ok(GRANTED), true),
         (SET, Ok(Reply::Taken), false),
         (SET, Err(disconnected()), true),
         (SET, Err(NodeError::TimedOut(NODE_TIMEOUT)), true),
         (SET, Err(NodeError::Unintelligible("".into())), true),
+        (SET, Err(NodeError::NotReplicated { acked: 0, wanted: 1 }), true),
         (SET, Err(unreachable()), false),
         (SET, Err(NodeError::Stalled(NODE_TIMEOUT)), false),
         (SET, Err(NodeError::Refused("READONLY".into())), false),

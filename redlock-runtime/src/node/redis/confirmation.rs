@@ -1,0 +1,100 @@
+//! Replicas that have to have what a lease rests on, before anybody counts on it.
+//!
+//! Scripts cannot wait for replicas. So a `WAIT` goes out behind each batch in which a lease is made, and the server answers
+//! it when so many replicas have all that was written on this connection. If they are too few in time, the lease is none:
+//! the answers that prove it become errors, and whoever asked gives the key back.
+//!
+//! It makes the loss of a lock in a failover less likely, and does not rule it out: a replica that has confirmed nothing may be
+//! the one that takes over.
+
+use super::question::{Asked, Outgoing};
+use crate::error::NodeError;
+use crate::node::environment::Replicas;
+use crate::protocol::command::{Answer, Reply};
+use redis::{Cmd, Value};
+
+/// Whether enough replicas have what was written; otherwise why that is not known, or how many have.
+pub(super) type Confirmation = Result<(), NodeError>;
+
+/// Whether the answer to what is `outgoing` may prove a lease.
+pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
+    matches!(&outgoing.asked, Asked::Question(question) if question.command.verb.ttl().is_some())
+}
+
+/// Waits for the replicas.
+pub(super) fn wait(replicas: Replicas) -> Cmd {
+    let mut wait = Cmd::new();
+    // Zero would be without end.
+    wait.arg("WAIT").arg(replicas.wanted.get()).arg(replicas.patience.as_millis().max(1).to_string());
+    wait
+}
+
+/// Reads the answer to that.
+pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Confirmation {
+    // No error of a command that was not executed: what was written stands.
+    match answer.map_err(|error| NodeError::Unintelligible(error.to_string().into()))? {
+        Value::Int(acked) if acked >= i64::from(replicas.wanted.get()) => Ok(()),
+        Value::Int(acked) => Err(NodeError::NotReplicated {
+            acked: u32::try_from(acked).unwrap_or(0),
+            wanted: replicas.wanted.get(),
+        }),
+        other => Err(NodeError::Unintelligible(format!("{other:?} to WAIT").into())),
+    }
+}
+
+/// What `answer` is worth after that.
+pub(super) fn confirmed(answer: Answer, confirmation: Option<Confirmation>) -> Answer {
+    match (&answer, confirmation) {
+        (Ok(Reply::Granted { .. } | Reply::Kept | Reply::Extended { .. } | Reply::Found { .. }), Some(Err(error))) => Err(error),
+        _ => answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+
+    const TWO: Replicas = Replicas { wanted: NonZeroU32::new(2).unwrap(), patience: Duration::from_millis(25) };
+
+    #[test]
+    fn fewer_replicas_than_wanted_make_a_lease_none() {
+        let few = |acked| Err(NodeError::NotReplicated { acked, wanted: 2 });
+        let table = [(Value::Int(2), Ok(())), (Value::Int(3), Ok(())), (Value::Int(1), few(1)), (Value::Int(0), few(0))];
+        for (answer, expected) in table {
+            assert_eq!(read(TWO, Ok(answer.clone())), expected, "{answer:?}");
+        }
+        assert!(matches!(read(TWO, Ok(Value::Nil)), Err(NodeError::Unintelligible(_))));
+        let refused = read(TWO, Err(NodeError::Refused("NOPERM".into())));
+        assert!(refused.unwrap_err().leaves_open_what_was_done());
+    }
+
+    #[test]
+    fn only_what_proves_a_lease_depends_on_it() {
+        let few = || Some(Err(NodeError::NotReplicated { acked: 0, wanted: 2 }));
+        let proofs = [
+            Reply::Granted { smaller: false, number: None },
+            Reply::Kept,
+            Reply::Extended { waiters: 0, number: None },
+            Reply::Found { waiters: 0, left: Duration::from_secs(1) },
+        ];
+        for reply in proofs {
+            assert!(confirmed(Ok(reply), few()).is_err(), "{reply:?}");
+            assert_eq!(confirmed(Ok(reply), Some(Ok(()))), Ok(reply));
+            assert_eq!(confirmed(Ok(reply), None), Ok(reply));
+        }
+        for reply in [Reply::Taken, Reply::Released, Reply::NotOwner] {
+            assert_eq!(confirmed(Ok(reply), few()), Ok(reply));
+        }
+        assert_eq!(confirmed(Err(NodeError::Disconnected), few()), Err(NodeError::Disconnected));
+    }
+
+    #[test]
+    fn the_wait_has_an_end() {
+        let brief = Replicas { patience: Duration::ZERO, ..TWO };
+        let sent = |replicas| String::from_utf8(wait(replicas).get_packed_command()).unwrap();
+        assert_eq!(sent(brief), "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$1\r\n1\r\n");
+        assert!(sent(TWO).ends_with("$2\r\n25\r\n"));
+    }
+}
