@@ -4,7 +4,7 @@
 
 use crate::support::{builder, causes};
 use redlock_runtime::{AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait};
-use redlock_tests::{PATIENCE, RedisServer, Watched, eventually};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, Watched, eventually};
 use std::future::pending;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -295,4 +295,40 @@ async fn who_may_not_wait_for_replicas_is_told_what_to_grant() {
     assert!(error.contains("wait"), "{error}");
     let report = manager.check().await.to_string();
     assert!(report.contains("+wait"), "{report}");
+}
+
+#[tokio::test]
+async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
+    let (watched, nodes) = (Watched::start(1).await, Nodes::start(2).await);
+    let longest = Duration::from_secs(6);
+    let urls = nodes.urls().into_iter().chain([watched.url()]);
+    let manager = builder(urls).default_ttl(longest).longest_ttl(longest).build().unwrap();
+    eventually(PATIENCE, "every node counts", async || {
+        let report = manager.check().await;
+        if report.nodes.iter().all(|node| node.error.is_none()) { Ok(()) } else { Err(report.to_string()) }
+    })
+    .await;
+    nodes[0].kill();
+    let held = manager.acquire(KEY).await.unwrap();
+    watched.fail_over(0).await;
+    // Its key would be free there, for all that anybody knows.
+    let error = eventually(PATIENCE, "the new master abstains", async || {
+        let error = manager.try_acquire("order:8").await.map(drop).map_err(|error| (abstains(&error), error));
+        match error {
+            Err((true, error)) => Ok(error),
+            other => Err(format!("{other:?}")),
+        }
+    });
+    assert!(matches!(error.await, LockError::NoQuorum { .. }));
+    assert!(held.is_held(), "its lease had been proven before");
+    eventually(2 * PATIENCE, "it counts again", async || {
+        manager.with_lock("order:8", async |_| Ok::<_, LockError>(())).await
+    })
+    .await;
+}
+
+/// Whether a node that is needed may have forgotten locks.
+fn abstains(error: &LockError) -> bool {
+    matches!(error, LockError::NoQuorum { .. })
+        && causes(error).iter().any(|(_, cause)| matches!(cause, NodeError::Abstains(_)))
 }
