@@ -77,7 +77,8 @@ impl Watched {
     /// The URL, with all Sentinels.
     #[must_use]
     pub fn url(&self) -> String {
-        let others: Vec<_> = (1..SENTINELS).map(|index| format!("sentinel={}", self.address_of_sentinel(index))).collect();
+        let others: Vec<_> =
+            (1..SENTINELS).map(|index| format!("sentinel={}", self.address_of_sentinel(index))).collect();
         format!("{}?{}", self.url_of_one(0), others.join("&"))
     }
 
@@ -139,11 +140,10 @@ impl Watched {
 
     /// Waits until replica number `index` has all that the master, number `master`, has written.
     pub async fn wait_until_replicated(&self, master: usize, index: usize) {
-        let offset = async |server: usize, field: &str| {
-            self.servers[server].inspect().info("replication", field).await
-        };
+        let offset = async |server: usize, field: &str| self.servers[server].inspect().info("replication", field).await;
         eventually(PATIENCE, "the replica has it all", async || {
-            let (written, read) = (offset(master, "master_repl_offset").await, offset(index, "slave_repl_offset").await);
+            let (written, read) =
+                (offset(master, "master_repl_offset").await, offset(index, "slave_repl_offset").await);
             if written.is_some() && written == read { Ok(()) } else { Err((written, read)) }
         })
         .await;

@@ -103,10 +103,7 @@ impl NodeError {
 
     /// Whether the command may have been executed all the same.
     pub(crate) const fn leaves_open_what_was_done(&self) -> bool {
-        matches!(
-            self,
-            Self::Disconnected | Self::TimedOut(_) | Self::Unintelligible(_) | Self::NotReplicated { .. }
-        )
+        matches!(self, Self::Disconnected | Self::TimedOut(_) | Self::Unintelligible(_) | Self::NotReplicated { .. })
     }
 
     /// Whether the node may just be further away than its time for an answer. One that takes a second is not.

@@ -3,7 +3,9 @@
 //! The rows of the table in `redlock-runtime/docs/sentinel.md` are tested here.
 
 use crate::support::{builder, causes};
-use redlock_runtime::{AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait};
+use redlock_runtime::{
+    AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait,
+};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, Watched, eventually};
 use std::future::pending;
 use std::time::Duration;
@@ -226,7 +228,10 @@ async fn what_is_wrong_with_the_sentinels_is_said() {
     let table = [
         (NodeConfig::new(&url), "NOAUTH"),
         (NodeConfig::new(&url).sentinel_credentials(Credentials::password("wrong")), "WRONGPASS"),
-        (NodeConfig::new(url.replace("/orders", "/order")).sentinel_credentials(secret()), "no master called \"order\""),
+        (
+            NodeConfig::new(url.replace("/orders", "/order")).sentinel_credentials(secret()),
+            "no master called \"order\"",
+        ),
         (NodeConfig::new(watched.server(0).url().replace("redis://", "redis+sentinel://") + "orders"), "none"),
     ];
     for (node, expected) in table {

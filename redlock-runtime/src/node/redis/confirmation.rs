@@ -34,10 +34,9 @@ pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Conf
     // No error of a command that was not executed: what was written stands.
     match answer.map_err(|error| NodeError::Unintelligible(error.to_string().into()))? {
         Value::Int(acked) if acked >= i64::from(replicas.wanted.get()) => Ok(()),
-        Value::Int(acked) => Err(NodeError::NotReplicated {
-            acked: u32::try_from(acked).unwrap_or(0),
-            wanted: replicas.wanted.get(),
-        }),
+        Value::Int(acked) => {
+            Err(NodeError::NotReplicated { acked: u32::try_from(acked).unwrap_or(0), wanted: replicas.wanted.get() })
+        }
         other => Err(NodeError::Unintelligible(format!("{other:?} to WAIT").into())),
     }
 }
@@ -45,7 +44,9 @@ pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Conf
 /// What `answer` is worth after that.
 pub(super) fn confirmed(answer: Answer, confirmation: Option<Confirmation>) -> Answer {
     match (&answer, confirmation) {
-        (Ok(Reply::Granted { .. } | Reply::Kept | Reply::Extended { .. } | Reply::Found { .. }), Some(Err(error))) => Err(error),
+        (Ok(Reply::Granted { .. } | Reply::Kept | Reply::Extended { .. } | Reply::Found { .. }), Some(Err(error))) => {
+            Err(error)
+        }
         _ => answer,
     }
 }
@@ -61,7 +62,8 @@ mod tests {
     #[test]
     fn fewer_replicas_than_wanted_make_a_lease_none() {
         let few = |acked| Err(NodeError::NotReplicated { acked, wanted: 2 });
-        let table = [(Value::Int(2), Ok(())), (Value::Int(3), Ok(())), (Value::Int(1), few(1)), (Value::Int(0), few(0))];
+        let table =
+            [(Value::Int(2), Ok(())), (Value::Int(3), Ok(())), (Value::Int(1), few(1)), (Value::Int(0), few(0))];
         for (answer, expected) in table {
             assert_eq!(read(TWO, Ok(answer.clone())), expected, "{answer:?}");
         }

@@ -2,8 +2,8 @@
 
 use super::answer::{answer, refused, server_time};
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
-use super::lost_script::{is_script_lost, may_be_repeated, repeat};
 use super::confirmation::confirmed;
+use super::lost_script::{is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Question, Wire};
 use super::script::{MEMBER, Scripts, millis};

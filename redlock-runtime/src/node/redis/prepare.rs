@@ -22,7 +22,8 @@ use std::task::Poll;
 const FSYNC: &str = "appendfsync";
 
 /// What is wrong with a server that only watches over others.
-const SENTINEL: &str = "is a Sentinel, which takes no locks: write redis+sentinel://host:26379/name, with the name of the master";
+const SENTINEL: &str =
+    "is a Sentinel, which takes no locks: write redis+sentinel://host:26379/name, with the name of the master";
 
 /// Makes a connection ready for commands, and the task that drives it.
 ///

@@ -62,10 +62,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
 }
 
 /// Connects and subscribes to `channel`.
-pub(super) async fn subscribe(
-    endpoint: &Endpoint,
-    channel: &str,
-) -> Result<(PubSubStream, Arc<Control>), NodeError> {
+pub(super) async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, Arc<Control>), NodeError> {
     let Opened { socket, control } = open(endpoint).await?;
     let messages = messages(endpoint, socket, channel).await;
     if let Some(cut) = cut(&control) {

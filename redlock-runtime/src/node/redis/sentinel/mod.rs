@@ -35,7 +35,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const ASKING_PER_CONNECTION: f64 = 0.5;
 
 /// What is wrong with servers that are no Sentinels.
-const NO_SENTINEL: &str = "is to be named by a Sentinel, and what answers is none: write redis:// in place of redis+sentinel://";
+const NO_SENTINEL: &str =
+    "is to be named by a Sentinel, and what answers is none: write redis:// in place of redis+sentinel://";
 
 /// The Sentinels of one master. They are reached with one login, and with TLS if the master is.
 pub(crate) struct Sentinels {

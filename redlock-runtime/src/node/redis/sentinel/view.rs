@@ -39,7 +39,8 @@ impl View {
     /// [`NodeError::Unfit`] when it knows no such master or is no Sentinel, and its refusal otherwise.
     pub(super) fn parse(answers: Vec<Value>, service: &str, host: &str) -> Result<Self, NodeError> {
         let mut answers = answers.into_iter();
-        let master = answers.next().unwrap_or(Value::Nil).extract_error().map_err(|error| explained(refused(&error)))?;
+        let master =
+            answers.next().unwrap_or(Value::Nil).extract_error().map_err(|error| explained(refused(&error)))?;
         let Some((address, port)) = read::<Option<(String, u16)>>(master).flatten() else {
             let unknown = format!(
                 "is to be named by a Sentinel that watches no master called {service:?}: write its name behind the address, as \

@@ -7,11 +7,11 @@ use crate::node::redis::cluster::address::MemberAddress;
 use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connections::Connections;
 use crate::node::redis::subscriber;
+use futures_core::Stream;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use futures_core::Stream;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
@@ -32,9 +32,9 @@ pub(in crate::node::redis) async fn watch(sentinels: Arc<Sentinels>, connections
             is_known
         });
         for address in known {
-            listeners.entry(address.clone()).or_insert_with(|| {
-                tasks.spawn(listen(address, Arc::clone(&sentinels), Arc::clone(&connections)))
-            });
+            listeners
+                .entry(address.clone())
+                .or_insert_with(|| tasks.spawn(listen(address, Arc::clone(&sentinels), Arc::clone(&connections))));
         }
         sentinels.changed.notified().await;
         // Those that were aborted.
