@@ -14,3 +14,4 @@ mod quickstart;
 mod readme;
 mod seed_counter;
 mod service;
+mod shared_access;

@@ -298,8 +298,8 @@ async fn who_may_not_wait_for_replicas_is_told_what_to_grant() {
     })
     .await;
     assert!(error.contains("wait"), "{error}");
-    let report = manager.check().await.to_string();
-    assert!(report.contains("+wait"), "{report}");
+    let error = manager.ready().await.unwrap_err().to_string();
+    assert!(error.contains("+wait"), "{error}");
 }
 
 #[tokio::test]

@@ -1,0 +1,100 @@
+//! One description of how to reach Redis, for the locks and for the program's own client: an authority of one's own, a
+//! certificate to show, and a token that changes.
+//!
+//! Counts up a number at the server in the URL, under a lock:
+//! `shared_access rediss://user@host:port/ ca.pem client.pem client.key token-file`
+
+use redis::{AsyncCommands, Client, ClientTlsConfig, IntoConnectionInfo, TlsCertificates};
+use redlock_runtime::{Credentials, LockManager, NodeConfig, distributed_lock};
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Everything that a connection needs, from whichever client.
+#[derive(Clone)]
+struct Access {
+    url: String,
+    authority: Vec<u8>,
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    token_file: PathBuf,
+}
+
+impl Access {
+    fn from_arguments() -> Result<Self, Failure> {
+        let arguments: Vec<String> = env::args().skip(1).collect();
+        let [url, authority, certificate, key, token_file] = &arguments[..] else {
+            return Err("usage: shared_access URL CA CERTIFICATE KEY TOKEN_FILE".into());
+        };
+        let read = |path: &String| fs::read(path).map_err(|error| format!("{path}: {error}"));
+        Ok(Self {
+            url: url.clone(),
+            authority: read(authority)?,
+            certificate: read(certificate)?,
+            key: read(key)?,
+            token_file: token_file.into(),
+        })
+    }
+
+    /// The token that is right now. A service would ask its platform for one here.
+    fn token(&self) -> io::Result<String> {
+        Ok(fs::read_to_string(&self.token_file)?.trim_end().to_owned())
+    }
+
+    /// For the locks, which ask for the token with each new connection.
+    fn of_locks(&self) -> NodeConfig {
+        let access = self.clone();
+        NodeConfig::new(&self.url)
+            .ca_pem(self.authority.clone())
+            .client_certificate_pem(self.certificate.clone(), self.key.clone())
+            .credentials(move || {
+                let token = access.token();
+                async move { Ok(Credentials::password(token?)) }
+            })
+    }
+
+    /// For the data.
+    fn of_data(&self) -> Result<Client, Failure> {
+        let server = self.url.as_str().into_connection_info()?;
+        let login = server.redis_settings().clone().set_password(self.token()?);
+        let identity = ClientTlsConfig { client_cert: self.certificate.clone(), client_key: self.key.clone() };
+        let certificates = TlsCertificates { client_tls: Some(identity), root_cert: Some(self.authority.clone()) };
+        Ok(Client::build_with_tls(server.set_redis_settings(login), certificates)?)
+    }
+}
+
+/// Reads, counts, writes: exact under the lock alone.
+#[distributed_lock(key = "counter:{name}", ttl = 10)]
+async fn count(data: &Client, name: &str) -> Result<u64, Failure> {
+    let mut data = data.get_multiplexed_async_connection().await?;
+    let number = data.get::<_, Option<u64>>(name).await?.unwrap_or(0) + 1;
+    data.set::<_, _, ()>(name, number).await?;
+    Ok(number)
+}
+
+async fn run() -> Result<(), Failure> {
+    // Both clients leave the choice of the cryptography to the program.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let access = Access::from_arguments()?;
+    let manager = LockManager::builder().node(access.of_locks()).build()?;
+    manager.ready().await?;
+    manager.install()?;
+    let number = count(&access.of_data()?, "visits").await?;
+    println!("visits: {number}");
+    manager.shutdown().await;
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("shared_access: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
