@@ -216,7 +216,9 @@ impl ServerRegister {
             !is_over
         });
         let mut ahead = self.ahead();
-        gone.iter().for_each(|address| ahead.forget(node, address));
+        for address in gone {
+            ahead.forget(node, &address);
+        }
     }
 
     /// Until when what a server has granted that nobody can ask any more may still be a lease, where that matters.

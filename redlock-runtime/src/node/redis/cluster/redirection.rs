@@ -50,14 +50,13 @@ use std::time::Duration;
 /// more, and members that disagree on where a slot is keep a command for longer.
 pub(in crate::node::redis) const MOST: u8 = 5;
 
-/// When who has found a lock taken asks again while it cannot wait in the queue: at any time between the two, so that all who
+/// When who has found a lock taken asks again while it cannot wait in the queue: after one to five times as long, so that all who
 /// wait do not ask together. Smaller, more commands while a slot is on its way; larger, the next one has the lock later.
-const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// As if it stood in the queue, and the lock were free soon.
 fn ask_later() -> Reply {
-    let [least, most] = ASK_AGAIN;
-    Reply::Queued { left: Some(least + (most - least).mul_f64(fastrand::f64())), rank: 0 }
+    Reply::Queued { left: Some(ASK_AGAIN.mul_f64(1.0 + 4.0 * fastrand::f64())), rank: 0 }
 }
 
 /// Why a member has not executed a command.
@@ -391,8 +390,7 @@ mod tests {
     }
 
     fn is_later(answer: &Answer) -> bool {
-        let [least, most] = ASK_AGAIN;
-        matches!(answer, Ok(Reply::Queued { left: Some(left), rank: 0 }) if (least..=most).contains(left))
+        matches!(answer, Ok(Reply::Queued { left: Some(left), rank: 0 }) if (ASK_AGAIN..=5 * ASK_AGAIN).contains(left))
     }
 
     #[test]

@@ -141,6 +141,7 @@ mod tests {
         MemberAddress { host: "h".into(), port }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as it is where something abstains")]
     fn seconds(seconds: u64) -> Option<Instant> {
         Some(Instant::from_origin(Duration::from_secs(seconds)))
     }
