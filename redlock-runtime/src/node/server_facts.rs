@@ -132,8 +132,12 @@ mod tests {
     use super::*;
     use crate::lock::owner_token::ManagerId;
     use crate::node::Environment;
+    use crate::node::abstention::Caution;
     use crate::protocol::command::Claim;
+    use crate::protocol::quorum::Quorum;
+    use crate::protocol::rules::Rules;
     use crate::protocol::timing::CLAIM;
+    use crate::request::AfterRestart;
     use crate::time::clock::Clock;
     use tokio::time::advance;
 
@@ -160,5 +164,34 @@ mod tests {
         assert!(!proves());
         told();
         assert!(proves());
+    }
+
+    /// Two members answer soon, and are no majority of three nodes.
+    #[tokio::test(start_paused = true)]
+    async fn the_members_of_a_cluster_are_one_node() {
+        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
+        let servers = Arc::new(ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01));
+        let member = |address| ServerFacts::of_member(address, "cluster", Arc::clone(&servers));
+        let (near, far) = (Duration::from_millis(1), Duration::from_millis(80));
+        let (members, server) = (["m1", "m2"].map(member), ServerFacts::new("server", Arc::clone(&servers)));
+        let now = server.now();
+        for (facts, distance) in [(&members[0], near), (&members[1], near), (&server, far)] {
+            facts.answered(now, now.after(distance));
+        }
+        assert_eq!(servers.round_trips.to_quorum(), far);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_proves_no_claim() {
+        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        advance(CLAIM).await;
+        let claimed = Notice::Claimed(Claim { length: CLAIM, begun: TIME });
+        let [server, member] =
+            [ServerFacts::new("server", Arc::clone(&servers)), ServerFacts::of_member("member", "cluster", servers)];
+        for facts in [&server, &member] {
+            facts.told(TIME, facts.now());
+        }
+        assert!(matches!(server.proven(claimed), Notice::Proven(_)));
+        assert_eq!(member.proven(claimed), Notice::Granted);
     }
 }

@@ -395,4 +395,26 @@ mod tests {
         servers.connected("b", "b", identity("3", 0, false)).unwrap();
         assert!(servers.left("a", identity("2", 0, false)).unwrap().is_some());
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_is_gone_is_remembered_for_as_long_as_its_leases_may_last() {
+        let servers = servers(AfterRestart::Abstain);
+        for part in ["gone", "there"] {
+            servers.connected(part, "cluster", identity(part, OLD, false)).unwrap();
+            servers.is_ahead(part, "cluster", 0);
+        }
+        servers.connected("server", "server", identity("server", OLD, false)).unwrap();
+        let parts = || {
+            servers.parts_are("cluster", |address| address == "there");
+            let mut known: Vec<_> = servers.known().keys().map(ToString::to_string).collect();
+            known.sort();
+            known
+        };
+        assert_eq!(parts(), ["gone", "server", "there"]);
+        pass(30).await;
+        assert_eq!(parts(), ["gone", "server", "there"]);
+        pass(1).await;
+        assert_eq!(parts(), ["server", "there"]);
+        assert!(!format!("{:?}", servers.ahead()).contains("gone"));
+    }
 }

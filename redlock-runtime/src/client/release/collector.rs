@@ -140,7 +140,7 @@ mod tests {
             handle.follow_up(release);
         }
         for _ in 0..2 {
-            sends.recv().await.unwrap();
+            timeout(LONGEST_PAUSE, sends.recv()).await.expect("it is sent again").unwrap();
         }
     }
 }
