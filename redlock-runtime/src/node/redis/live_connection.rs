@@ -150,12 +150,8 @@ impl LiveConnection {
         if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
             question.sent = Some(self.server.now());
         }
-        question.is_repeated = false;
-        if is_asking {
-            self.outbox.put_asking_if(question, wire, is_wanted_still);
-        } else {
-            self.outbox.put_if(question, wire, is_wanted_still);
-        }
+        (question.is_repeated, question.is_asking) = (false, is_asking);
+        self.outbox.put_if(question, wire, is_wanted_still);
     }
 
     fn wire(&self, command: &Command, form: Form) -> Wire {
@@ -198,6 +194,11 @@ impl LiveConnection {
         match asked {
             Asked::Question(question) => {
                 let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
+                if lock == Value::Okay && self.redirect.get().is_some() && number.iter().any(is_redirected) {
+                    // The lock was taken, and the slot went on its way before the number was said: nobody knows which one it has.
+                    let said = "the number of a lock whose slot has left".into();
+                    return question.answer(Err(NodeError::Unintelligible(said)));
+                }
                 // An error of the others must not hide what was done to the lock.
                 let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
                 self.replied(question, parts);
@@ -295,6 +296,11 @@ impl LiveConnection {
 /// the command in it somewhere in its text.
 fn is_read_only(error: &NodeError) -> bool {
     matches!(error, NodeError::Refused(answer) if answer.contains("READONLY "))
+}
+
+/// Whether this is no answer, because a member of a cluster sends the command elsewhere.
+fn is_redirected(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if redirection(&error.clone().into(), "").is_some())
 }
 
 /// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none

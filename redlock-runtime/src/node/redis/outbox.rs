@@ -40,28 +40,21 @@ impl Outbox {
         self.put_if(question, wire.into(), |_| true);
     }
 
-    /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look
-    /// at that and the question. A question that is not put in is answered as if the connection had broken.
+    /// Puts `question` into the order of the connection if it `is_wanted`, behind an `ASKING` if it is to stand behind one. Nothing
+    /// gets into the order between the look at that and the question, or between the two. A question that is not put in is
+    /// answered as if the connection had broken.
     pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
-        let gathered = self.gathered();
+        let mut gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
             // The recipient must not be called under the mutex.
             drop(gathered);
             return question.answer(Err(NodeError::Disconnected));
         }
-        self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
-    }
-
-    /// Puts `question` behind an `ASKING`, with nothing between the two, if it `is_wanted`; as [`put_if`](Self::put_if).
-    pub(super) fn put_asking_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
-        let mut gathered = self.gathered();
-        if gathered.is_closed || !is_wanted(&question) {
-            drop(gathered);
-            return question.answer(Err(NodeError::Disconnected));
+        if question.is_asking {
+            let mut asking = Cmd::new();
+            asking.arg("ASKING");
+            gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
         }
-        let mut asking = Cmd::new();
-        asking.arg("ASKING");
-        gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
         self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Question {
     /// Whether it was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
     pub(super) form: Form,
+    /// Whether it stands behind an `ASKING`.
+    pub(super) is_asking: bool,
     /// How often a member of a cluster has sent it elsewhere.
     pub(super) redirects: u8,
     /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
@@ -73,7 +75,16 @@ impl Asked {
 
 impl Question {
     pub(super) const fn new(command: Command, sent: Option<Instant>, recipient: Recipient) -> Self {
-        Self { command, sent, recipient, is_repeated: false, form: Form::Whole, redirects: 0, abstains_until: None }
+        Self {
+            command,
+            sent,
+            recipient,
+            is_repeated: false,
+            form: Form::Whole,
+            is_asking: false,
+            redirects: 0,
+            abstains_until: None,
+        }
     }
 
     pub(super) fn answer(self, answer: Answer) {

@@ -206,7 +206,7 @@ mod tests {
     use crate::time::ballot_clock::Ballot;
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
-    use redis::Cmd;
+    use redis::{Cmd, Value};
     use std::convert::Infallible;
     use std::sync::Arc;
     use std::task::{Context, Waker};
@@ -247,7 +247,47 @@ mod tests {
     }
 
     fn error(line: &str) -> RedisError {
-        redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
+        value(line).extract_error().unwrap_err()
+    }
+
+    /// An answer that is an error.
+    fn value(line: &str) -> Value {
+        redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap()
+    }
+
+    /// Nobody knows which number it has, or whether it has any.
+    #[tokio::test]
+    async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
+        let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
+        let members: Arc<dyn Redirect> = Arc::new(Nobody);
+        for (of_number, is_torn) in [("MOVED 4438 h:7001", true), ("NOPERM no permissions", false)] {
+            let (live, (recipient, pending)) = (live(), Recipient::task());
+            live.redirect_with(&members);
+            live.send(command(SET, clock.draw(7)), recipient);
+            let outgoing = taken(&live).pop().unwrap();
+            live.answered_in_parts(outgoing.asked, Value::Okay, &[value(of_number), value(of_number)]);
+            let answer = pending.await;
+            assert_eq!(matches!(answer, Err(NodeError::Unintelligible(_))), is_torn, "{answer:?}");
+        }
+    }
+
+    /// Where no command can go.
+    struct Nobody;
+
+    impl Redirect for Nobody {
+        fn redirect(&self, question: Question, _redirection: Redirection, error: &NodeError) {
+            question.answer(Err(error.clone()));
+        }
+
+        fn leave_queue(&self, question: Question, reply: Reply) {
+            question.answer(Ok(reply));
+        }
+
+        fn want_map(&self) {}
+
+        fn host(&self) -> &str {
+            ""
+        }
     }
 
     #[test]
@@ -296,6 +336,21 @@ mod tests {
             live.send(command(RELEASE, None), Recipient::task().0);
             live.send_on(taking, is_asking);
             assert_eq!(taken(&live).len(), 1, "{verb:?}: the release alone");
+        }
+    }
+
+    /// A member to which a slot is on its way would send it away without the `ASKING`.
+    #[test]
+    fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
+        let (live, (renewal, _pending)) = (live(), question(EXTEND));
+        live.send_on(renewal, true);
+        for (_, is_last) in [(1, false), (2, true)] {
+            let mut outgoing = taken(&live).into_iter();
+            let (asking, renewal) = (outgoing.next().unwrap(), outgoing.next().unwrap());
+            assert!(words(&asking.wire.first) == ["ASKING"] && outgoing.next().is_none());
+            if !is_last {
+                live.answered(renewal.asked, value("NOSCRIPT No matching script"));
+            }
         }
     }
 
