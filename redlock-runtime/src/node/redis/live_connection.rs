@@ -143,14 +143,13 @@ impl LiveConnection {
         self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire);
     }
 
-    /// Puts a command into the order of the connection that another member has refused, behind an `ASKING` if it `is_asking`;
-    /// unless it is not wanted any more.
-    pub(super) fn send_on(&self, mut question: Question, is_asking: bool) {
+    /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
+    pub(super) fn send_on(&self, mut question: Question) {
         let wire = self.wire(&question.command, question.form);
         if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
             question.sent = Some(self.server.now());
         }
-        (question.is_repeated, question.is_asking) = (false, is_asking);
+        question.is_repeated = false;
         self.outbox.put_if(question, wire, is_wanted_still);
     }
 

@@ -50,7 +50,7 @@ impl Outbox {
             drop(gathered);
             return question.answer(Err(NodeError::Disconnected));
         }
-        if question.is_asking {
+        if question.asked_by.is_some() {
             let mut asking = Cmd::new();
             asking.arg("ASKING");
             gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });

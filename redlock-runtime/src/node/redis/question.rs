@@ -1,5 +1,6 @@
 //! What waits to be sent on a connection, and who gets the answer.
 
+use super::cluster::address::MemberAddress;
 use crate::error::NodeError;
 use crate::node::pending::Recipient;
 use crate::protocol::command::{Answer, Command, Reply};
@@ -45,8 +46,8 @@ pub(super) struct Question {
     /// Whether it was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
     pub(super) form: Form,
-    /// Whether it stands behind an `ASKING`.
-    pub(super) is_asking: bool,
+    /// The member that has the slot and says that the key may have left: then it stands behind an `ASKING`.
+    pub(super) asked_by: Option<Box<MemberAddress>>,
     /// How often a member of a cluster has sent it elsewhere.
     pub(super) redirects: u8,
     /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
@@ -81,7 +82,7 @@ impl Question {
             recipient,
             is_repeated: false,
             form: Form::Whole,
-            is_asking: false,
+            asked_by: None,
             redirects: 0,
             abstains_until: None,
         }

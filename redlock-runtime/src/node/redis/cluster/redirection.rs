@@ -8,8 +8,8 @@
 //!    `ASKING` in the second case, with nothing between the two. It goes on so at most [`MOST`] times. A command that ends
 //!    there, or meets a member without a connection, has not been executed and is answered so. Two members that each send it
 //!    to the other one, which nothing mends but an operator, are so left after a few round trips.
-//! 2. A command that was refused with `TRYAGAIN` is sent once more to the member that has the slot, in a form that names the
-//!    lock alone ([`Form::Alone`]): whatever its script would do with the queue it does with the name of the lock, where it
+//! 2. A command that was refused with `TRYAGAIN` is sent once more to the member that has the slot, which is who has refused it or
+//!    has sent it to who has, whatever the map says; and in a form that names the lock alone ([`Form::Alone`]): whatever its script would do with the queue it does with the name of the lock, where it
 //!    finds none. So holders renew and release while a slot is on its way, which may take minutes; whoever waits comes by
 //!    its timers; and no queue is made at the new member while one is left at the old one, which could never be brought
 //!    together. A release takes its token out of the queue after that by a command of its own.
@@ -236,6 +236,10 @@ mod tests {
         LiveConnection::new(scripts, true, Abstention::default(), server, environment)
     }
 
+    fn asked_by(is_asking: bool) -> Option<Box<MemberAddress>> {
+        is_asking.then(|| Box::new(MemberAddress::new("h", 7001, "")))
+    }
+
     fn taken(live: &LiveConnection) -> Vec<Outgoing> {
         live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
     }
@@ -330,11 +334,12 @@ mod tests {
         for (verb, is_asking) in
             [SET, ACQUIRE, ADOPT, EXTEND].into_iter().flat_map(|verb| [(verb, false), (verb, true)])
         {
-            let (live, (taking, pending)) = (live(), question(verb));
+            let (live, (mut taking, pending)) = (live(), question(verb));
             assert!(may_be_redirected(&taking));
             drop(pending);
             live.send(command(RELEASE, None), Recipient::task().0);
-            live.send_on(taking, is_asking);
+            taking.asked_by = asked_by(is_asking);
+            live.send_on(taking);
             assert_eq!(taken(&live).len(), 1, "{verb:?}: the release alone");
         }
     }
@@ -342,8 +347,9 @@ mod tests {
     /// A member to which a slot is on its way would send it away without the `ASKING`.
     #[test]
     fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
-        let (live, (renewal, _pending)) = (live(), question(EXTEND));
-        live.send_on(renewal, true);
+        let (live, (mut renewal, _pending)) = (live(), question(EXTEND));
+        renewal.asked_by = asked_by(true);
+        live.send_on(renewal);
         for (_, is_last) in [(1, false), (2, true)] {
             let mut outgoing = taken(&live).into_iter();
             let (asking, renewal) = (outgoing.next().unwrap(), outgoing.next().unwrap());
@@ -356,8 +362,9 @@ mod tests {
 
     #[test]
     fn an_acquisition_that_is_awaited_stands_before_its_release() {
-        let (live, (taking, _pending)) = (live(), question(ACQUIRE));
-        live.send_on(taking, true);
+        let (live, (mut taking, _pending)) = (live(), question(ACQUIRE));
+        taking.asked_by = asked_by(true);
+        live.send_on(taking);
         live.send(command(RELEASE, None), Recipient::task().0);
         let taken = taken(&live);
         let [asking, taking, release] = &taken[..] else { panic!() };
@@ -376,7 +383,7 @@ mod tests {
             let (recipient, _pending) = Recipient::task();
             let mut question = Question::new(command(verb, fence), None, recipient);
             assert!(make_alone(&mut question), "{verb:?}");
-            live.send_on(question, false);
+            live.send_on(question);
             let taken = taken(&live);
             let words = words(&taken[0].wire.first);
             assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
