@@ -1,5 +1,8 @@
 //! What the examples share: the Redis server that holds their data, next to those that hold the locks, how long payments
-//! take, and when to stop.
+//! take, and when to stop. And what shows the locks of a service: a page for Prometheus, and one for people.
+
+pub mod locks_page;
+pub mod prometheus;
 
 use redis::RedisResult;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};

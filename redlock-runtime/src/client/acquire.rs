@@ -3,10 +3,15 @@
 mod attaching;
 mod first_try;
 mod nested;
+mod observed;
 mod ordered;
+mod patience;
 mod taken;
+mod way;
 
 pub(crate) use self::attaching::attach;
+use self::way::Way;
+pub(crate) use self::way::{named, tell_no_quorum};
 
 use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
 use crate::client::enclosing::View;
@@ -14,16 +19,18 @@ use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, Loc
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
+use crate::observe::spans::Path;
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{LockRequest, Place, Wait};
+use crate::stats::SiteId;
 use crate::time::clock::Instant;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use tracing::Span;
 
 /// The least time between two looks at a lease that is about to run out. Smaller, a hot loop: tokio's timers count whole
 /// milliseconds.
@@ -45,6 +52,8 @@ pub(crate) struct Obtained {
     pub(crate) fencing_token: Option<FencingToken>,
     /// Where it was asked for.
     pub(crate) place: Place,
+    /// That of a turn while it is held, if anybody wants to see it.
+    pub(crate) span: Span,
 }
 
 impl Obtained {
@@ -63,10 +72,7 @@ impl Obtained {
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     let call = Call::begin(local, request)?;
-    if let Some(view) = call.enter_the_callers().await? {
-        return Ok(view);
-    }
-    call.take().await
+    call.observed(call.run()).await
 }
 
 /// A request with everything decided.
@@ -81,6 +87,9 @@ struct Call<'c> {
     /// Whether others may wait for it in another order.
     has_ordered_lock: bool,
     place: Place,
+    label: Option<&'static str>,
+    site: SiteId,
+    way: Way,
     begun: Instant,
 }
 
@@ -105,7 +114,7 @@ impl<'c> Call<'c> {
     fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let linger = policy.linger_of(request)?;
-        let key = request.key.clone().below(&shared.namespace);
+        let key = request.key.clone().below(&shared.namespace).redacted(policy.redacts_keys);
         if let Some(fault) = key.fault() {
             return Err(LockError::configuration(fault));
         }
@@ -123,10 +132,11 @@ impl<'c> Call<'c> {
             local.linger();
         }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
-        let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
-        let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = *request;
+        let place = request.place.unwrap_or_else(Place::unknown);
+        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let (site, way) = (shared.sites.id_of(place, label), Way::default());
         let begun = shared.clock.now();
-        Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, begun })
+        Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, label, site, way, begun })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -135,6 +145,14 @@ impl<'c> Call<'c> {
 
     fn now(&self) -> Instant {
         self.shared().clock.now()
+    }
+
+    /// Enters the lock of a caller, or takes one.
+    async fn run(&self) -> Result<Obtained, LockError> {
+        match self.enter_the_callers().await? {
+            Some(view) => Ok(view),
+            None => self.take().await,
+        }
     }
 
     /// Takes the lock, with a number if one was asked for.
@@ -165,9 +183,11 @@ impl<'c> Call<'c> {
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
-        turn.acquisition().begin(self.hold, now);
+        turn.acquisition().begin(self.hold, self.site, now);
+        self.count_as_acquired(now);
         self.local.watch(&self.key, self.wanted.ttl, now);
-        Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
+        let span = self.hold_span(turn.acquisition(), fencing_token);
+        Obtained { share: Share::Turn(turn), fencing_token, place: self.place, span }
     }
 
     /// Takes the turn for the key, waiting for whoever has it.
@@ -175,6 +195,7 @@ impl<'c> Call<'c> {
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
+                self.way.stands_behind(place.others());
                 // Whoever has the lock passes it on here until it hears of others: so it must be able to hear.
                 self.shared().listen();
                 self.stand_in_line(place).await
@@ -231,6 +252,7 @@ impl<'c> Call<'c> {
         let mut found = turn.acquisition().take_up(self.wanted);
         if let TakenUp::Held { is_passable } = found {
             if is_passable || self.is_useful_after_extension(turn.acquisition()).await {
+                self.way.goes(Path::Local);
                 return Ok(turn);
             }
             turn.change_to_successor(self.wanted.ttl)?;
@@ -294,7 +316,10 @@ impl<'c> Call<'c> {
         loop {
             let acquisition = turn.acquisition();
             match acquisition.wait(limit).await {
-                Waited::Held => return Ok(turn),
+                Waited::Held => {
+                    self.way.goes(Path::Queued);
+                    return Ok(turn);
+                }
                 Waited::Superseded => return Err(Setback::Superseded),
                 Waited::LostMajority => {
                     turn.change(acquisition.again())?;
@@ -306,40 +331,6 @@ impl<'c> Call<'c> {
                 }
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }
-        }
-    }
-
-    /// When the wait is over; `None` waits for ever.
-    fn limit(&self) -> Option<Instant> {
-        match self.wait {
-            Wait::None => Some(self.begun),
-            Wait::For(limit) => Some(self.begun.after(limit)),
-            Wait::Forever => None,
-        }
-    }
-
-    /// Whether the call waits for whoever has the lock.
-    fn waits(&self) -> bool {
-        self.wait != Wait::None
-    }
-
-    /// How much of the wait is left; `None` for ever.
-    fn left(&self) -> Option<Duration> {
-        self.limit().map(|limit| limit.since(self.now()))
-    }
-
-    /// Whether there is time for one more try.
-    fn has_time(&self) -> bool {
-        self.left().is_none_or(|left| !left.is_zero())
-    }
-
-    /// How long the first try may take.
-    fn patience(&self) -> Duration {
-        let node_timeout = self.shared().policy.node_timeout(self.wanted.ttl);
-        match (self.wait, self.left()) {
-            // A caller who does not wait for holders still waits for answers.
-            (Wait::None, _) | (_, None) => node_timeout,
-            (_, Some(left)) => node_timeout.min(left),
         }
     }
 }

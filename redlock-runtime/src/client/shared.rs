@@ -14,12 +14,14 @@ use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, ServerRegister, Status};
+use crate::observe::Throttle;
 use crate::protocol::candidate::LeaseTerms;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::{Policy, Wait};
+use crate::stats::Sites;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
@@ -61,6 +63,10 @@ pub(crate) struct Shared {
     pub(crate) kept_tokens: KeptTokens,
     /// In which orders locks were taken.
     pub(crate) lock_order: LockOrder,
+    /// What became of the calls, by their sites.
+    pub(crate) sites: Sites,
+    /// How often calls have failed because too few nodes agreed.
+    pub(crate) without_quorum: Throttle,
     pub(crate) rules: Rules,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
@@ -102,6 +108,8 @@ impl Shared {
             known_leases,
             kept_tokens,
             lock_order: LockOrder::default(),
+            sites: Sites::new(),
+            without_quorum: Throttle::default(),
             rules,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),

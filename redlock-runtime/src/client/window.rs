@@ -1,6 +1,6 @@
 //! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
 
-use crate::client::acquire::{Obtained, acquire as acquire_key};
+use crate::client::acquire::{Obtained, acquire as acquire_key, named, tell_no_quorum};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -8,6 +8,7 @@ use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::LockKey;
 use crate::node::{BoxFuture, Status};
+use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
 use crate::request::{LockRequest, Wait};
 use std::sync::Arc;
@@ -37,11 +38,17 @@ async fn acquire_window(
 ) -> Result<Obtained, LockError> {
     check(&request, windows)?;
     let shared = local.shared();
-    let key = request.key.clone().below(&shared.namespace);
+    let key = request.key.clone().below(&shared.namespace).redacted(shared.policy.redacts_keys);
+    let (place, label) = (request.place, request.label);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
-    let window = windows.at(time(shared, &key).await?);
-    let taken = || taken(&key, window);
+    let named = || named(&key, place, label);
+    let time = time(shared, &key).await.inspect_err(|error| tell_no_quorum(shared, named(), error))?;
+    let window = windows.at(time);
+    let taken = || {
+        events::window_skipped(named(), window.index, window.ends_in);
+        LockError::WindowTaken { key: key.clone(), window: window.index, ends_in: window.ends_in }
+    };
     request.key = key.in_window(window.index);
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
@@ -88,12 +95,6 @@ fn wait(wanted: Option<Wait>, window: Window) -> Wait {
         Some(Wait::For(wait)) => Wait::For(wait.min(window.limit())),
         Some(Wait::Forever) => Wait::For(window.limit()),
     }
-}
-
-/// The window is another call's.
-fn taken(key: &LockKey, Window { index, ends_in, .. }: Window) -> LockError {
-    tracing::info!(key = key.as_str(), window = index, ?ends_in, "skipped: another call has taken this window");
-    LockError::WindowTaken { key: key.clone(), window: index, ends_in }
 }
 
 /// What time it is, since 1970: the median of those nodes that answer first, and of a majority at least.

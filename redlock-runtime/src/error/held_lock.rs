@@ -47,6 +47,11 @@ impl HeldLock {
         matches!(self.why, Why::Order(_))
     }
 
+    /// The same about what is told in place of the key.
+    pub(crate) fn told(&self) -> Self {
+        Self { key: self.key.as_told(), ..self.clone() }
+    }
+
     /// What the caller holds.
     #[must_use]
     pub const fn key(&self) -> &LockKey {

@@ -2,6 +2,7 @@
 //! error itself is for the log.
 
 use super::lock_error::LockError;
+use crate::observe::events;
 
 /// What has become of a request, in as many kinds as its sender can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,8 @@ impl Outward {
         match outward {
             Self::Busy | Self::Done => {}
             // An orderly end of the process, or servers that come back.
-            Self::Unavailable => tracing::warn!(%error, "a request fails by its lock"),
-            Self::Interrupted | Self::Broken => tracing::error!(%error, "a request fails by its lock"),
+            Self::Unavailable => events::request_unavailable(error.told()),
+            Self::Interrupted | Self::Broken => events::request_broken(error.told()),
         }
         outward
     }

@@ -9,9 +9,11 @@ use crate::client::enclosing::{Frame, OwnTenure, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::OwnerToken;
+use crate::observe::{events, spans};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
+use tracing::span::EnteredSpan;
 
 pub(crate) enum Held {
     Turn {
@@ -23,11 +25,14 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    pub(crate) fn new(Obtained { share, place, fencing_token }: Obtained) -> Self {
+    pub(crate) fn new(Obtained { share, place, fencing_token, span }: Obtained) -> Self {
         match share {
             Share::Turn(turn) => {
-                let fenced = |token| OwnTenure::fenced(turn.shared_acquisition(), place, token);
-                let tenure = fencing_token.map_or_else(|| OwnTenure::new(place), fenced);
+                let tenure = if fencing_token.is_some() || !span.is_none() {
+                    OwnTenure::made(turn.shared_acquisition(), place, fencing_token, span)
+                } else {
+                    OwnTenure::new(place)
+                };
                 Self::Turn { tenure, turn }
             }
             Share::View(view) => Self::View(view),
@@ -47,6 +52,7 @@ impl Held {
     /// # Errors
     /// Why a view was lost before. Whether a turn was, the answers say.
     pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
+        self.tell_end("released");
         match self {
             Self::Turn { tenure, turn } => {
                 tenure.end();
@@ -63,6 +69,7 @@ impl Held {
     /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
     /// node knows.
     pub(crate) fn detach(&self) -> OwnerToken {
+        self.tell_end("detached");
         match self {
             Self::Turn { tenure, turn } => {
                 tenure.end();
@@ -70,8 +77,7 @@ impl Held {
             }
             Self::View(view) => {
                 view.give_back();
-                let key = view.acquisition().key().as_str();
-                tracing::warn!(key, "a nested call cannot leave the lock of its caller to another worker");
+                events::not_detached(view.acquisition().key());
                 view.acquisition().shared().new_token()
             }
         }
@@ -127,7 +133,47 @@ impl Held {
         match self {
             Self::Turn { turn, .. } if turn.has_ended() => turn.acquisition().released(),
             Self::Turn { turn, .. } => turn.acquisition().lost(),
-            Self::View(view) => view.loss(),
+            Self::View(view) => {
+                let error = view.loss();
+                view.tenure().tell_loss(&error);
+                error
+            }
+        }
+    }
+
+    /// What is done until what is returned is dropped is inside of the span of the call, as a body is while it is polled.
+    pub(crate) fn enter_span(&self) -> Option<EnteredSpan> {
+        self.seen_tenure()?.span().map(|span| span.clone().entered())
+    }
+
+    /// The same for what cannot keep anything: until [`leave_span`](Self::leave_span).
+    pub(crate) fn enter_span_for_good(&self) {
+        if let Some(tenure) = self.seen_tenure() {
+            tenure.span().into_iter().for_each(spans::enter);
+        }
+    }
+
+    pub(crate) fn leave_span(&self) {
+        if let Some(tenure) = self.seen_tenure() {
+            tenure.span().into_iter().for_each(spans::leave);
+        }
+    }
+
+    /// Tells how the call has ended.
+    fn tell_end(&self, outcome: &'static str) {
+        if let Some(tenure) = self.seen_tenure().filter(|_| !self.is_released())
+            && let Some(span) = tenure.span()
+        {
+            spans::ended(span, if self.remaining().is_zero() { "lost" } else { outcome });
+        }
+    }
+
+    /// The tenure, if somebody wants to see spans.
+    fn seen_tenure(&self) -> Option<Arc<Tenure>> {
+        match self {
+            _ if !spans::are_wanted() => None,
+            Self::Turn { tenure, .. } => tenure.if_made(),
+            Self::View(view) => Some(Arc::clone(view.tenure())),
         }
     }
 
@@ -144,5 +190,11 @@ impl Held {
 
     pub(crate) fn forget_watcher(&self, watcher: u32) {
         self.acquisition().forget_watcher(watcher);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.tell_end("released");
     }
 }

@@ -5,6 +5,7 @@ use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
+use crate::stats::NodeCounters;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,12 +20,17 @@ pub(crate) struct ServerFacts {
     address: Box<str>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
+    pub(crate) counters: NodeCounters,
 }
 
 impl ServerFacts {
     pub(crate) fn new(address: &str, servers: Arc<ServerRegister>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
-        Self { address: address.into(), servers, clock }
+        Self { address: address.into(), servers, clock, counters: NodeCounters::default() }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The time by our clock.

@@ -8,6 +8,7 @@ use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
+use crate::observe::events;
 use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
@@ -108,6 +109,7 @@ impl ServerRegister {
         let mut known = self.known();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
         let before = known.remove(address);
+        let is_another = before.as_ref().is_some_and(|before| before.run_id != identity.run_id);
         let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
         let twin = twin.map(|(address, _)| address.clone());
         let (abstains_until, young_until) = match before {
@@ -117,6 +119,11 @@ impl ServerRegister {
         let current = KnownServer { abstains_until, young_until, ..KnownServer::new(identity, twin.is_none()) };
         let abstention = abstention(&current);
         known.insert(address.into(), current);
+        drop(known);
+        let left = abstention.left(now, || self.others_suffice(now));
+        if is_another || left.is_some() {
+            events::node_restarted(address, left.unwrap_or_default());
+        }
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
     }
 

@@ -20,6 +20,13 @@ pin_project! {
         lease: Lease,
         failed: fn(LockError) -> R,
     }
+
+    impl<F, R> PinnedDrop for Locked<F, R> {
+        fn drop(this: Pin<&mut Self>) {
+            // The body is dropped next, and then the lease, which leaves the span.
+            this.project().lease.enter_span();
+        }
+    }
 }
 
 enum Lease {
@@ -36,6 +43,7 @@ struct Holding {
 impl Drop for Holding {
     fn drop(&mut self) {
         self.timer.forget(self.guard.held());
+        self.guard.held().leave_span();
     }
 }
 
@@ -89,6 +97,13 @@ impl Lease {
         match self {
             Self::Held(Holding { guard, .. }) => Some(Frame::enter(home, || guard.held().frame(false))),
             Self::Acquiring(_) => None,
+        }
+    }
+
+    /// What follows on this thread is inside of the span of the call, until the lease is dropped.
+    fn enter_span(&self) {
+        if let Self::Held(Holding { guard, .. }) = self {
+            guard.held().enter_span_for_good();
         }
     }
 

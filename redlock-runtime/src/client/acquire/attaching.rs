@@ -4,6 +4,7 @@ use super::{Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
 use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
 use crate::error::LockError;
+use crate::observe::spans::Path;
 use crate::protocol::command::Subject;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use std::panic::Location;
@@ -24,16 +25,21 @@ pub(crate) async fn attach(
         LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
     let call = Call::begin(local, &request.asked_at(location))?;
-    let turn = call.adopt(detached).await?;
-    match call.number(&turn).await {
-        Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),
-        // There is no second try: the lock was left once.
-        Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
-        Err(Unnumbered::Failed(error)) => Err(error),
-    }
+    call.observed(call.attach(detached)).await
 }
 
 impl Call<'_> {
+    async fn attach(&self, detached: &DetachedLock) -> Result<Obtained, LockError> {
+        let turn = self.adopt(detached).await?;
+        self.way.goes(Path::Attached);
+        match self.number(&turn).await {
+            Ok(fencing_token) => Ok(self.hold(turn, fencing_token)),
+            // There is no second try: the lock was left once.
+            Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
+            Err(Unnumbered::Failed(error)) => Err(error),
+        }
+    }
+
     /// Takes the turn, and with it a lock that was left under another token.
     async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
         self.may_start().await?;

@@ -13,6 +13,8 @@ use super::{Call, Obtained, Share};
 use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::error::{HeldLock, LockError, Why};
+use crate::observe::events;
+use crate::observe::spans::Path;
 use crate::protocol::fencing_token::FencingToken;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
+use tracing::Span;
 
 /// A task that is woken when a lock is lost, until this is dropped.
 struct Watcher<'a> {
@@ -134,7 +137,10 @@ impl Call<'_> {
         if let Some(least) = self.hold.min_hold {
             view.tenure().keep_until(self.now().after(least));
         }
-        Obtained { share: Share::View(view), fencing_token, place: self.place }
+        self.way.goes(Path::Nested);
+        view.tenure().observe_view(self.site, self.hold_span(view.acquisition(), fencing_token));
+        self.count_as_acquired(view.tenure().viewed_since().unwrap_or(self.begun));
+        Obtained { share: Share::View(view), fencing_token, place: self.place, span: Span::none() }
     }
 
     /// # Errors
@@ -152,7 +158,7 @@ impl Call<'_> {
             }
         }
         if let Some(held) = may_end {
-            tracing::warn!(key = self.key.as_str(), "the lock {held}, unless it is given back meanwhile");
+            events::deadlock(&self.key, held.told());
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A candidate with the answers that it waits for, and those who wait for it.
 
 use super::loss_watchers::LossWatchers;
+use super::present::Present;
 use crate::client::shared::Shared;
 use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
@@ -16,6 +17,8 @@ use std::time::Duration;
 
 pub(super) struct State {
     pub(super) candidate: Candidate,
+    /// The call that has the lock, if one has.
+    pub(super) present: Option<Present>,
     /// The answers that are still to come, for each node in the order of its commands.
     answers: Box<[Queue<Pending>]>,
     /// Those who want to know when the lock is lost.
@@ -61,7 +64,7 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, asker: None }
+        Self { candidate, present: None, answers, watchers: LossWatchers::default(), sleeper: None, asker: None }
     }
 
     /// The candidate, and what sends for it.

@@ -23,6 +23,7 @@ pub(crate) use self::view::View;
 use crate::lock::LockKey;
 use std::cell::RefCell;
 use std::sync::Arc;
+use tracing::span::EnteredSpan;
 
 thread_local! {
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
@@ -51,10 +52,13 @@ impl Frame {
 
     /// The frame from `home`, or a `new` one, stands here until what is returned is dropped. Then it is at home
     /// again, for a future that keeps it for the next poll.
+    ///
+    /// What is done meanwhile is inside of the span of the call as well.
     pub(crate) fn enter(home: &mut Option<Self>, new: impl FnOnce() -> Self) -> Inside<'_> {
         let frame = home.take().unwrap_or_else(new);
+        let span = frame.tenure.span().map(|span| span.clone().entered());
         let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(frame)).is_ok());
-        Inside { home, is_there: is_there.unwrap_or(false) }
+        Inside { home, is_there: is_there.unwrap_or(false), _span: span }
     }
 
     /// Whether it is about the lock of `key`.
@@ -68,6 +72,7 @@ impl Frame {
 pub(crate) struct Inside<'f> {
     home: &'f mut Option<Frame>,
     is_there: bool,
+    _span: Option<EnteredSpan>,
 }
 
 impl Drop for Inside<'_> {

@@ -6,6 +6,7 @@ use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tracing::Span;
 
 /// The tenure of a guard. Guards without a body and without a number never need one. A mutex and not a `OnceLock` beside the
 /// place: this is in the future of every annotated function, and a tenure that is made while the guard ends must end as well.
@@ -24,9 +25,19 @@ impl OwnTenure {
         Self(Mutex::new(Made::NotYet(place)))
     }
 
-    /// That of a fenced call, made at once: its number is in no future then.
-    pub(crate) fn fenced(acquisition: Arc<Acquisition>, place: Place, token: FencingToken) -> Self {
-        Self(Mutex::new(Made::Made(Arc::new(Tenure::of_turn(acquisition, place, Some(token))))))
+    /// That of a call that is fenced, or has a span, made at once: number and span are in no future then.
+    pub(crate) fn made(acquisition: Arc<Acquisition>, place: Place, token: Option<FencingToken>, span: Span) -> Self {
+        let tenure = Tenure::of_turn(acquisition, place, token);
+        tenure.observe(span);
+        Self(Mutex::new(Made::Made(Arc::new(tenure))))
+    }
+
+    /// The tenure, if anybody has seen it or made it.
+    pub(crate) fn if_made(&self) -> Option<Arc<Tenure>> {
+        match *self.lock() {
+            Made::Made(ref tenure) => Some(Arc::clone(tenure)),
+            Made::NotYet(_) | Made::Ended => None,
+        }
     }
 
     /// The tenure, of a call that has the lock with what `acquisition` gives.

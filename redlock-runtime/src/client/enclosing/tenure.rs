@@ -4,14 +4,17 @@ use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
+use crate::observe::{Named, events};
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
+use crate::stats::{Known, SiteId};
 use crate::time::clock::Instant;
 use std::iter::successors;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::Span;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
 /// may go on after that, with another call.
@@ -25,6 +28,8 @@ pub(crate) struct Tenure {
     of: Option<ViewOf>,
     /// One call at a time has a view of it. Two that do not enclose each other are two bodies that want to be alone.
     views: Semaphore,
+    /// The span of the call while it has the lock, if anybody wants to see it.
+    span: OnceLock<Span>,
 }
 
 /// What a view adds to the tenure that it is of.
@@ -32,6 +37,17 @@ struct ViewOf {
     enclosing: Arc<Tenure>,
     since: Instant,
     must_end: Option<Instant>,
+    /// By which site it is counted.
+    site: OnceLock<SiteId>,
+    /// Whether it was told that it is lost.
+    is_lost: AtomicBool,
+}
+
+impl ViewOf {
+    /// What is known of the site of the call.
+    fn known(&self) -> Option<&Known> {
+        self.enclosing.shared().sites.get(*self.site.get()?)
+    }
 }
 
 impl Tenure {
@@ -42,13 +58,14 @@ impl Tenure {
         fencing_token: Option<FencingToken>,
     ) -> Self {
         let (has_ended, views) = (AtomicBool::new(false), Semaphore::const_new(1));
-        Self { acquisition, place, fencing_token, has_ended, of: None, views }
+        Self { acquisition, place, fencing_token, has_ended, of: None, views, span: OnceLock::new() }
     }
 
     /// The tenure of a call that has entered, at `since`.
     pub(super) fn of_view(enclosing: Arc<Self>, place: Place, since: Instant, must_end: Option<Instant>) -> Self {
         let turn = Self::of_turn(Arc::clone(&enclosing.acquisition), place, enclosing.fencing_token);
-        Self { of: Some(ViewOf { enclosing, since, must_end }), ..turn }
+        let (site, is_lost) = (OnceLock::new(), AtomicBool::new(false));
+        Self { of: Some(ViewOf { enclosing, since, must_end, site, is_lost }), ..turn }
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {
@@ -112,8 +129,54 @@ impl Tenure {
         }
         if let Some(of) = &self.of {
             of.enclosing.views.add_permits(1);
+            self.count_end(of);
         }
         true
+    }
+
+    /// The call is counted by that site from now on, and has this span, if it is a view.
+    pub(crate) fn observe_view(&self, site: SiteId, span: Span) {
+        if let Some(of) = &self.of {
+            // Only the call that has made the view does this, once.
+            let _ = of.site.set(site);
+        }
+        self.observe(span);
+    }
+
+    /// The call has this span while it has the lock.
+    pub(crate) fn observe(&self, span: Span) {
+        if !span.is_none() {
+            // Only the call that has made the tenure does this, once.
+            let _ = self.span.set(span);
+        }
+    }
+
+    /// The span of the call while it has the lock, if anybody wants to see it.
+    pub(crate) fn span(&self) -> Option<&Span> {
+        self.span.get()
+    }
+
+    /// The call with this view has noticed that it is lost, by `error`.
+    pub(crate) fn tell_loss(&self, error: &LockError) {
+        let LockError::Lost { cause, held_for, .. } = error else { return };
+        let Some(of) = self.of.as_ref().filter(|_| !self.is_released()) else { return };
+        if let Some(known) = of.known().filter(|_| !of.is_lost.swap(true, Ordering::AcqRel)) {
+            known.counters.lost();
+            let (file, line) = known.line();
+            events::lost(Named { key: self.key(), template: known.template(), file, line }, cause, *held_for);
+        }
+    }
+
+    /// A view has ended.
+    fn count_end(&self, of: &ViewOf) {
+        if let Some(known) = of.known() {
+            known.counters.ended(self.shared().clock.now().nanos_since(of.since));
+        }
+    }
+
+    /// Since when the call has had the lock, if it is a view.
+    pub(crate) fn viewed_since(&self) -> Option<Instant> {
+        self.of.as_ref().map(|of| of.since)
     }
 
     /// Whether the call has given the lock back by itself.

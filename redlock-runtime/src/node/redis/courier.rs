@@ -105,7 +105,7 @@ impl Courier {
         }
         let mut commands = gathered.drain(..);
         while commands.len() > 0 {
-            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands));
+            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands, self.live.now()));
         }
         drop(commands);
         if gathered.capacity() <= MOST_ROOM {

@@ -12,9 +12,11 @@ use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
+use crate::observe::events;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
+use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,6 +99,7 @@ impl LiveConnection {
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
         // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
         // clock. For all other commands the look at our clock is saved.
+        self.server.counters.sent();
         let is_timed = self.abstention.is_any() || command.verb.is_extension();
         let sent = is_timed.then(|| self.server.now());
         self.outbox.put(Question::new(command, sent, recipient), wire);
@@ -134,6 +137,16 @@ impl LiveConnection {
         }
     }
 
+    /// Commands that were sent together were answered after so long.
+    pub(super) fn batch_answered(&self, sent: Instant) {
+        self.server.counters.answered(self.server.now().nanos_since(sent));
+    }
+
+    /// The time by our clock.
+    pub(super) fn now(&self) -> Instant {
+        self.server.now()
+    }
+
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
@@ -156,6 +169,7 @@ impl LiveConnection {
                 repeat(&self.outbox, &self.scripts, question, &error);
             }
             Err(error) => {
+                self.server.counters.failed();
                 let error = refused(&error);
                 if is_read_only(&error) {
                     self.is_read_only.store(true, Ordering::Release);
@@ -174,7 +188,7 @@ impl LiveConnection {
             }
             Err(error) => {
                 let error = refused(&error);
-                tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+                events::not_listening(self.server.address(), &error, 1);
                 self.is_refused.store(true, Ordering::Release);
                 self.environment.changed.notify_waiters();
             }

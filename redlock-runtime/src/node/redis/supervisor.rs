@@ -7,6 +7,7 @@ use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::relief;
 use crate::error::NodeError;
+use crate::observe::events;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -19,21 +20,16 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
         match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &connections.server, &connections.environment)).await
         {
             Ok(Ok((live, courier))) => {
-                tracing::debug!(node = endpoint.label(), has_pushes = live.has_pushes(), "connected");
-                if let Some(left) = live.abstains_for() {
-                    let node = endpoint.label();
-                    tracing::warn!(
-                        node,
-                        ?left,
-                        "the server was restarted and may have forgotten locks: it does not count"
-                    );
+                if let Some(times) = complaints.times("up") {
+                    events::node_up(endpoint.label(), live.has_pushes(), times);
                 }
+                connections.server.counters.connected();
                 connections.up(live);
                 backoff.connected();
                 let error = relief::drive(courier, connections, &mut host).await;
                 connections.server.disconnected();
                 if let Some(times) = complaints.times("broke") {
-                    tracing::warn!(node = endpoint.label(), %error, times, "the connection broke");
+                    events::node_down(endpoint.label(), &error, times);
                 }
             }
             Ok(Err(error)) => {
@@ -60,8 +56,8 @@ fn no_answer(endpoint: &Endpoint) -> String {
 fn complain(node: &str, error: &NodeError, complaints: &mut Complaints) {
     let Some(times) = complaints.times(&error.to_string()) else { return };
     match error {
-        NodeError::SameServer(_) => tracing::error!(node, %error, times, "each node must be an independent server"),
-        error => tracing::warn!(node, %error, times, "cannot connect"),
+        NodeError::SameServer(_) => events::same_server(node, error, times),
+        error => events::node_down(node, error, times),
     }
 }
 

@@ -1,0 +1,107 @@
+//! What is counted of the call that has a lock, and what is told when it ends, loses the lock or is about to.
+//!
+//! A token goes from call to call, and each of them ends once: it gives the lock back, passes it on, leaves it, or another
+//! call supersedes it. A loss is told once, by whoever notices it first: the body, the guard, the watchdog, or the end.
+
+use super::Acquisition;
+use super::present::{News, Present, What};
+use super::state::State;
+use crate::error::LossCause;
+use crate::stats::SiteId;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// A lock whose lease is renewed, and of which less than this part of the `ttl` is left, is at risk.
+const AT_RISK: u32 = 5;
+
+/// What this process has of a lock.
+pub(crate) struct Holding {
+    pub(crate) site: SiteId,
+    pub(crate) held_for: Duration,
+    pub(crate) remaining: Duration,
+}
+
+impl Acquisition {
+    /// The call that has the lock has it no more. Before the token ends, since that hides a loss.
+    pub(super) fn end_present(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
+        // A body that has used up its time may not have noticed.
+        if state.present.is_some() && state.candidate.is_over(now) {
+            // An answer that is here may have made the lease longer.
+            state.take_in(self.shared.clock);
+        }
+        let (lost, since) = (self.note_loss(state, now), state.candidate.held_since());
+        self.count_present(state, since, now).filter(|_| lost.is_none()).or(lost)
+    }
+
+    /// The same for a call that has had the lock `since` then, when the lease is proven and another call has it by now. A call
+    /// whose time `is_used_up` was to be done before.
+    pub(super) fn pass_present(
+        &self,
+        state: &mut State,
+        (since, is_used_up): (Instant, bool),
+        now: Instant,
+    ) -> Option<Box<News>> {
+        let lose = |state: &mut State| self.lose_present(state, LossCause::MaxHold, now.since(since));
+        let lost = if is_used_up { lose(state) } else { None };
+        self.count_present(state, since, now).filter(|_| lost.is_none()).or(lost)
+    }
+
+    /// Counts the end of the call that has the lock.
+    fn count_present(&self, state: &mut State, since: Instant, now: Instant) -> Option<Box<News>> {
+        let present = state.present.take()?;
+        let nanos = now.nanos_since(since);
+        if let Some(known) = self.shared.sites.get(present.site) {
+            known.counters.ended(nanos);
+        }
+        let (held, ttl) = (Duration::from_nanos(nanos), state.candidate.terms().ttl);
+        let is_slow = held > ttl && !present.is_lost;
+        is_slow.then(|| self.news(present.site, What::Slow { held, ttl }))
+    }
+
+    /// Notes that the lock is lost, if it is and that was not noted before.
+    pub(super) fn note_loss(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
+        let is_news = state.present.as_ref().is_some_and(Present::is_to_be_told) && state.candidate.is_over(now);
+        if !is_news {
+            return None;
+        }
+        let (cause, held) = (self.cause(state, now), state.candidate.held_for(now));
+        self.lose_present(state, cause, held)
+    }
+
+    /// The call that has the lock has lost it, after having `held` it for so long.
+    fn lose_present(&self, state: &mut State, cause: LossCause, held: Duration) -> Option<Box<News>> {
+        let present = state.present.as_mut().filter(|present| present.is_to_be_told())?;
+        present.is_lost = true;
+        let site = present.site;
+        if let Some(known) = self.shared.sites.get(site) {
+            known.counters.lost();
+        }
+        Some(self.news(site, What::Lost { cause, held }))
+    }
+
+    /// Notes that a lease runs out that is renewed, if it does and that was not noted before.
+    pub(super) fn note_risk(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
+        let left = state.candidate.renewed_until()?.since(now);
+        let ttl = state.candidate.terms().ttl;
+        let present = state.present.as_mut()?;
+        let was_at_risk = present.is_at_risk;
+        present.is_at_risk = left < ttl / AT_RISK;
+        let is_news = present.is_at_risk && !was_at_risk;
+        let site = present.site;
+        is_news.then(|| self.news(site, What::AtRisk { remaining: left, ttl }))
+    }
+
+    fn news(&self, site: SiteId, what: What) -> Box<News> {
+        let known = self.shared.sites.get(site);
+        let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));
+        Box::new(News { key: self.key().clone(), template, line, what })
+    }
+
+    /// What the call that has the lock now has of it, if one has.
+    pub(crate) fn holding(&self) -> Option<Holding> {
+        let (state, now) = (self.state(), self.now());
+        let present = state.present.as_ref()?;
+        let remaining = state.candidate.held_until()?.since(now);
+        Some(Holding { site: present.site, held_for: now.since(state.candidate.held_since()), remaining })
+    }
+}

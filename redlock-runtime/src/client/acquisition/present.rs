@@ -1,0 +1,63 @@
+//! The call that has a lock now, and what there is to tell of it.
+
+use crate::error::LossCause;
+use crate::lock::LockKey;
+use crate::observe::{Named, events};
+use crate::stats::SiteId;
+use std::time::Duration;
+
+/// The call that has a lock now.
+#[derive(Debug)]
+pub(super) struct Present {
+    pub(super) site: SiteId,
+    /// Whether it was told that the lock is lost.
+    pub(super) is_lost: bool,
+    /// Whether it was told that the lease runs out.
+    pub(super) is_at_risk: bool,
+}
+
+impl Present {
+    pub(super) const fn new(site: SiteId) -> Self {
+        Self { site, is_lost: false, is_at_risk: false }
+    }
+
+    /// Whether a loss of the lock would still have to be told.
+    pub(super) const fn is_to_be_told(&self) -> bool {
+        !self.is_lost
+    }
+}
+
+/// Something to tell when no mutex is held any more.
+#[derive(Debug)]
+pub(super) struct News {
+    pub(super) key: LockKey,
+    pub(super) template: Option<&'static str>,
+    pub(super) line: (&'static str, u32),
+    pub(super) what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Lost { cause: LossCause, held: Duration },
+    Slow { held: Duration, ttl: Duration },
+    AtRisk { remaining: Duration, ttl: Duration },
+}
+
+impl News {
+    pub(super) fn tell(&self) {
+        let (file, line) = self.line;
+        let lock = Named { key: &self.key, template: self.template, file, line };
+        match &self.what {
+            What::Lost { cause, held } => events::lost(lock, cause, *held),
+            What::Slow { held, ttl } => events::slow_hold(lock, *held, *ttl),
+            What::AtRisk { remaining, ttl } => events::at_risk(lock, *remaining, *ttl),
+        }
+    }
+}
+
+/// Tells what there is to tell, if anything.
+pub(super) fn tell(news: Option<Box<News>>) {
+    if let Some(news) = news {
+        news.tell();
+    }
+}
