@@ -45,6 +45,8 @@ pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, R
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
+#[cfg(feature = "inventory")]
+pub use self::request::listed_site::{ListedSite, ListedSites, sites};
 pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, OrderCheck, Wait};
 pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
 #[cfg(feature = "macros")]
