@@ -30,7 +30,6 @@ use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-use tracing::Span;
 
 /// The least time between two looks at a lease that is about to run out. Smaller, a hot loop: tokio's timers count whole
 /// milliseconds.
@@ -52,8 +51,6 @@ pub(crate) struct Obtained {
     pub(crate) fencing_token: Option<FencingToken>,
     /// Where it was asked for.
     pub(crate) place: Place,
-    /// That of a turn while it is held, if anybody wants to see it.
-    pub(crate) span: Span,
 }
 
 impl Obtained {
@@ -183,11 +180,11 @@ impl<'c> Call<'c> {
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
-        turn.acquisition().begin(self.hold, self.site, now);
+        let span = self.hold_span(turn.acquisition(), fencing_token);
+        turn.acquisition().begin(self.hold, self.site, span, now);
         self.count_as_acquired(now);
         self.local.watch(&self.key, self.wanted.ttl, now);
-        let span = self.hold_span(turn.acquisition(), fencing_token);
-        Obtained { share: Share::Turn(turn), fencing_token, place: self.place, span }
+        Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
     /// Takes the turn for the key, waiting for whoever has it.

@@ -5,6 +5,14 @@ use crate::lock::LockKey;
 use std::fmt;
 
 /// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
+///
+/// `Display` says what follows the key that was asked for, with what to do. There are three kinds:
+///
+/// | the caller has | the call | what to do |
+/// |---|---|---|
+/// | the same lock | is not [reentrant](crate::LockRequest::reentrant), and would wait for its own caller | make it reentrant, or move what both need into a function without the lock |
+/// | the same lock, by another manager of the same servers | would wait in vain, reentrant or not | use one manager for both |
+/// | another lock, which [`key`](Self::key) names | asks for its own in an order that contradicts others, by [`OrderCheck::Deny`](crate::OrderCheck::Deny) | take both in one order everywhere, or say by `order_check` that it cannot happen |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldLock {
     key: LockKey,
@@ -93,7 +101,7 @@ impl fmt::Display for HeldLock {
                 }
                 f.write_str(
                     ", so that calls may wait for each other: take them in one order everywhere, or write `order_check = \
-                     off` where it cannot happen",
+                     off`, by hand `order_check(false)`, where it cannot happen",
                 )
             }
         }

@@ -5,36 +5,30 @@
 
 use crate::client::acquire::{Obtained, Share};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
-use crate::client::enclosing::{Frame, OwnTenure, Tenure, View};
+use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::OwnerToken;
 use crate::observe::{events, spans};
+use crate::request::Place;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
-use tracing::span::EnteredSpan;
+use tracing::Span;
 
 pub(crate) enum Held {
     Turn {
-        // Before the turn: what calls in a body see of the lock ends before the lock is another call's.
-        tenure: OwnTenure,
         turn: LocalTurn,
+        /// Where the lock was asked for.
+        place: Place,
     },
     View(View),
 }
 
 impl Held {
-    pub(crate) fn new(Obtained { share, place, fencing_token, span }: Obtained) -> Self {
+    pub(crate) fn new(Obtained { share, place, .. }: Obtained) -> Self {
         match share {
-            Share::Turn(turn) => {
-                let tenure = if fencing_token.is_some() || !span.is_none() {
-                    OwnTenure::made(turn.shared_acquisition(), place, fencing_token, span)
-                } else {
-                    OwnTenure::new(place)
-                };
-                Self::Turn { tenure, turn }
-            }
+            Share::Turn(turn) => Self::Turn { turn, place },
             Share::View(view) => Self::View(view),
         }
     }
@@ -52,12 +46,8 @@ impl Held {
     /// # Errors
     /// Why a view was lost before. Whether a turn was, the answers say.
     pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
-        self.tell_end("released");
         match self {
-            Self::Turn { tenure, turn } => {
-                tenure.end();
-                Ok(turn.end())
-            }
+            Self::Turn { turn, .. } => Ok(turn.end()),
             Self::View(view) => {
                 let loss = (!self.lets_go_on()).then(|| view.loss());
                 view.give_back();
@@ -69,12 +59,8 @@ impl Held {
     /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
     /// node knows.
     pub(crate) fn detach(&self) -> OwnerToken {
-        self.tell_end("detached");
         match self {
-            Self::Turn { tenure, turn } => {
-                tenure.end();
-                turn.detach()
-            }
+            Self::Turn { turn, .. } => turn.detach(),
             Self::View(view) => {
                 view.give_back();
                 events::not_detached(view.acquisition().key());
@@ -89,10 +75,13 @@ impl Held {
     }
 
     /// What calls in a body see of the lock.
-    pub(crate) fn tenure(&self) -> Arc<Tenure> {
+    pub(crate) fn tenure(&self) -> Tenure {
         match self {
-            Self::Turn { tenure, turn } => tenure.shown(|| turn.shared_acquisition()),
-            Self::View(view) => Arc::clone(view.tenure()),
+            Self::Turn { turn, place } => {
+                let (acquisition, turn) = turn.shared();
+                Tenure::Turn { acquisition, turn, place: *place }
+            }
+            Self::View(view) => view.tenure().clone(),
         }
     }
 
@@ -141,40 +130,9 @@ impl Held {
         }
     }
 
-    /// What is done until what is returned is dropped is inside of the span of the call, as a body is while it is polled.
-    pub(crate) fn enter_span(&self) -> Option<EnteredSpan> {
-        self.seen_tenure()?.span().map(|span| span.clone().entered())
-    }
-
-    /// The same for what cannot keep anything: until [`leave_span`](Self::leave_span).
-    pub(crate) fn enter_span_for_good(&self) {
-        if let Some(tenure) = self.seen_tenure() {
-            tenure.span().into_iter().for_each(spans::enter);
-        }
-    }
-
-    pub(crate) fn leave_span(&self) {
-        if let Some(tenure) = self.seen_tenure() {
-            tenure.span().into_iter().for_each(spans::leave);
-        }
-    }
-
-    /// Tells how the call has ended.
-    fn tell_end(&self, outcome: &'static str) {
-        if let Some(tenure) = self.seen_tenure().filter(|_| !self.is_released())
-            && let Some(span) = tenure.span()
-        {
-            spans::ended(span, if self.remaining().is_zero() { "lost" } else { outcome });
-        }
-    }
-
-    /// The tenure, if somebody wants to see spans.
-    fn seen_tenure(&self) -> Option<Arc<Tenure>> {
-        match self {
-            _ if !spans::are_wanted() => None,
-            Self::Turn { tenure, .. } => tenure.if_made(),
-            Self::View(view) => Some(Arc::clone(view.tenure())),
-        }
+    /// The span of the call, if anybody wants to see it.
+    pub(crate) fn span(&self) -> Option<Arc<Span>> {
+        if spans::are_wanted() { self.tenure().span() } else { None }
     }
 
     /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
@@ -190,11 +148,5 @@ impl Held {
 
     pub(crate) fn forget_watcher(&self, watcher: u32) {
         self.acquisition().forget_watcher(watcher);
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.tell_end("released");
     }
 }

@@ -8,6 +8,7 @@ use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use tracing::Span;
 
 pin_project! {
     /// The future of [`hold`].
@@ -70,7 +71,7 @@ impl<F: Future> Future for Hold<'_, F> {
 
 /// Drops a body inside of the span of its call.
 fn stop<F>(body: &mut Pin<&mut Option<F>>, guard: &LockGuard) {
-    let _span = guard.held().enter_span();
+    let _span = guard.held().span().map(|span| Span::clone(&span).entered());
     body.set(None);
 }
 

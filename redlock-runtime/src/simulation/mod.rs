@@ -39,7 +39,7 @@ const SEED: &str = "REDLOCK_SIMULATION_SEED";
 const SCHEDULES: &str = "REDLOCK_SIMULATION_SCHEDULES";
 const DEFAULT_SCHEDULES: u64 = 100_000;
 /// Seeds beyond those that have once shown what none of them has.
-const PINNED: [u64; 5] = [238_722, 289_841, 620_461, 667_132, 883_748];
+const PINNED: [u64; 6] = [238_722, 289_841, 620_461, 649_711, 667_132, 883_748];
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().unwrap())

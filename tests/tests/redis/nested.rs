@@ -2,6 +2,7 @@
 
 use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager};
 use crate::waiters::{most_scripts, patient, reset_counts};
+use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE};
 use std::time::Duration;
@@ -14,10 +15,12 @@ fn request() -> LockRequest {
     patient(KEY).ttl(TTL)
 }
 
-/// What becomes of a call for `inner` by one manager, in the body of a call for `KEY` by another.
+/// What becomes of a call for `inner` by one manager, in the body of a call for `KEY` by another. The body does not see its
+/// guard, as that of an annotated function.
 async fn nested(outer: &LockManager, manager: &LockManager, inner: LockRequest) -> Result<(), LockError> {
-    let body = async |_: &LockGuard| manager.acquire(inner).await.map(drop);
-    timeout(PATIENCE, outer.with_lock(request(), body)).await.expect("it does not wait")
+    let guard = outer.acquire(request()).await?;
+    let body = hold(&guard, manager.acquire(inner));
+    timeout(PATIENCE, body).await.expect("it does not wait")?.map(drop)
 }
 
 #[tokio::test]
@@ -52,17 +55,17 @@ async fn a_nested_call_sends_no_command() {
 async fn a_call_that_would_wait_for_its_caller_sends_no_command() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
-    let body = async |guard: &LockGuard| {
-        guard.extend().await?;
-        barrier(&nodes).await;
-        reset_counts(&nodes).await;
-        let error = manager.acquire(request()).await.unwrap_err();
-        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
-        barrier(&nodes).await;
-        assert_eq!(most_scripts(&nodes).await + nodes[0].inspect().calls("set").await, 0);
-        guard.ensure_held()
-    };
-    manager.with_lock(request(), body).await.unwrap();
+    let guard = manager.acquire(request()).await.unwrap();
+    // The answers of the last nodes are here as well.
+    guard.extend().await.unwrap();
+    barrier(&nodes).await;
+    reset_counts(&nodes).await;
+    let error = hold(&guard, manager.acquire(request())).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+    barrier(&nodes).await;
+    assert_eq!(most_scripts(&nodes).await + nodes[0].inspect().calls("set").await, 0);
+    guard.ensure_held().unwrap();
+    drop(guard);
     assert_nothing_left(&manager, &nodes).await;
 }
 

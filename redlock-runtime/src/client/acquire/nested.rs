@@ -18,11 +18,9 @@ use crate::observe::spans::Path;
 use crate::protocol::fencing_token::FencingToken;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
-use tracing::Span;
 
 /// A task that is woken when a lock is lost, until this is dropped.
 struct Watcher<'a> {
@@ -57,11 +55,11 @@ impl Call<'_> {
             return self.keeps_the_order().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
-        match View::try_enter(&enclosing, self.place, self.hold.max_hold, self.begun) {
-            Some(view) => Ok(Some(self.hold_view(view, fencing_token))),
+        match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
+            Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that other calls do not pay for it with the size of their futures.
-            None if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
-            None => Err(self.taken_here()),
+            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
+            Err(_) => Err(self.taken_here()),
         }
     }
 
@@ -69,7 +67,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
-    async fn enter_behind(&self, enclosing: Arc<Tenure>) -> Result<Obtained, LockError> {
+    async fn enter_behind(&self, enclosing: Tenure) -> Result<Obtained, LockError> {
         let mut entering = pin!(View::enter(&enclosing, self.place, self.hold.max_hold));
         let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
         loop {
@@ -97,7 +95,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile.
-    fn covering(&self) -> Result<Option<Arc<Tenure>>, LockError> {
+    fn covering(&self) -> Result<Option<Tenure>, LockError> {
         if !self.is_reentrant {
             return Ok(None);
         }
@@ -116,11 +114,15 @@ impl Call<'_> {
     }
 
     /// The fencing token of a nested call, which is that of the call that encloses it.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when that one is not fenced.
     fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
         if !self.wanted.is_fenced {
             return Ok(None);
         }
         match enclosing.fencing_token() {
+            None if !enclosing.is_held() => Err(enclosing.loss()),
             None => Err(LockError::configuration(format!(
                 "{:?} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
                  there as well, or take the lock there with `acquire_fenced`",
@@ -138,9 +140,9 @@ impl Call<'_> {
             view.tenure().keep_until(self.now().after(least));
         }
         self.way.goes(Path::Nested);
-        view.tenure().observe_view(self.site, self.hold_span(view.acquisition(), fencing_token));
-        self.count_as_acquired(view.tenure().viewed_since().unwrap_or(self.begun));
-        Obtained { share: Share::View(view), fencing_token, place: self.place, span: Span::none() }
+        let since = view.tenure().observe_view(self.site, self.hold_span(view.acquisition(), fencing_token));
+        self.count_as_acquired(since.unwrap_or(self.begun));
+        Obtained { share: Share::View(view), fencing_token, place: self.place }
     }
 
     /// # Errors

@@ -86,9 +86,10 @@ impl Call<'_> {
         }
     }
 
-    /// The span of the call while it has the lock.
-    pub(super) fn hold_span(&self, acquisition: &Acquisition, number: Option<FencingToken>) -> Span {
-        spans::hold(self.named(), acquisition.token(), number.map(FencingToken::as_u64))
+    /// The span of the call while it has the lock, if anybody wants to see it.
+    pub(super) fn hold_span(&self, acquisition: &Acquisition, number: Option<FencingToken>) -> Option<Span> {
+        let span = spans::hold(self.named(), acquisition.token(), number.map(FencingToken::as_u64));
+        Some(span).filter(|span| !span.is_none())
     }
 
     fn waited(&self) -> Duration {

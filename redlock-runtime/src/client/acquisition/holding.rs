@@ -9,25 +9,22 @@ use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
+use tracing::Span;
 
 impl Acquisition {
-    /// A call of that site has the lock from now on, with options of its own.
-    pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, now: Instant) {
+    /// A call of that site has the lock from now on, with options of its own, and with a `span` if anybody wants to see it.
+    pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, span: Option<Span>, now: Instant) {
         let mut state = self.state();
         state.candidate.begin(options, now);
         state.present = Some(Present::new(site));
-        self.answer(&mut state);
-    }
-
-    /// The key stays taken until then at least, whatever the present call has asked for, if that call `is_meant`.
-    pub(crate) fn keep_until(&self, end: Instant, is_meant: impl FnOnce() -> bool) {
-        let mut state = self.state();
-        if is_meant() {
-            state.candidate.keep_until(end);
+        if let Some(span) = span {
+            state.rare().span = Some(Arc::new(span));
         }
+        self.answer(&mut state);
     }
 
     /// How many are woken when the lock is lost.
@@ -100,7 +97,7 @@ impl Acquisition {
     /// to be woken when no mutex is held any more.
     pub(crate) fn supersede(&self) -> Calls {
         let (mut state, now) = (self.lock(), self.now());
-        let lost = self.end_present(&mut state, now);
+        let lost = self.end_present(&mut state, "released", now);
         state.candidate.supersede();
         state.watchers.call();
         state.watchers.called().with(lost)

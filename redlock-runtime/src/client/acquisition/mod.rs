@@ -18,6 +18,7 @@ mod state_guard;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod turns;
 mod waiting;
 
 pub(crate) use self::confirmed_release::ConfirmedRelease;
@@ -35,7 +36,8 @@ use crate::protocol::command::{Notice, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -46,9 +48,8 @@ pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
     state: Mutex<State>,
-    /// Held while somebody waits for the answers to an extension. Boxed: most locks are extended by the watchdog alone, which
-    /// waits for nothing.
-    extending: OnceLock<Box<tokio::sync::Mutex<()>>>,
+    /// The number of the call that has the token now.
+    turn: AtomicU32,
 }
 
 impl Acquisition {
@@ -59,7 +60,7 @@ impl Acquisition {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
-            extending: OnceLock::new(),
+            turn: AtomicU32::new(0),
         }
     }
 

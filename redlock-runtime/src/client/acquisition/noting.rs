@@ -9,7 +9,9 @@ use super::state::State;
 use crate::error::LossCause;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
+use std::sync::Arc;
 use std::time::Duration;
+use tracing::Span;
 
 /// A lock whose lease is renewed, and of which less than this part of the `ttl` is left, is at risk.
 const AT_RISK: u32 = 5;
@@ -23,14 +25,14 @@ pub(crate) struct Holding {
 
 impl Acquisition {
     /// The call that has the lock has it no more. Before the token ends, since that hides a loss.
-    pub(super) fn end_present(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
+    pub(super) fn end_present(&self, state: &mut State, outcome: &'static str, now: Instant) -> Option<Box<News>> {
         // A body that has used up its time may not have noticed.
         if state.present.is_some() && state.candidate.is_over(now) {
             // An answer that is here may have made the lease longer.
             state.take_in(self.shared.clock);
         }
         let (lost, since) = (self.note_loss(state, now), state.candidate.held_since());
-        self.count_present(state, since, now).filter(|_| lost.is_none()).or(lost)
+        self.count_present(state, (since, outcome), now, lost)
     }
 
     /// The same for a call that has had the lock `since` then, when the lease is proven and another call has it by now. A call
@@ -43,19 +45,29 @@ impl Acquisition {
     ) -> Option<Box<News>> {
         let lose = |state: &mut State| self.lose_present(state, LossCause::MaxHold, now.since(since));
         let lost = if is_used_up { lose(state) } else { None };
-        self.count_present(state, since, now).filter(|_| lost.is_none()).or(lost)
+        self.count_present(state, (since, "released"), now, lost)
     }
 
-    /// Counts the end of the call that has the lock.
-    fn count_present(&self, state: &mut State, since: Instant, now: Instant) -> Option<Box<News>> {
+    /// Counts the end of the call that has had the lock `since` then, of which it may be news that it has `lost` it.
+    fn count_present(
+        &self,
+        state: &mut State,
+        (since, outcome): (Instant, &'static str),
+        now: Instant,
+        lost: Option<Box<News>>,
+    ) -> Option<Box<News>> {
         let present = state.present.take()?;
         let nanos = now.nanos_since(since);
         if let Some(known) = self.shared.sites.get(present.site) {
             known.counters.ended(nanos);
         }
         let (held, ttl) = (Duration::from_nanos(nanos), state.candidate.terms().ttl);
-        let is_slow = held > ttl && !present.is_lost;
-        is_slow.then(|| self.news(present.site, What::Slow { held, ttl }))
+        let slow = (held > ttl && !present.is_lost).then_some(What::Slow { held, ttl });
+        let news = lost.or_else(|| Some(self.news(present.site, Some(slow?))));
+        let Some(span) = state.take_span() else { return news };
+        let mut news = news.unwrap_or_else(|| self.news(present.site, None));
+        news.span = Some((span, if present.is_lost { "lost" } else { outcome }));
+        Some(news)
     }
 
     /// Notes that the lock is lost, if it is and that was not noted before.
@@ -76,7 +88,7 @@ impl Acquisition {
         if let Some(known) = self.shared.sites.get(site) {
             known.counters.lost();
         }
-        Some(self.news(site, What::Lost { cause, held }))
+        Some(self.news(site, Some(What::Lost { cause, held })))
     }
 
     /// Notes that a lease runs out that is renewed, if it does and that was not noted before.
@@ -88,13 +100,19 @@ impl Acquisition {
         present.is_at_risk = left < ttl / AT_RISK;
         let is_news = present.is_at_risk && !was_at_risk;
         let site = present.site;
-        is_news.then(|| self.news(site, What::AtRisk { remaining: left, ttl }))
+        is_news.then(|| self.news(site, Some(What::AtRisk { remaining: left, ttl })))
     }
 
-    fn news(&self, site: SiteId, what: What) -> Box<News> {
+    fn news(&self, site: SiteId, what: Option<What>) -> Box<News> {
         let known = self.shared.sites.get(site);
         let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));
-        Box::new(News { key: self.key().clone(), template, line, what })
+        Box::new(News { key: self.key().clone(), template, line, what, span: None })
+    }
+
+    /// The span of the call that has that turn, if anybody wants to see it.
+    pub(crate) fn span(&self, turn: u32) -> Option<Arc<Span>> {
+        let state = self.state();
+        if self.turn() == turn { state.span() } else { None }
     }
 
     /// What the call that has the lock now has of it, if one has.

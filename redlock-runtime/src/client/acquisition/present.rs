@@ -2,9 +2,11 @@
 
 use crate::error::LossCause;
 use crate::lock::LockKey;
-use crate::observe::{Named, events};
+use crate::observe::{Named, events, spans};
 use crate::stats::SiteId;
+use std::sync::Arc;
 use std::time::Duration;
+use tracing::Span;
 
 /// The call that has a lock now.
 #[derive(Debug)]
@@ -33,7 +35,9 @@ pub(super) struct News {
     pub(super) key: LockKey,
     pub(super) template: Option<&'static str>,
     pub(super) line: (&'static str, u32),
-    pub(super) what: What,
+    pub(super) what: Option<What>,
+    /// The span that has ended, and how.
+    pub(super) span: Option<(Arc<Span>, &'static str)>,
 }
 
 #[derive(Debug)]
@@ -47,10 +51,14 @@ impl News {
     pub(super) fn tell(&self) {
         let (file, line) = self.line;
         let lock = Named { key: &self.key, template: self.template, file, line };
+        if let Some((span, outcome)) = &self.span {
+            spans::ended(span, outcome);
+        }
         match &self.what {
-            What::Lost { cause, held } => events::lost(lock, cause, *held),
-            What::Slow { held, ttl } => events::slow_hold(lock, *held, *ttl),
-            What::AtRisk { remaining, ttl } => events::at_risk(lock, *remaining, *ttl),
+            None => {}
+            Some(What::Lost { cause, held }) => events::lost(lock, cause, *held),
+            Some(What::Slow { held, ttl }) => events::slow_hold(lock, *held, *ttl),
+            Some(What::AtRisk { remaining, ttl }) => events::at_risk(lock, *remaining, *ttl),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Acquisition {
 
     /// Ends the token, once: `send` is called for each node that may know it, with the last command.
     fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) -> Option<Box<News>> {
-        let news = if state.present.is_some() { self.end_present(state, self.now()) } else { None };
+        let news = if state.present.is_some() { self.end_present(state, "released", self.now()) } else { None };
         if !state.candidate.end() {
             return news;
         }
@@ -64,7 +64,7 @@ impl Acquisition {
     /// Whoever waits for the lock until then is announced here, which must not release it.
     pub(crate) fn detach(&self) {
         let (mut state, now) = (self.state(), self.now());
-        let news = self.end_present(&mut state, now);
+        let news = self.end_present(&mut state, "detached", now);
         self.shared.kept_tokens.keep(*self.token(), now.after(state.candidate.detached_for()), now);
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);

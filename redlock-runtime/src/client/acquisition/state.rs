@@ -14,6 +14,8 @@ use crate::time::clock::{Clock, Instant};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::sync::{Mutex, Semaphore};
+use tracing::Span;
 
 pub(super) struct State {
     pub(super) candidate: Candidate,
@@ -25,8 +27,20 @@ pub(super) struct State {
     pub(super) watchers: LossWatchers,
     /// The task to wake when a wake-up came from a node that it has not foreseen.
     pub(super) sleeper: Option<Sleeper>,
-    /// Who has asked last whether a body runs. Boxed: it is rare, and there are many locks.
-    pub(super) asker: Option<Box<Asker>>,
+    /// Held while somebody waits for the answers to an extension.
+    extending: Option<Arc<Mutex<()>>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few locks ever have. Boxed: there are many locks.
+#[derive(Default)]
+pub(super) struct Rare {
+    /// Admits calls in the body of the present call to views of the lock, one at a time.
+    pub(super) views: Option<Arc<Semaphore>>,
+    /// Who has asked last whether a body runs.
+    pub(super) asker: Option<Asker>,
+    /// The span of the present call, if anybody wants to see it.
+    pub(super) span: Option<Arc<Span>>,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
@@ -64,7 +78,44 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, present: None, answers, watchers: LossWatchers::default(), sleeper: None, asker: None }
+        Self {
+            candidate,
+            present: None,
+            answers,
+            watchers: LossWatchers::default(),
+            sleeper: None,
+            extending: None,
+            rare: None,
+        }
+    }
+
+    /// Held while somebody waits for the answers to an extension. Made when it is asked for: most locks are extended by the
+    /// watchdog alone, which waits for nothing.
+    pub(super) fn extending(&mut self) -> Arc<Mutex<()>> {
+        Arc::clone(self.extending.get_or_insert_default())
+    }
+
+    /// What few locks ever have; made when it is asked for.
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(super) fn asker(&mut self) -> Option<&mut Asker> {
+        self.rare.as_mut()?.asker.as_mut()
+    }
+
+    /// The span of the present call, if anybody wants to see it.
+    pub(super) fn span(&self) -> Option<Arc<Span>> {
+        self.rare.as_ref()?.span.clone()
+    }
+
+    pub(super) fn take_span(&mut self) -> Option<Arc<Span>> {
+        self.rare.as_mut()?.span.take()
+    }
+
+    /// What admits calls to views of the lock, for those that are there by now and no others.
+    pub(super) fn take_views(&mut self) -> Option<Arc<Semaphore>> {
+        self.rare.as_mut()?.views.take()
     }
 
     /// The candidate, and what sends for it.

@@ -12,17 +12,15 @@
 //! A future of somebody else that is polled inside of a body, as by a `Shared`, a `FuturesUnordered` or a `LocalSet` that the
 //! body polls, is taken for a call of the body.
 
-mod own_tenure;
 mod tenure;
 mod view;
 
-pub(crate) use self::own_tenure::OwnTenure;
 pub(crate) use self::tenure::Tenure;
 pub(crate) use self::view::View;
 
 use crate::lock::LockKey;
 use std::cell::RefCell;
-use std::sync::Arc;
+use tracing::Span;
 use tracing::span::EnteredSpan;
 
 thread_local! {
@@ -32,7 +30,7 @@ thread_local! {
 /// A body that is being polled.
 #[derive(Clone)]
 pub(crate) struct Frame {
-    pub(crate) tenure: Arc<Tenure>,
+    pub(crate) tenure: Tenure,
     /// Whether the body sees its guard, so that another branch of it may give the lock back at any time.
     pub(crate) shows_guard: bool,
     /// Whether the lock was handed to a task, which does not know what becomes of it.
@@ -41,22 +39,20 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// That of a body, which may see its guard.
-    pub(crate) const fn of_body(tenure: Arc<Tenure>, shows_guard: bool) -> Self {
+    pub(crate) const fn of_body(tenure: Tenure, shows_guard: bool) -> Self {
         Self { tenure, shows_guard, is_inherited: false }
     }
 
     /// That of a task to which the lock was handed: the guard is elsewhere.
-    pub(crate) const fn inherited(tenure: Arc<Tenure>) -> Self {
+    pub(crate) const fn inherited(tenure: Tenure) -> Self {
         Self { tenure, shows_guard: true, is_inherited: true }
     }
 
     /// The frame from `home`, or a `new` one, stands here until what is returned is dropped. Then it is at home
     /// again, for a future that keeps it for the next poll.
-    ///
-    /// What is done meanwhile is inside of the span of the call as well.
     pub(crate) fn enter(home: &mut Option<Self>, new: impl FnOnce() -> Self) -> Inside<'_> {
         let frame = home.take().unwrap_or_else(new);
-        let span = frame.tenure.span().map(|span| span.clone().entered());
+        let span = frame.tenure.span().map(|span| Span::clone(&span).entered());
         let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(frame)).is_ok());
         Inside { home, is_there: is_there.unwrap_or(false), _span: span }
     }
@@ -72,6 +68,7 @@ impl Frame {
 pub(crate) struct Inside<'f> {
     home: &'f mut Option<Frame>,
     is_there: bool,
+    /// Left when this is dropped: what is done meanwhile is inside of the span of the call.
     _span: Option<EnteredSpan>,
 }
 

@@ -4,184 +4,145 @@ use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
-use crate::observe::{Named, events};
+use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
 use crate::stats::{Known, SiteId};
 use crate::time::clock::Instant;
 use std::iter::successors;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tracing::Span;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
 /// may go on after that, with another call.
-pub(crate) struct Tenure {
-    acquisition: Arc<Acquisition>,
-    place: Place,
-    /// What it was obtained with. The acquisition knows only that of whoever has the lock now.
-    fencing_token: Option<FencingToken>,
-    has_ended: AtomicBool,
-    /// Whose view it is, if it is one.
-    of: Option<ViewOf>,
-    /// One call at a time has a view of it. Two that do not enclose each other are two bodies that want to be alone.
-    views: Semaphore,
-    /// The span of the call while it has the lock, if anybody wants to see it.
-    span: OnceLock<Span>,
+///
+/// One is made at every poll of a body. For a call that has the turn, it is no more than the token with the number of the turn.
+#[derive(Clone)]
+pub(crate) enum Tenure {
+    Turn { acquisition: Arc<Acquisition>, turn: u32, place: Place },
+    View(Arc<ViewTenure>),
 }
 
-/// What a view adds to the tenure that it is of.
-struct ViewOf {
-    enclosing: Arc<Tenure>,
+/// That of a nested call.
+pub(crate) struct ViewTenure {
+    enclosing: Tenure,
+    /// Where it was admitted, and gives its place back.
+    admission: Views,
+    place: Place,
     since: Instant,
     must_end: Option<Instant>,
-    /// By which site it is counted.
-    site: OnceLock<SiteId>,
+    has_ended: AtomicBool,
+    /// As [`Views::OfTurn`], for the calls in its body.
+    views: Semaphore,
+    /// By which site it is counted, and its span if anybody wants to see it.
+    observed: OnceLock<(SiteId, Option<Arc<Span>>)>,
     /// Whether it was told that it is lost.
     is_lost: AtomicBool,
 }
 
-impl ViewOf {
-    /// What is known of the site of the call.
-    fn known(&self) -> Option<&Known> {
-        self.enclosing.shared().sites.get(*self.site.get()?)
+/// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
+pub(super) enum Views {
+    OfTurn(Arc<Semaphore>),
+    OfView(Arc<ViewTenure>),
+}
+
+impl Deref for Views {
+    type Target = Semaphore;
+
+    fn deref(&self) -> &Semaphore {
+        match self {
+            Self::OfTurn(views) => views,
+            Self::OfView(view) => &view.views,
+        }
     }
 }
 
 impl Tenure {
-    /// The tenure of whoever has the turn.
-    pub(super) const fn of_turn(
-        acquisition: Arc<Acquisition>,
+    /// That of a call which was admitted at `since`.
+    pub(super) fn of_view(
+        enclosing: Self,
+        admission: Views,
         place: Place,
-        fencing_token: Option<FencingToken>,
+        since: Instant,
+        must_end: Option<Instant>,
     ) -> Self {
-        let (has_ended, views) = (AtomicBool::new(false), Semaphore::const_new(1));
-        Self { acquisition, place, fencing_token, has_ended, of: None, views, span: OnceLock::new() }
+        Self::View(Arc::new(ViewTenure {
+            enclosing,
+            admission,
+            place,
+            since,
+            must_end,
+            has_ended: AtomicBool::new(false),
+            views: Semaphore::const_new(1),
+            observed: OnceLock::new(),
+            is_lost: AtomicBool::new(false),
+        }))
     }
 
-    /// The tenure of a call that has entered, at `since`.
-    pub(super) fn of_view(enclosing: Arc<Self>, place: Place, since: Instant, must_end: Option<Instant>) -> Self {
-        let turn = Self::of_turn(Arc::clone(&enclosing.acquisition), place, enclosing.fencing_token);
-        let (site, is_lost) = (OnceLock::new(), AtomicBool::new(false));
-        Self { of: Some(ViewOf { enclosing, since, must_end, site, is_lost }), ..turn }
+    /// The token, and the number of the turn that this is of or in.
+    fn turn(&self) -> (&Acquisition, u32) {
+        match self {
+            Self::Turn { acquisition, turn, .. } => (acquisition, *turn),
+            Self::View(view) => view.enclosing.turn(),
+        }
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {
-        &self.acquisition
+        self.turn().0
     }
 
     pub(crate) fn key(&self) -> &LockKey {
-        self.acquisition.key()
+        self.acquisition().key()
     }
 
     /// Where the lock was asked for.
-    pub(crate) const fn place(&self) -> Place {
-        self.place
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Self::Turn { place, .. } => *place,
+            Self::View(view) => view.place,
+        }
     }
 
     /// What all locks of its manager share.
     pub(crate) fn shared(&self) -> &Shared {
-        self.acquisition.shared()
+        self.acquisition().shared()
     }
 
-    /// The fencing token of the call that has the turn, if it is fenced: that of all its views.
-    pub(crate) const fn fencing_token(&self) -> Option<FencingToken> {
-        self.fencing_token
+    /// The fencing token of the call that has the turn, if it is fenced and has the turn still: that of all its views.
+    pub(crate) fn fencing_token(&self) -> Option<FencingToken> {
+        let (acquisition, turn) = self.turn();
+        acquisition.fencing_token(turn)
     }
 
-    /// The key stays taken until then at least, if the call has the lock still.
+    /// The key stays taken until then at least, if the call that has the turn has it still.
     pub(crate) fn keep_until(&self, end: Instant) {
-        // Asked under the mutex of the acquisition: a tenure ends before the token passes on, which is done under it as well.
-        self.acquisition.keep_until(end, || !self.has_ended());
+        let (acquisition, turn) = self.turn();
+        acquisition.keep_until(turn, end);
     }
 
-    /// Whether one call more may have a view of this now. It ends with [`end`](Self::end) of the view.
-    pub(super) fn try_admit(&self) -> bool {
-        // The view gives it back.
-        self.views.try_acquire().map(SemaphorePermit::forget).is_ok()
-    }
-
-    /// The same, behind those that came before; `false` when the tenure has ended.
-    ///
-    /// # Cancel safety
-    /// The place is given up.
-    pub(super) async fn admit(&self) -> bool {
-        self.views.acquire().await.map(SemaphorePermit::forget).is_ok()
+    /// What admits calls to views of this; `None` when it has ended.
+    pub(super) fn views(&self) -> Option<Views> {
+        match self {
+            Self::Turn { acquisition, turn, .. } => acquisition.views(*turn).map(Views::OfTurn),
+            Self::View(view) => Some(Views::OfView(Arc::clone(view))),
+        }
     }
 
     /// Whether it is part of the lock of a call that encloses it.
     pub(crate) const fn is_view(&self) -> bool {
-        self.of.is_some()
-    }
-
-    /// The call has the lock no more; `false` when it had ended before. Those that have it by way of this call have lost it,
-    /// and are woken.
-    pub(super) fn end(&self) -> bool {
-        if self.has_ended.swap(true, Ordering::AcqRel) {
-            return false;
-        }
-        // Otherwise nobody has a view or waits for one, and whoever comes later finds that it has ended.
-        if self.views.available_permits() == 0 {
-            self.views.close();
-            self.acquisition.call_watchers();
-        }
-        if let Some(of) = &self.of {
-            of.enclosing.views.add_permits(1);
-            self.count_end(of);
-        }
-        true
-    }
-
-    /// The call is counted by that site from now on, and has this span, if it is a view.
-    pub(crate) fn observe_view(&self, site: SiteId, span: Span) {
-        if let Some(of) = &self.of {
-            // Only the call that has made the view does this, once.
-            let _ = of.site.set(site);
-        }
-        self.observe(span);
-    }
-
-    /// The call has this span while it has the lock.
-    pub(crate) fn observe(&self, span: Span) {
-        if !span.is_none() {
-            // Only the call that has made the tenure does this, once.
-            let _ = self.span.set(span);
-        }
-    }
-
-    /// The span of the call while it has the lock, if anybody wants to see it.
-    pub(crate) fn span(&self) -> Option<&Span> {
-        self.span.get()
-    }
-
-    /// The call with this view has noticed that it is lost, by `error`.
-    pub(crate) fn tell_loss(&self, error: &LockError) {
-        let LockError::Lost { cause, held_for, .. } = error else { return };
-        let Some(of) = self.of.as_ref().filter(|_| !self.is_released()) else { return };
-        if let Some(known) = of.known().filter(|_| !of.is_lost.swap(true, Ordering::AcqRel)) {
-            known.counters.lost();
-            let (file, line) = known.line();
-            events::lost(Named { key: self.key(), template: known.template(), file, line }, cause, *held_for);
-        }
-    }
-
-    /// A view has ended.
-    fn count_end(&self, of: &ViewOf) {
-        if let Some(known) = of.known() {
-            known.counters.ended(self.shared().clock.now().nanos_since(of.since));
-        }
-    }
-
-    /// Since when the call has had the lock, if it is a view.
-    pub(crate) fn viewed_since(&self) -> Option<Instant> {
-        self.of.as_ref().map(|of| of.since)
+        matches!(self, Self::View(_))
     }
 
     /// Whether the call has given the lock back by itself.
     pub(super) fn is_released(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
+        match self {
+            Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
+            Self::View(view) => view.has_ended.load(Ordering::Acquire),
+        }
     }
 
     /// Whether the call has the lock, and can prove it.
@@ -191,7 +152,7 @@ impl Tenure {
 
     /// How much longer the call provably has the lock.
     pub(crate) fn remaining(&self) -> Duration {
-        let proven = self.acquisition.validity();
+        let proven = self.acquisition().validity();
         // After that: what is proven of the token is the call's only if the call has it still.
         if self.has_ended() {
             return Duration::ZERO;
@@ -208,7 +169,7 @@ impl Tenure {
             must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
         };
         let until = must_end.map_or(now, |end| end.min(now));
-        self.acquisition.lost_between(self.of.as_ref().map(|of| of.since), until, cause)
+        self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
     }
 
     /// Whether this call or one that encloses it, in whose lock it is, has given the lock back.
@@ -218,10 +179,75 @@ impl Tenure {
 
     /// When the call must be done, or one that encloses it. Of whoever has the turn, the acquisition knows.
     fn must_end(&self) -> Option<Instant> {
-        self.outwards().filter_map(|tenure| tenure.of.as_ref()?.must_end).min()
+        self.outwards().filter_map(|tenure| tenure.view()?.must_end).min()
     }
 
     fn outwards(&self) -> impl Iterator<Item = &Self> {
-        successors(Some(self), |tenure| tenure.of.as_ref().map(|of| &*of.enclosing))
+        successors(Some(self), |tenure| Some(&tenure.view()?.enclosing))
+    }
+
+    fn view(&self) -> Option<&ViewTenure> {
+        match self {
+            Self::Turn { .. } => None,
+            Self::View(view) => Some(view),
+        }
+    }
+
+    /// A view ends: its call has the lock no more. `false` when it had ended before. Those who have the lock by way of that call,
+    /// or wait to, are woken.
+    pub(super) fn end_view(&self) -> bool {
+        let Some(view) = self.view() else { return false };
+        if view.has_ended.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        // Otherwise nobody has a view of it or waits for one, and whoever comes later finds that it has ended.
+        if view.views.available_permits() == 0 {
+            view.views.close();
+            self.acquisition().call_watchers();
+        }
+        view.admission.add_permits(1);
+        if let Some(known) = view.known() {
+            known.counters.ended(self.shared().clock.now().nanos_since(view.since));
+        }
+        if let Some(span) = self.span() {
+            spans::ended(&span, if view.is_lost.load(Ordering::Acquire) { "lost" } else { "released" });
+        }
+        true
+    }
+
+    /// A view is counted by that site, and has this span if anybody wants to see it. Returns since when it has the lock.
+    pub(crate) fn observe_view(&self, site: SiteId, span: Option<Span>) -> Option<Instant> {
+        let view = self.view()?;
+        // Only the call that has made the view does this, once.
+        let _ = view.observed.set((site, span.map(Arc::new)));
+        Some(view.since)
+    }
+
+    /// The span of the call while it has the lock, if anybody wants to see it.
+    pub(crate) fn span(&self) -> Option<Arc<Span>> {
+        match self {
+            _ if !spans::are_wanted() => None,
+            Self::Turn { acquisition, turn, .. } => acquisition.span(*turn),
+            Self::View(view) => view.observed.get()?.1.clone(),
+        }
+    }
+
+    /// The call with this view has noticed that it is lost, by `error`.
+    pub(crate) fn tell_loss(&self, error: &LockError) {
+        let LockError::Lost { cause, held_for, .. } = error else { return };
+        let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
+        if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
+            known.counters.lost();
+            let (file, line) = known.line();
+            events::lost(Named { key: self.key(), template: known.template(), file, line }, cause, *held_for);
+        }
+    }
+}
+
+impl ViewTenure {
+    /// What is known of the site of the call.
+    fn known(&self) -> Option<&Known> {
+        let (site, _) = self.observed.get()?;
+        self.enclosing.shared().sites.get(*site)
     }
 }

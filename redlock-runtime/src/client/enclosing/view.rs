@@ -1,42 +1,53 @@
 //! A nested call's part in the lock of a call that encloses it.
 
-use super::Tenure;
+use super::tenure::{Tenure, Views};
 use crate::client::acquisition::Acquisition;
 use crate::error::LockError;
 use crate::request::Place;
 use crate::time::clock::Instant;
-use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::SemaphorePermit;
 
 /// A nested call's part in the lock of a call that encloses it: without a lease of its own, and lost with the lock. Dropped,
 /// it ends, and the lock stays where it is.
-pub(crate) struct View(Arc<Tenure>);
+pub(crate) struct View(Tenure);
 
 impl View {
-    /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on, if no other call has a view of it.
+    /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on.
+    ///
+    /// # Errors
+    /// `enclosing` when another call has a view of it, or when it has ended.
     pub(crate) fn try_enter(
-        enclosing: &Arc<Tenure>,
+        enclosing: Tenure,
         place: Place,
         longest: Option<Duration>,
         now: Instant,
-    ) -> Option<Self> {
-        enclosing.try_admit().then(|| Self::admitted(enclosing, place, longest, now))
+    ) -> Result<Self, Tenure> {
+        // The view gives the permit back.
+        let admits = |views: &Views| views.try_acquire().map(SemaphorePermit::forget).is_ok();
+        match enclosing.views().filter(admits) {
+            Some(views) => Ok(Self::admitted(enclosing, views, place, longest, now)),
+            None => Err(enclosing),
+        }
     }
 
     /// Enters behind those that came before; `None` when the call that encloses all of them has the lock no more.
     ///
     /// # Cancel safety
     /// The place is given up.
-    pub(crate) async fn enter(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>) -> Option<Self> {
-        enclosing.admit().await.then(|| Self::admitted(enclosing, place, longest, enclosing.shared().clock.now()))
+    pub(crate) async fn enter(enclosing: &Tenure, place: Place, longest: Option<Duration>) -> Option<Self> {
+        let views = enclosing.views()?;
+        views.acquire().await.map(SemaphorePermit::forget).ok()?;
+        let now = enclosing.shared().clock.now();
+        Some(Self::admitted(enclosing.clone(), views, place, longest, now))
     }
 
-    fn admitted(enclosing: &Arc<Tenure>, place: Place, longest: Option<Duration>, now: Instant) -> Self {
+    fn admitted(enclosing: Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
-        Self(Arc::new(Tenure::of_view(Arc::clone(enclosing), place, now, must_end)))
+        Self(Tenure::of_view(enclosing, by, place, now, must_end))
     }
 
-    pub(crate) const fn tenure(&self) -> &Arc<Tenure> {
+    pub(crate) const fn tenure(&self) -> &Tenure {
         &self.0
     }
 
@@ -46,7 +57,7 @@ impl View {
 
     /// Ends the view while its guard is there; the next call that waits for one has its turn.
     pub(crate) fn give_back(&self) {
-        if self.0.end() {
+        if self.0.end_view() {
             // Those who wait for the loss of the view are watchers of the lock. None is left when the guard is dropped.
             self.acquisition().call_watchers();
         }
@@ -70,6 +81,6 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.end_view();
     }
 }

@@ -1,10 +1,12 @@
 //! Nested calls that enter the lock of their caller. Defect 21 of peers: the shorter lease of an inner lock cuts the outer one
 //! short, and the inner release ends the renewal of the outer lock.
 
+use super::View;
 use crate::private::{Settings, Site, acquire as acquire_settings, hold, hold_through, locked};
 use crate::{LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
 use std::cell::Cell;
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, advance, sleep, timeout};
 
@@ -317,7 +319,11 @@ async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
     };
     let attribute = || {
         let acquire = acquire_settings(Some(&manager), format_args!("{KEY}"), Settings::of(&SITE).reentrant());
-        locked(acquire, async { Ok(sleep(SECOND).await) }, Err)
+        let body = async {
+            sleep(SECOND).await;
+            Ok(())
+        };
+        locked(acquire, body, Err)
     };
     let body = hold(&guard, async {
         for _ in 0..5 {
@@ -345,6 +351,7 @@ async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire_fenced(outer()).await.unwrap();
     let (tenure, number) = (guard.held().tenure(), guard.fencing_token());
+    assert_eq!(tenure.fencing_token(), Some(number));
     let heir = async {
         tokio::task::yield_now().await;
         drop(guard);
@@ -352,8 +359,10 @@ async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
     let (heir, ()) = tokio::join!(manager.acquire_fenced(outer()), heir);
     let heir = heir.unwrap();
     assert_eq!(heir.token(), tenure.acquisition().token(), "the lock was passed on");
-    assert_eq!(tenure.fencing_token(), Some(number));
-    tenure.keep_until(tenure.shared().clock.now().after(100 * SECOND));
+    assert!(tenure.fencing_token().is_none() && number < heir.fencing_token());
+    let now = tenure.shared().clock.now();
+    assert!(View::try_enter(tenure.clone(), tenure.place(), None, now).is_err(), "that were the lock of the next one");
+    tenure.keep_until(now.after(100 * SECOND));
     drop(heir);
     drop(manager.try_acquire(outer()).await.expect("nobody has wanted it to be kept"));
 }
@@ -367,8 +376,8 @@ async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
         guard.release().await
     };
     // Nobody has looked at it before.
-    let (heir, given_back) = tokio::join!(manager.acquire(outer()), gives_back);
-    let heir = given_back.and(heir).unwrap();
+    let (heir, released) = tokio::join!(manager.acquire(outer()), gives_back);
+    let heir = released.and(heir).unwrap();
     let error = guard.scope(manager.acquire(inner())).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
     let error = guard.inherit().scope(manager.acquire(inner())).await.unwrap_err();
@@ -393,15 +402,24 @@ async fn giving_back_a_view_that_was_lost_says_so_once() {
 async fn who_waits_for_the_loss_of_a_view_is_told_of_its_release() {
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
-        let view = manager.acquire(inner()).await?;
-        let gives_back = async {
-            sleep(SECOND).await;
-            view.release().await
-        };
-        let watch = async { tokio::join!(view.lost(), view.at_risk()).0 };
-        let (error, given_back) = tokio::join!(timeout(2 * SECOND, watch), gives_back);
-        assert_eq!(lost(&error.expect("it is told")).1, &LossCause::Released);
-        given_back
+        let view = Arc::new(manager.acquire(inner()).await?);
+        // In tasks of their own: nothing but a wake-up has them look at the view again.
+        let loss = tokio::spawn({
+            let view = Arc::clone(&view);
+            async move { view.lost().await }
+        });
+        let risk = tokio::spawn({
+            let view = Arc::clone(&view);
+            async move { view.at_risk().await }
+        });
+        sleep(SECOND).await;
+        assert!(!loss.is_finished() && !risk.is_finished());
+        view.release().await?;
+        let told = timeout(SECOND, async { tokio::join!(loss, risk) }).await;
+        let (error, at_risk) = told.expect("both are woken");
+        assert_eq!(lost(&error.unwrap()).1, &LossCause::Released);
+        at_risk.unwrap();
+        Ok::<_, LockError>(())
     };
     manager.with_lock(outer(), body).await.unwrap();
 }

@@ -135,7 +135,8 @@ impl Entry {
 
     /// A call has the turn of a lock that was left, with a token of its own.
     pub(super) fn take_with(&mut self, acquisition: Arc<Acquisition>) {
-        (self.acquisition, self.standing, self.retakes) = (acquisition, Standing::Taken, 0);
+        self.standing = Standing::Taken;
+        self.go_on_as(acquisition);
     }
 
     /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone. Others may have to
@@ -174,7 +175,7 @@ impl Entry {
     /// The turn is that of `acquisition` from now on, although the one before has not ended.
     pub(super) fn supersede(&mut self, acquisition: &Arc<Acquisition>) -> Calls {
         let calls = self.acquisition.supersede();
-        (self.acquisition, self.retakes) = (Arc::clone(acquisition), 0);
+        self.go_on_as(Arc::clone(acquisition));
         calls
     }
 
@@ -186,7 +187,7 @@ impl Entry {
         if !self.is_of(before) {
             return Err(Superseded);
         }
-        (self.acquisition, self.retakes) = (Arc::clone(after), 0);
+        self.go_on_as(Arc::clone(after));
         Ok(())
     }
 
@@ -202,8 +203,13 @@ impl Entry {
     /// The token was released: the first call in line has the turn, with a new one. `None` when no call waits.
     pub(super) fn succeed(&mut self) -> Option<(Arc<LocalWaiter>, Arc<Acquisition>)> {
         let (_, waiter) = self.waiters.pop_first()?;
-        (self.acquisition, self.retakes) = (Arc::new(self.acquisition.successor(waiter.wanted.ttl)), 0);
+        self.go_on_as(Arc::new(self.acquisition.successor(waiter.wanted.ttl)));
         Some((waiter, Arc::clone(&self.acquisition)))
+    }
+
+    /// The process has the key by another token from now on.
+    fn go_on_as(&mut self, acquisition: Arc<Acquisition>) {
+        (self.acquisition, self.retakes) = (acquisition, 0);
     }
 
     /// Those who wait, no longer in line.

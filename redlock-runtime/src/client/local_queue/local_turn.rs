@@ -19,19 +19,20 @@ use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::lock::OwnerToken;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Held by one call at a time. Dropped, it ends.
 pub(crate) struct LocalTurn {
     local: Arc<LocalQueue>,
     acquisition: Arc<Acquisition>,
-    has_ended: AtomicBool,
+    /// Its number among the turns of the token.
+    turn: u32,
 }
 
 impl LocalTurn {
     pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
-        Self { local: Arc::clone(local), acquisition, has_ended: AtomicBool::new(false) }
+        let turn = acquisition.turn();
+        Self { local: Arc::clone(local), acquisition, turn }
     }
 
     /// The token with which the process has the key or asks for it.
@@ -39,9 +40,9 @@ impl LocalTurn {
         &self.acquisition
     }
 
-    /// The same, for whoever outlives the turn.
-    pub(crate) fn shared_acquisition(&self) -> Arc<Acquisition> {
-        Arc::clone(&self.acquisition)
+    /// The same with the number of this turn, for whoever looks at the turn from elsewhere.
+    pub(crate) fn shared(&self) -> (Arc<Acquisition>, u32) {
+        (Arc::clone(&self.acquisition), self.turn)
     }
 
     /// Goes on with another token, after the one before was released. That one is released in any case.
@@ -56,13 +57,13 @@ impl LocalTurn {
         let mut shard = self.local.shard(name);
         shard.entries.get_mut(name).ok_or(Superseded)?.replace(&self.acquisition, &acquisition)?;
         drop(shard);
-        self.acquisition = acquisition;
+        (self.turn, self.acquisition) = (acquisition.turn(), acquisition);
         Ok(())
     }
 
     /// Whether the turn has ended; what it had may be another call's by now.
     pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
+        self.acquisition.turn() != self.turn
     }
 
     /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.
@@ -87,7 +88,7 @@ impl LocalTurn {
     /// Passes the lock on if that may be, or leaves it idle if it `may_linger`; otherwise lets `release` give the token back,
     /// and the next call has the turn.
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
-        if self.has_ended.swap(true, Ordering::AcqRel) || self.passes_on() {
+        if !self.acquisition.end_turn(self.turn) || self.passes_on() {
             return;
         }
         if may_linger && self.local.keep(&self.acquisition) {

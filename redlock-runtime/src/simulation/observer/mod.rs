@@ -103,8 +103,10 @@ impl Observer {
         let name = |trace: &Trace| trace.name(token);
         self.network.trace.line(|trace| format!("{} holds {} as {}", client_name(client), key(call.key), name(trace)));
         if self.records().entered_tokens.insert(token) {
-            // Who has waited confirms what it enters by: what was taken away long before is no excuse.
-            let unconfirmed = LONGEST_CONFIRMATION + LONGEST_NODE_TIMEOUT + self.profile.delays.round_trip();
+            // Who has waited confirms what it enters by: what was taken away long before is no excuse. Who tries once takes
+            // answers together for as long as it waits for them.
+            let longest = if call.wait == Wait::None { LONGEST_SILENCE } else { LONGEST_CONFIRMATION };
+            let unconfirmed = longest + LONGEST_NODE_TIMEOUT + self.profile.delays.round_trip();
             let since = now.before(unconfirmed);
             // A process that has stood still hears old answers late.
             if self.network.paused_until(client) < since {
