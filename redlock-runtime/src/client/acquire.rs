@@ -19,13 +19,13 @@ use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, Loc
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
-use crate::observe::spans::Path;
+use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{LockRequest, Place, Wait};
-use crate::stats::SiteId;
+use crate::stats::Known;
 use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,20 @@ impl Obtained {
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     let call = Call::begin(local, request)?;
-    call.observed(call.run()).await
+    let asked = call.asked();
+    let outcome = if spans::are_wanted() {
+        // Boxed, so that nobody else pays for it with the size of the future.
+        Box::pin(call.in_span(call.run())).await
+    } else {
+        // The same as `run`, in this place: one more future around these would cost more than all else that is done to be seen.
+        match call.enter_the_callers().await {
+            Ok(None) => call.take().await,
+            Ok(Some(view)) => Ok(view),
+            Err(error) => Err(error),
+        }
+    };
+    call.is_answered(asked, &outcome);
+    outcome
 }
 
 /// A request with everything decided.
@@ -85,7 +98,7 @@ struct Call<'c> {
     has_ordered_lock: bool,
     place: Place,
     label: Option<&'static str>,
-    site: SiteId,
+    site: &'c Known,
     way: Way,
     begun: Instant,
 }
@@ -131,7 +144,7 @@ impl<'c> Call<'c> {
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
         let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
-        let (site, way) = (shared.sites.id_of(place, label), Way::default());
+        let (site, way) = (shared.sites.at(place, label), Way::default());
         let begun = shared.clock.now();
         Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, label, site, way, begun })
     }
@@ -181,7 +194,7 @@ impl<'c> Call<'c> {
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
         let span = self.hold_span(turn.acquisition(), fencing_token);
-        turn.acquisition().begin(self.hold, self.site, span, now);
+        turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
         self.local.watch(&self.key, self.wanted.ttl, now);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }

@@ -36,7 +36,7 @@ pub struct ReleaseStats {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The sites that have asked for locks, by template and line: 4095 at most, and those that come after them as one.
+    /// The sites that have asked for locks, by template and line: 4096 at most, and those that come after them as one.
     pub sites: Vec<SiteStats>,
     /// The nodes, in the order in which they were given.
     pub nodes: Vec<NodeStats>,

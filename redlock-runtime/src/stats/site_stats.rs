@@ -13,7 +13,7 @@ pub struct LockSite {
     pub template: Option<&'static str>,
     /// The module of the function; `None` for a call by hand.
     pub module: Option<&'static str>,
-    /// The line in the source. `None` for all sites together that come after the first 4095.
+    /// The line in the source. `None` for all sites together that come after the first 4096.
     pub line: Option<SourceLine>,
 }
 

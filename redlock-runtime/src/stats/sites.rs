@@ -1,20 +1,16 @@
 //! The sites whose calls a manager has seen, each with its counters.
 //!
 //! Every call looks its site up, so this takes no mutex: a site is found by the address of what the compiler has made of it, in
-//! a table of chains to which only is added. All parts of the table are made when they are first needed and stay where they are:
-//!
-//! 1. `first` has the number of the first site of each chain, and each site that of the next one. Zero is the end, since no
-//!    chain has site 0, which stands for all that find no room.
-//! 2. A new site is written to its place first, and then its number to the end of its chain. Whoever reads the number finds the
-//!    site. Those who add do so one after the other.
+//! chains to which only is added. Whoever finds the end of a chain adds the site there, or finds that another one was faster.
+//! Each site has a number as well, by which those find it who keep one for a long time.
 
 use super::site_counters::SiteCounters;
 use super::site_stats::{LockSite, SiteStats};
 use crate::request::Place;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// How many chains there are. Fewer, and a service with many sites walks along them; more, and a manager without any is larger.
 const CHAINS: usize = 128;
@@ -28,32 +24,34 @@ const PARTS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SiteId(u16);
 
-impl SiteId {
-    /// All sites that find no room.
-    const OTHER: Self = Self(0);
-}
-
 /// The sites whose calls a manager has seen.
 pub(crate) struct Sites {
-    first: [AtomicU16; CHAINS],
+    chains: [Link; CHAINS],
     parts: [OnceLock<Part>; PARTS],
-    /// How many there are.
-    count: Mutex<u16>,
+    /// How many numbers were given.
+    count: AtomicUsize,
+    /// All sites that find no room.
+    other: Arc<Known>,
 }
 
-type Part = Box<[OnceLock<Box<Known>>]>;
+/// The next site of a chain, if there is one.
+type Link = OnceLock<Arc<Known>>;
+
+/// Sites by their numbers.
+type Part = Box<[OnceLock<Arc<Known>>]>;
 
 /// A site whose calls were seen.
 #[derive(Debug)]
 pub(crate) struct Known {
     asked: Option<(Place, Option<&'static str>)>,
+    pub(crate) id: SiteId,
     pub(crate) counters: SiteCounters,
-    next: AtomicU16,
+    next: Link,
 }
 
 impl Known {
-    fn new(asked: Option<(Place, Option<&'static str>)>) -> Self {
-        Self { asked, counters: SiteCounters::default(), next: AtomicU16::new(0) }
+    fn new(asked: Option<(Place, Option<&'static str>)>, id: SiteId) -> Arc<Self> {
+        Arc::new(Self { asked, id, counters: SiteCounters::default(), next: OnceLock::new() })
     }
 
     fn is_of(&self, place: Place, label: Option<&'static str>) -> bool {
@@ -80,77 +78,57 @@ impl Known {
 
 impl Sites {
     pub(crate) fn new() -> Self {
-        let (first, parts) = ([const { AtomicU16::new(0) }; CHAINS], [const { OnceLock::new() }; PARTS]);
-        let sites = Self { first, parts, count: Mutex::new(1) };
-        sites.put(SiteId::OTHER, Known::new(None));
-        sites
+        let (chains, parts) = ([const { OnceLock::new() }; CHAINS], [const { OnceLock::new() }; PARTS]);
+        Self { chains, parts, count: AtomicUsize::new(0), other: Known::new(None, SiteId(u16::MAX)) }
     }
 
-    /// The number of the site at `place`.
-    pub(crate) fn id_of(&self, place: Place, label: Option<&'static str>) -> SiteId {
-        let Some(first) = self.first.get(chain(place, label)) else { return SiteId::OTHER };
-        match self.find(first, place, label) {
-            Ok(found) => found,
-            Err(_) => self.add(first, place, label),
-        }
-    }
-
-    /// What is known of a site.
-    pub(crate) fn get(&self, id: SiteId) -> Option<&Known> {
-        let index = usize::from(id.0);
-        self.parts.get(index / PART)?.get()?.get(index % PART)?.get().map(|known| &**known)
-    }
-
-    /// The site in a chain.
-    ///
-    /// # Errors
-    /// The end of the chain, where there is none.
-    fn find<'s>(
-        &'s self,
-        mut link: &'s AtomicU16,
-        place: Place,
-        label: Option<&'static str>,
-    ) -> Result<SiteId, &'s AtomicU16> {
-        loop {
-            let id = SiteId(link.load(Ordering::Acquire));
-            match self.get(id).filter(|_| id != SiteId::OTHER) {
-                None => return Err(link),
-                Some(known) if known.is_of(place, label) => return Ok(id),
-                Some(known) => link = &known.next,
+    /// The site at `place`.
+    pub(crate) fn at(&self, place: Place, label: Option<&'static str>) -> &Known {
+        let mut link = self.chains.get(chain(place, label));
+        while let Some(end) = link {
+            match end.get() {
+                Some(known) if known.is_of(place, label) => return known,
+                Some(known) => link = Some(&known.next),
+                None => {
+                    let Some(added) = self.add(end, place, label) else { break };
+                    // Another one may have been added in the meantime.
+                    link = Some(added);
+                }
             }
         }
+        &self.other
     }
 
+    /// What is known of the site with that number.
+    pub(crate) fn get(&self, id: SiteId) -> Option<&Known> {
+        self.numbered(id.0.into()).or(Some(&self.other))
+    }
+
+    fn numbered(&self, number: usize) -> Option<&Known> {
+        self.parts.get(number / PART)?.get()?.get(number % PART)?.get().map(|known| &**known)
+    }
+
+    /// Adds a site to the end of a chain, if there is room. Whatever stands there then is returned.
     #[cold]
-    fn add(&self, first: &AtomicU16, place: Place, label: Option<&'static str>) -> SiteId {
-        // No code that can panic runs under this mutex.
-        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = match self.find(first, place, label) {
-            Ok(added) => return added,
-            Err(end) => end,
-        };
-        let id = SiteId(*count);
-        if !self.put(id, Known::new(Some((place, label)))) {
-            return SiteId::OTHER;
-        }
-        *count += 1;
-        end.store(id.0, Ordering::Release);
-        id
-    }
-
-    /// Puts a site to its place. `false` when there is none.
-    fn put(&self, id: SiteId, known: Known) -> bool {
-        let index = usize::from(id.0);
+    fn add<'s>(&'s self, end: &'s Link, place: Place, label: Option<&'static str>) -> Option<&'s Link> {
+        let number = self
+            .count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < PART * PARTS).then_some(count + 1));
+        let number = number.ok()?;
+        let known = Known::new(Some((place, label)), SiteId(u16::try_from(number).ok()?));
         let part = || std::iter::repeat_with(OnceLock::new).take(PART).collect::<Part>();
-        let slot = self.parts.get(index / PART).and_then(|slot| slot.get_or_init(part).get(index % PART));
-        slot.is_some_and(|slot| slot.set(Box::new(known)).is_ok())
+        // Before anybody finds it in its chain. A number is given once.
+        let _ = self.parts.get(number / PART)?.get_or_init(part).get(number % PART)?.set(Arc::clone(&known));
+        // Who is late leaves a number behind that nobody uses.
+        let _ = end.set(known);
+        Some(end)
     }
 
     /// What became of the calls of all sites, by their lines. Those whose calls are none are left out.
     pub(crate) fn read(&self) -> Vec<SiteStats> {
-        let count = *self.count.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = BTreeMap::<LockSite, SiteStats>::new();
-        for known in (0..count).filter_map(|id| self.get(SiteId(id))) {
+        let numbered = (0..self.count.load(Ordering::Relaxed)).filter_map(|number| self.numbered(number));
+        for known in numbered.chain([&*self.other]) {
             let stats = known.counters.read(known.site());
             match all.get_mut(&stats.site) {
                 Some(same) => same.add(&stats),
@@ -179,7 +157,6 @@ impl fmt::Debug for Sites {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::Location;
 
     fn labels(count: usize) -> Vec<&'static str> {
         (0..count).map(|n| &*Box::leak(format!("label {n}").into_boxed_str())).collect()
@@ -187,39 +164,36 @@ mod tests {
 
     #[test]
     fn a_site_is_found_again_and_others_are_others() {
-        let (sites, here) = (Sites::new(), Place::Call(Location::caller()));
+        let (sites, here) = (Sites::new(), Place::unknown());
         let labels = labels(300);
-        let ids: Vec<_> = labels.iter().map(|label| sites.id_of(here, Some(label))).collect();
+        let ids: Vec<_> = labels.iter().map(|label| sites.at(here, Some(label)).id).collect();
         for (label, id) in labels.iter().zip(&ids) {
-            assert_eq!(sites.id_of(here, Some(label)), *id);
+            assert_eq!(sites.at(here, Some(label)).id, *id);
             assert_eq!(sites.get(*id).unwrap().template(), Some(*label));
         }
-        assert!(!ids.contains(&sites.id_of(here, None)));
+        assert!(!ids.contains(&sites.at(here, None).id));
         assert_eq!(ids.iter().map(|id| id.0).collect::<std::collections::BTreeSet<_>>().len(), 300);
     }
 
     #[test]
     fn sites_without_end_are_counted_together() {
-        let (sites, here) = (Sites::new(), Place::Call(Location::caller()));
+        let (sites, here) = (Sites::new(), Place::unknown());
         for label in labels(PART * PARTS + 10) {
-            sites.get(sites.id_of(here, Some(label))).unwrap().counters.asked();
+            let known = sites.at(here, Some(label));
+            sites.get(known.id).unwrap().counters.asked();
         }
         let all = sites.read();
-        assert_eq!(all.len(), PART * PARTS);
+        assert_eq!(all.len(), PART * PARTS + 1);
         let other = all.iter().find(|stats| stats.site.line.is_none()).unwrap();
-        assert_eq!((other.waiting_now, other.site.to_string()), (11, "other".to_owned()));
+        assert_eq!((other.waiting_now, other.site.to_string()), (10, "other".to_owned()));
     }
 
     #[test]
     fn threads_that_meet_a_site_at_once_make_one_of_it() {
-        let (sites, here, labels) = (Sites::new(), Place::Call(Location::caller()), labels(200));
+        let (sites, here, labels) = (Sites::new(), Place::unknown(), labels(200));
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| {
-                    for label in &labels {
-                        sites.get(sites.id_of(here, Some(label))).unwrap().counters.asked();
-                    }
-                });
+                scope.spawn(|| labels.iter().for_each(|label| sites.at(here, Some(label)).counters.asked()));
             }
         });
         let all = sites.read();

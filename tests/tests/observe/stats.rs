@@ -47,13 +47,18 @@ async fn calls_are_counted_by_their_attributes_and_lines() {
     for _ in 0..3 {
         manager.acquire("by hand").await.unwrap().release().await.unwrap();
     }
-    let since = manager.stats().since(&before);
+    let since = async || {
+        let since = manager.stats().since(&before);
+        // The last of three may answer when nobody waits for it any more.
+        if since.nodes.iter().all(|node| node.round_trip.count() > 0) { Ok(since) } else { Err(since) }
+    };
+    let since = eventually(PATIENCE, "all nodes have answered", since).await;
     let by_hand = since.sites.iter().find(|site| site.site.template.is_none()).unwrap();
     assert!(by_hand.acquired == 3 && by_hand.site.to_string().contains("stats.rs:"), "{by_hand:?}");
     assert!(since.sites.iter().filter(|site| site.site.template.is_some()).all(|site| site.acquired == 0));
     for node in &since.nodes {
         assert!(node.is_up && node.commands >= 6 && node.errors == 0, "{node:?}");
-        assert!(node.round_trip.count() > 0 && node.round_trip.quantile(1.0) < Duration::from_secs(30), "{node:?}");
+        assert!(node.round_trip.quantile(1.0) < Duration::from_secs(30), "{node:?}");
     }
 }
 

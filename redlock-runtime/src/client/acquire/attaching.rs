@@ -4,7 +4,7 @@ use super::{Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
 use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
 use crate::error::LockError;
-use crate::observe::spans::Path;
+use crate::observe::spans::{self, Path};
 use crate::protocol::command::Subject;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use std::panic::Location;
@@ -25,7 +25,14 @@ pub(crate) async fn attach(
         LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
     let call = Call::begin(local, &request.asked_at(location))?;
-    call.observed(call.attach(detached)).await
+    let asked = call.asked();
+    let outcome = if spans::are_wanted() {
+        Box::pin(call.in_span(call.attach(detached))).await
+    } else {
+        call.attach(detached).await
+    };
+    call.is_answered(asked, &outcome);
+    outcome
 }
 
 impl Call<'_> {

@@ -140,7 +140,7 @@ impl Call<'_> {
             view.tenure().keep_until(self.now().after(least));
         }
         self.way.goes(Path::Nested);
-        let since = view.tenure().observe_view(self.site, self.hold_span(view.acquisition(), fencing_token));
+        let since = view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), fencing_token));
         self.count_as_acquired(since.unwrap_or(self.begun));
         Obtained { share: Share::View(view), fencing_token, place: self.place }
     }

@@ -16,19 +16,9 @@ use tracing::{Instrument, Span};
 /// A call that has waited for so long is told of. Smaller, and ordinary hand-overs are; larger, and whoever looks for a lock
 /// that is waited for sees less.
 const WAITING_AFTER: Duration = Duration::from_millis(100);
+
 /// A call that has asked for its lock, and counts as dropped until it is answered.
-struct Asked<'c>(Option<&'c SiteCounters>);
-
-impl<'c> Asked<'c> {
-    fn new(counters: Option<&'c SiteCounters>) -> Self {
-        counters.inspect(|counters| counters.asked());
-        Self(counters)
-    }
-
-    fn answered(mut self) -> Option<&'c SiteCounters> {
-        self.0.take()
-    }
-}
+pub(super) struct Asked<'c>(Option<&'c SiteCounters>);
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
@@ -39,25 +29,26 @@ impl Drop for Asked<'_> {
 }
 
 impl Call<'_> {
-    /// Counts and tells what becomes of the call, whose way to the lock is `run`.
-    pub(super) async fn observed(
-        &self,
-        run: impl Future<Output = Result<Obtained, LockError>>,
-    ) -> Result<Obtained, LockError> {
-        let counters = self.shared().sites.get(self.site).map(|known| &known.counters);
-        let asked = Asked::new(counters);
-        // Boxed: whoever looks pays for the size of it. Nobody else does.
-        let outcome = if spans::are_wanted() { Box::pin(self.in_span(run)).await } else { run.await };
-        let counters = asked.answered();
-        if let Err(error) = &outcome {
-            counters.inspect(|counters| counters.failed(self.failure(error)));
+    /// The call asks for its lock.
+    pub(super) fn asked(&self) -> Asked<'_> {
+        self.site.counters.asked();
+        Asked(Some(&self.site.counters))
+    }
+
+    /// It has its lock, or an error. Counts and tells what nobody has before.
+    pub(super) fn is_answered(&self, mut asked: Asked<'_>, outcome: &Result<Obtained, LockError>) {
+        asked.0 = None;
+        if let Err(error) = outcome {
+            self.site.counters.failed(self.failure(error));
             self.tell_failure(error);
         }
-        outcome
     }
 
     /// Runs in a span, and tells when that takes a while and when it is over.
-    async fn in_span(&self, run: impl Future<Output = Result<Obtained, LockError>>) -> Result<Obtained, LockError> {
+    pub(super) async fn in_span(
+        &self,
+        run: impl Future<Output = Result<Obtained, LockError>>,
+    ) -> Result<Obtained, LockError> {
         let span = spans::acquire(self.named(), self.wanted.ttl);
         async {
             let mut run = pin!(run);
@@ -81,15 +72,13 @@ impl Call<'_> {
 
     /// The call has its lock from `now` on.
     pub(super) fn count_as_acquired(&self, now: Instant) {
-        if let Some(known) = self.shared().sites.get(self.site) {
-            known.counters.acquired(now.nanos_since(self.begun));
-        }
+        self.site.counters.acquired(now.nanos_since(self.begun));
     }
 
     /// The span of the call while it has the lock, if anybody wants to see it.
     pub(super) fn hold_span(&self, acquisition: &Acquisition, number: Option<FencingToken>) -> Option<Span> {
-        let span = spans::hold(self.named(), acquisition.token(), number.map(FencingToken::as_u64));
-        Some(span).filter(|span| !span.is_none())
+        let span = || spans::hold(self.named(), acquisition.token(), number.map(FencingToken::as_u64));
+        spans::are_wanted().then(span).filter(|span| !span.is_none())
     }
 
     fn waited(&self) -> Duration {

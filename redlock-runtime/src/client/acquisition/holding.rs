@@ -1,6 +1,6 @@
 //! A lock that is held: what its body and the watchdog ask of it, and passing it on.
 
-use super::present::{self, Present};
+use super::present::Present;
 use super::state::State;
 use super::{Acquisition, Calls};
 use crate::error::{LockError, LossCause};
@@ -124,7 +124,7 @@ impl Acquisition {
             self.note_loss(&mut state, now)
         };
         drop(state);
-        present::tell(news);
+        drop(news);
     }
 
     /// Opens the channels for wake-ups if votes are lacking that are to be won back: who gives way publishes it, and takes a
@@ -154,7 +154,7 @@ impl Acquisition {
         self.send_next(&mut state, now);
         let is_awaited = state.candidate.phase() == Phase::Holding && state.candidate.is_awaited();
         drop(state);
-        present::tell(lost);
+        drop(lost);
         is_awaited
     }
 
@@ -187,7 +187,7 @@ impl Acquisition {
         let (mut state, now) = (self.state(), self.now());
         let (error, news) = (self.lost_by(&state), self.note_loss(&mut state, now));
         drop(state);
-        present::tell(news);
+        drop(news);
         error
     }
 

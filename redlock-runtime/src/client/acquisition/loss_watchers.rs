@@ -1,6 +1,6 @@
 //! Who wants to know when a lock is lost.
 
-use super::present::{self, News};
+use super::present::News;
 use std::task::Waker;
 
 /// One waker for each watcher, which keeps its number.
@@ -51,7 +51,7 @@ impl LossWatchers {
     /// Those who are to be woken now.
     pub(super) fn called(&mut self) -> Calls {
         let wakers = if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() };
-        Calls { wakers, news: None }
+        Calls { wakers, _news: None }
     }
 }
 
@@ -61,13 +61,13 @@ impl LossWatchers {
 #[must_use = "those who were called are woken when this is dropped"]
 pub(crate) struct Calls {
     wakers: Vec<(u32, Waker)>,
-    news: Option<Box<News>>,
+    _news: Option<Box<News>>,
 }
 
 impl Calls {
     /// The same, and `news` as well.
     pub(super) fn with(mut self, news: Option<Box<News>>) -> Self {
-        self.news = news;
+        self._news = news;
         self
     }
 }
@@ -77,7 +77,6 @@ impl Drop for Calls {
         while let Some((_, waker)) = self.wakers.pop() {
             waker.wake();
         }
-        present::tell(self.news.take());
     }
 }
 

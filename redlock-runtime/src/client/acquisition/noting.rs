@@ -26,46 +26,46 @@ pub(crate) struct Holding {
 impl Acquisition {
     /// The call that has the lock has it no more. Before the token ends, since that hides a loss.
     pub(super) fn end_present(&self, state: &mut State, outcome: &'static str, now: Instant) -> Option<Box<News>> {
+        let present = state.present.as_ref()?;
+        let (site, was_lost) = (present.site, present.is_lost);
         // A body that has used up its time may not have noticed.
-        if state.present.is_some() && state.candidate.is_over(now) {
+        if state.candidate.is_over(now) {
             // An answer that is here may have made the lease longer.
             state.take_in(self.shared.clock);
         }
-        let (lost, since) = (self.note_loss(state, now), state.candidate.held_since());
-        self.count_present(state, (since, outcome), now, lost)
+        let lost = self.note_loss(state, now);
+        let (held, ttl) = (now.since(state.candidate.held_since()), state.candidate.terms().ttl);
+        let is_slow = held > ttl && lost.is_none() && !was_lost;
+        let news = if is_slow { Some(self.news(site, Some(What::Slow { held, ttl }))) } else { lost };
+        self.count_present(state, (nanos(held), outcome), news)
     }
 
     /// The same for a call that has had the lock `since` then, when the lease is proven and another call has it by now. A call
-    /// whose time `is_used_up` was to be done before.
+    /// whose time `is_used_up` was to be done before. None is slow: a token is passed on for one `ttl` in all.
     pub(super) fn pass_present(
         &self,
         state: &mut State,
         (since, is_used_up): (Instant, bool),
         now: Instant,
     ) -> Option<Box<News>> {
-        let lose = |state: &mut State| self.lose_present(state, LossCause::MaxHold, now.since(since));
-        let lost = if is_used_up { lose(state) } else { None };
-        self.count_present(state, (since, "released"), now, lost)
+        let lost = if is_used_up { self.lose_present(state, LossCause::MaxHold, now.since(since)) } else { None };
+        self.count_present(state, (now.nanos_since(since), "released"), lost)
     }
 
-    /// Counts the end of the call that has had the lock `since` then, of which it may be news that it has `lost` it.
+    /// Counts the end of the call that has had the lock for so long, of which it may be news that it has `lost` it. How it ends
+    /// is told where somebody sees its span.
     fn count_present(
         &self,
         state: &mut State,
-        (since, outcome): (Instant, &'static str),
-        now: Instant,
+        (nanos, outcome): (u64, &'static str),
         lost: Option<Box<News>>,
     ) -> Option<Box<News>> {
-        let present = state.present.take()?;
-        let nanos = now.nanos_since(since);
+        let Some(present) = state.present.take() else { return lost };
         if let Some(known) = self.shared.sites.get(present.site) {
             known.counters.ended(nanos);
         }
-        let (held, ttl) = (Duration::from_nanos(nanos), state.candidate.terms().ttl);
-        let slow = (held > ttl && !present.is_lost).then_some(What::Slow { held, ttl });
-        let news = lost.or_else(|| Some(self.news(present.site, Some(slow?))));
-        let Some(span) = state.take_span() else { return news };
-        let mut news = news.unwrap_or_else(|| self.news(present.site, None));
+        let Some(span) = state.take_span() else { return lost };
+        let mut news = lost.unwrap_or_else(|| self.news(present.site, None));
         news.span = Some((span, if present.is_lost { "lost" } else { outcome }));
         Some(news)
     }
@@ -122,4 +122,8 @@ impl Acquisition {
         let remaining = state.candidate.held_until()?.since(now);
         Some(Holding { site: present.site, held_for: now.since(state.candidate.held_since()), remaining })
     }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

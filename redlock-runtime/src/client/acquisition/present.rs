@@ -29,8 +29,9 @@ impl Present {
     }
 }
 
-/// Something to tell when no mutex is held any more.
+/// Something to tell. It is told when this is dropped, so that is done when no mutex is held any more.
 #[derive(Debug)]
+#[must_use = "it is told when this is dropped"]
 pub(super) struct News {
     pub(super) key: LockKey,
     pub(super) template: Option<&'static str>,
@@ -47,8 +48,8 @@ pub(super) enum What {
     AtRisk { remaining: Duration, ttl: Duration },
 }
 
-impl News {
-    pub(super) fn tell(&self) {
+impl Drop for News {
+    fn drop(&mut self) {
         let (file, line) = self.line;
         let lock = Named { key: &self.key, template: self.template, file, line };
         if let Some((span, outcome)) = &self.span {
@@ -60,12 +61,5 @@ impl News {
             Some(What::Slow { held, ttl }) => events::slow_hold(lock, *held, *ttl),
             Some(What::AtRisk { remaining, ttl }) => events::at_risk(lock, *remaining, *ttl),
         }
-    }
-}
-
-/// Tells what there is to tell, if anything.
-pub(super) fn tell(news: Option<Box<News>>) {
-    if let Some(news) = news {
-        news.tell();
     }
 }

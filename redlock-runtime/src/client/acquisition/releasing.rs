@@ -1,6 +1,6 @@
 //! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
 
-use super::present::{self, News};
+use super::present::News;
 use super::state::{Sender, Sleeper, State};
 use super::{Acquisition, ConfirmedRelease};
 use crate::protocol::candidate::Phase;
@@ -12,7 +12,7 @@ impl Acquisition {
         let mut state = self.state();
         let news = self.end(&mut state, in_background);
         drop(state);
-        present::tell(news);
+        drop(news);
     }
 
     /// Gives the lock back; the answers can be waited for.
@@ -25,7 +25,7 @@ impl Acquisition {
             confirmed.send(index, last);
         });
         drop(state);
-        present::tell(news);
+        drop(news);
         confirmed
     }
 
@@ -70,7 +70,7 @@ impl Acquisition {
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
         drop(state);
-        present::tell(news);
+        drop(news);
     }
 }
 

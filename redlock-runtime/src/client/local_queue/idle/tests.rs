@@ -171,7 +171,7 @@ async fn who_asks_before_the_body_begins_is_told_when_it_does_and_once() {
     let asks = |by| assert!(ours.notice(0, Notice::Contended { by }));
     asks(by[0]);
     assert_eq!(node.told(), []);
-    let site = shared.sites.id_of(Place::unknown(), None);
+    let site = shared.sites.at(Place::unknown(), None).id;
     ours.begin(HoldOptions::default(), site, None, shared.clock.now());
     assert_eq!(node.told(), by[..1]);
     asks(by[0]);
