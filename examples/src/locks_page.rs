@@ -78,9 +78,13 @@ fn hot_templates(page: &mut String, stats: &Stats) {
         let place = site.site.line.map(|line| line.to_string()).unwrap_or_default();
         put(page, format_args!("<tr><td>{}<td>{}", escaped(&site.site), escaped(place)));
         let counts = [site.acquired, site.held_now, site.waiting_now, site.contended, site.timed_out, site.lost];
-        counts.iter().for_each(|count| put(page, format_args!("<td class=n>{count}")));
+        for count in counts {
+            put(page, format_args!("<td class=n>{count}"));
+        }
         let times = [site.wait.quantile(0.5), site.wait.quantile(0.99), site.hold.quantile(0.5)];
-        times.iter().for_each(|time| put(page, format_args!("<td class=n>{}", seconds(*time))));
+        for time in times {
+            put(page, format_args!("<td class=n>{}", seconds(time)));
+        }
     }
     put(page, "</table>");
 }

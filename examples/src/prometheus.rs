@@ -110,7 +110,7 @@ mod tests {
         let text = page(&manager.stats());
         assert!(!text.contains("4711"), "{text}");
         for expected in [
-            r#"# TYPE redlock_acquire_duration_seconds histogram"#,
+            "# TYPE redlock_acquire_duration_seconds histogram",
             r#"lock="order:{\"id\"}",site="examples/src/prometheus.rs:"#,
             r#"outcome="contended"} 1"#,
             r#"le="+Inf"} 1"#,

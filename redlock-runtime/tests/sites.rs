@@ -1,7 +1,7 @@
 //! All annotated functions of this program, which are those of this file.
 #![allow(dead_code, reason = "nobody calls them")]
 
-use redlock_runtime::{LockError, LockManager, distributed_lock, sites};
+use redlock_runtime::{ListedSite, LockError, LockManager, distributed_lock, sites};
 
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = none)]
 async fn capture(id: u64) -> Result<(), LockError> {
@@ -42,7 +42,7 @@ async fn each_function_is_listed_once() {
         ("stock:{id}", "key = \"stock:{id}\", manager = self.locks, fencing, guard = lock", "sites"),
     ];
     assert_eq!(listed, expected);
-    let lines: Vec<_> = all.iter().map(|site| site.line()).collect();
+    let lines: Vec<_> = all.iter().map(ListedSite::line).collect();
     assert!(lines.iter().all(|line| line.file().ends_with("sites.rs")) && lines[0] < lines[1], "{lines:?}");
 }
 
@@ -50,6 +50,6 @@ async fn each_function_is_listed_once() {
 fn two_functions_with_one_template_are_found() {
     let duplicates = sites().duplicates();
     assert_eq!(duplicates.len(), 1, "{duplicates:?}");
-    let modules: Vec<_> = duplicates[0].iter().map(|site| site.module()).collect();
+    let modules: Vec<_> = duplicates[0].iter().map(ListedSite::module).collect();
     assert_eq!(modules, ["sites", "sites::jobs"]);
 }

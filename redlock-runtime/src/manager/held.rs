@@ -50,7 +50,7 @@ impl LockManager {
             Some(Holding { key: acquisition.key().clone(), site, held_for: held.held_for, remaining: held.remaining })
         };
         let mut all: Vec<_> = self.local.acquisitions().iter().filter_map(|acquisition| holding(acquisition)).collect();
-        all.sort_by(|a, b| b.held_for.cmp(&a.held_for));
+        all.sort_by_key(|held| std::cmp::Reverse(held.held_for));
         all
     }
 }

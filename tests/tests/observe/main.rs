@@ -1,5 +1,5 @@
 //! What whoever observes a process is told: spans, events and numbers, and that the page about them is true.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests too")]
 
 mod events;
 mod node_events;

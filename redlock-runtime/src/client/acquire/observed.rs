@@ -52,12 +52,11 @@ impl Call<'_> {
         let span = spans::acquire(self.named(), self.wanted.ttl);
         async {
             let mut run = pin!(run);
-            let outcome = match timeout(WAITING_AFTER, &mut run).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
-                    events::waiting(self.named(), self.waited());
-                    run.await
-                }
+            let outcome = if let Ok(outcome) = timeout(WAITING_AFTER, &mut run).await {
+                outcome
+            } else {
+                events::waiting(self.named(), self.waited());
+                run.await
             };
             let path = self.way.path();
             spans::acquired(&span, outcome_name(&outcome), path, self.way.rank());

@@ -51,7 +51,7 @@ impl LossWatchers {
     /// Those who are to be woken now.
     pub(super) fn called(&mut self) -> Calls {
         let wakers = if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() };
-        Calls { wakers, _news: None }
+        Calls { wakers, news: None }
     }
 }
 
@@ -61,13 +61,13 @@ impl LossWatchers {
 #[must_use = "those who were called are woken when this is dropped"]
 pub(crate) struct Calls {
     wakers: Vec<(u32, Waker)>,
-    _news: Option<Box<News>>,
+    news: Option<Box<News>>,
 }
 
 impl Calls {
     /// The same, and `news` as well.
     pub(super) fn with(mut self, news: Option<Box<News>>) -> Self {
-        self._news = news;
+        self.news = news;
         self
     }
 }
