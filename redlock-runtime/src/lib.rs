@@ -42,6 +42,7 @@ pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, 
 pub use self::guard::{FencedGuard, Inherited, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
+pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;

@@ -141,7 +141,8 @@ impl<'c> Call<'c> {
         if !linger.is_zero() {
             local.linger();
         }
-        let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
+        let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
+        let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
         let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let (site, way) = (shared.sites.at(place, label), Way::default());
@@ -194,9 +195,9 @@ impl<'c> Call<'c> {
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
         let span = self.hold_span(turn.acquisition(), fencing_token);
-        turn.acquisition().begin(self.hold, self.site.id, span, now);
+        let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
-        self.local.watch(&self.key, self.wanted.ttl, now);
+        self.local.watch(&self.key, counted_for, now);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
@@ -231,6 +232,8 @@ impl<'c> Call<'c> {
             if left <= lease {
                 return Err(self.gave_up_in_line());
             }
+            // The late answer to a renewal may have given a caller its lock back.
+            self.caller_that_may_end()?;
             if let Some(refusal) = self.refusal_in_line() {
                 return Err(refusal);
             }
@@ -283,7 +286,8 @@ impl<'c> Call<'c> {
     async fn is_useful_after_extension(&self, acquisition: &Acquisition) -> bool {
         let is_extended = timeout(self.patience(), acquisition.extend()).await.is_ok_and(|extended| extended.is_ok());
         // What was proven before stays so when too few nodes answer.
-        is_extended || acquisition.is_useful()
+        // But for a key that has to stay taken after the call, claims prove too little.
+        is_extended || acquisition.is_useful() && !(self.wanted.is_kept && acquisition.stands_on_claims())
     }
 
     /// The fencing token of a lock that is held, if one was asked for.

@@ -132,13 +132,19 @@ impl Shared {
     pub(crate) fn terms(&self, ttl: Duration) -> Arc<LeaseTerms> {
         // No code that can panic runs under this mutex.
         let mut last = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
-        let terms = last.take().filter(|terms| terms.ttl == ttl).unwrap_or_else(|| Arc::new(self.new_terms(ttl)));
-        Arc::clone(last.insert(terms))
+        let node_timeout = self.node_timeout(ttl);
+        let same = last.take().filter(|terms| terms.ttl == ttl && terms.node_timeout == node_timeout);
+        Arc::clone(last.insert(same.unwrap_or_else(|| Arc::new(self.new_terms(ttl, node_timeout)))))
     }
 
-    fn new_terms(&self, ttl: Duration) -> LeaseTerms {
-        let (node_timeout, drift_factor) = (self.policy.node_timeout(ttl), self.policy.drift_factor);
-        LeaseTerms { ttl, drift_factor, node_timeout, quorum: self.quorum, rules: self.rules }
+    fn new_terms(&self, ttl: Duration, node_timeout: Duration) -> LeaseTerms {
+        let Self { quorum, rules, policy: Policy { drift_factor, .. }, .. } = *self;
+        LeaseTerms { ttl, drift_factor, node_timeout, quorum, rules }
+    }
+
+    /// How long a node is waited for, in a call with this `ttl`.
+    pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
+        self.policy.node_timeout(ttl, self.servers.round_trips.to_quorum())
     }
 
     /// Opens the channels for wake-ups, at the first contention: most managers never need them.

@@ -1,6 +1,6 @@
 //! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
 
-use crate::client::acquire::{Obtained, acquire as acquire_key, named, tell_no_quorum};
+use crate::client::acquire::{Obtained, Share, acquire as acquire_key, named, tell_no_quorum};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -56,7 +56,9 @@ async fn acquire_window(
         Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
         // The process stood still, and the key of whoever has run the window may have expired meanwhile.
         Ok(late) => {
-            late.acquisition().give_back_window();
+            if let Share::Turn(turn) = &late.share {
+                turn.give_back_window();
+            }
             Err(taken())
         }
         // A caller of the call has the window: it is at work, and the call has nothing to wait for.

@@ -113,11 +113,15 @@ pub enum LockError {
         cause: LossCause,
     },
     /// The call would wait for a lock of its own caller, which waits for the call. It is told so at once, and nothing was
-    /// sent. A call that does not wait is told [`Contended`](Self::Contended) instead.
+    /// sent. A call that waits already is told within a second, when a renewal that is answered late gives its caller the lock
+    /// back. A call that does not wait is told [`Contended`](Self::Contended) instead.
     ///
     /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One that
     /// sees its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the
     /// call waits. Where all that have the lock do, it is a warning in the log, and the call waits.
+    ///
+    /// A lock of another manager is known to be the same if both managers have the same servers, by the same addresses. Otherwise
+    /// the call waits in vain, until its `wait` is over.
     ///
     /// With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also a call that takes locks in another order than others did.
     #[non_exhaustive]

@@ -56,6 +56,13 @@ impl Held {
         }
     }
 
+    /// The key of a window is free again when the lock is given back. No view is one of a window.
+    pub(crate) fn give_back_window(&self) {
+        if let Self::Turn { turn, .. } = self {
+            turn.give_back_window();
+        }
+    }
+
     /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
     /// node knows.
     pub(crate) fn detach(&self) -> OwnerToken {
@@ -88,10 +95,18 @@ impl Held {
     /// How much longer the lock is provably held; zero when it was given back.
     pub(crate) fn remaining(&self) -> Duration {
         match self {
-            Self::Turn { turn, .. } if turn.has_ended() => Duration::ZERO,
-            Self::Turn { turn, .. } => turn.acquisition().validity(),
+            Self::Turn { turn, .. } => {
+                let proven = turn.acquisition().validity();
+                // After that: what is proven may be another call's as soon as the turn has ended.
+                if turn.has_ended() { Duration::ZERO } else { proven }
+            }
             Self::View(view) => view.remaining(),
         }
+    }
+
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.acquisition().stands_on_claims()
     }
 
     /// Whether it was given back.

@@ -39,9 +39,10 @@ impl<F: Future> Future for Scoped<F> {
 /// The lock of a guard, for a task that works for whoever has the guard. Made by
 /// [`LockGuard::inherit`](crate::LockGuard::inherit).
 ///
-/// It does not keep the lock: that ends with the guard. In the scope of a lock that has ended, a
-/// [reentrant](crate::LockRequest::reentrant) call is told [`LockError::Lost`](crate::LockError::Lost), with the cause: a lock of
-/// its own would hide that others may have been at work in between.
+/// It does not keep the lock: that ends with the guard. It does keep the connections of the manager, as a guard does. In the
+/// scope of a lock that has ended, a [reentrant](crate::LockRequest::reentrant) call is told
+/// [`LockError::Lost`](crate::LockError::Lost), with the cause: a lock of its own would hide that others may have been at work in
+/// between.
 #[derive(Clone)]
 #[must_use = "calls see the lock in a `scope` of this, and nowhere else"]
 pub struct Inherited(Frame);

@@ -2,6 +2,7 @@
 
 use crate::error::LockError;
 use crate::guard::held::Held;
+use crate::protocol::timing::LOOKS_PER_CLAIM;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -44,7 +45,10 @@ impl LossTimer {
             return Poll::Pending;
         }
         loop {
-            let remaining = held.watch(&mut self.watcher, cx.waker()).saturating_sub(margin);
+            let left = held.watch(&mut self.watcher, cx.waker());
+            // A claim is short by its nature: that says nothing before its extension had time to be answered.
+            let is_short = !margin.is_zero() && held.stands_on_claims();
+            let remaining = if is_short { left / LOOKS_PER_CLAIM } else { left.saturating_sub(margin) };
             if remaining.is_zero() {
                 return Poll::Ready(held.loss());
             }

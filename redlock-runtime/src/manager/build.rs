@@ -55,6 +55,7 @@ impl LockManagerBuilder {
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
             let environment = Environment { deliver, connected, ..environment.clone() };
+            let endpoint = endpoint.of_host(host.clone());
             let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
             NodeHandle::in_background(node, clock, thread.handle())
         });
@@ -70,7 +71,7 @@ impl LockManagerBuilder {
     /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         self.check()?;
-        if !self.urls.is_empty() {
+        if !self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a manager in memory has no other nodes: leave out `node` and `nodes`",
             ));
@@ -133,13 +134,13 @@ impl LockManagerBuilder {
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
-        if self.urls.is_empty() {
+        if self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
             ));
         }
-        let numbered = (1..).zip(&self.urls);
-        let endpoints = numbered.map(|(i, url)| Endpoint::parse(url, i)).collect::<Result<Vec<_>, _>>()?;
+        let numbered = (1..).zip(&self.nodes);
+        let endpoints = numbered.map(|(i, node)| Endpoint::new(node, i)).collect::<Result<Vec<_>, _>>()?;
         let mut seen = HashSet::new();
         match endpoints.iter().find(|endpoint| !seen.insert(endpoint.label())) {
             Some(twice) => Err(LockError::configuration(format!(

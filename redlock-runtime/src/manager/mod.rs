@@ -249,7 +249,8 @@ impl LockManager {
     /// until every release that was sent is answered.
     ///
     /// Call it before the process ends, so that the last releases are not lost with it. Guards that are still held stay
-    /// valid and give their locks back as usual.
+    /// valid and give their locks back as usual, and [reentrant](crate::LockRequest::reentrant) calls in their bodies enter them
+    /// still.
     ///
     /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds
     /// the wait by the longest `ttl` in use. That may be long: wrap it in `tokio::time::timeout` where the process must

@@ -265,11 +265,13 @@ impl LockRequest {
     ///   the same [cause](crate::LossCause); when the caller has given it back, that is
     ///   [`Released`](crate::LossCause::Released).
     /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
-    ///   the lock. A fencing token is that of the caller, which must have one.
+    ///   the lock. A fencing token is that of the caller, which must have one. In a body that goes on after the end of its
+    ///   `max_hold`, a reentrant call is told [`LockError::Lost`], as long as the caller has the lock.
     /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
     ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
     /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is
-    ///   for that.
+    ///   for that. A nested guard that has no [`scope`](crate::LockGuard::scope) keeps other nested calls of that body waiting,
+    ///   those after it as well: what waits for longer than a second is a warning in the log, with both lines.
     ///
     /// It does not go with [`once_per`](Self::once_per).
     ///

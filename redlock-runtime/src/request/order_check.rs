@@ -14,7 +14,7 @@
 ///
 /// # What is no contradiction
 /// - A call that does not wait: it does not wait for others in vain either.
-/// - Two orders that are only taken in the body of the same third lock, of one key: those calls never come at the same moment.
+/// - Two orders that are only taken in the body of the same third lock, of one key: two bodies of it never run at the same moment.
 /// - What is said to be none by `order_check = off` at the attribute, or by
 ///   [`LockRequest::order_check`](crate::LockRequest::order_check).
 ///
@@ -23,6 +23,8 @@
 /// - Locks of different managers.
 /// - Waits of [reentrant](crate::LockRequest::reentrant) calls for each other: two branches of one body that enter two of its locks
 ///   in opposite orders may wait for each other.
+/// - Opposite orders in two branches of one body, as of a `join!`, or in two tasks to which it has handed its lock by
+///   [`inherit`](crate::LockGuard::inherit): they look like two orders one after the other in the body of the same third lock.
 /// - Some contradictions over more than two locks, where shorter ones are excluded by a third lock.
 ///
 /// # Examples

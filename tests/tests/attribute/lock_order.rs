@@ -2,11 +2,7 @@
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, OrderCheck, distributed_lock};
-use std::fmt;
-use std::sync::{Arc, Mutex};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use redlock_tests::Warnings;
 
 const STOCK_LINE: u32 = line!() + 2;
 
@@ -152,44 +148,10 @@ async fn a_contradiction_is_one_warning_with_all_lines() {
             manager.scope(order_with_stock(1, 2)).await.unwrap();
             manager.scope(stock_with_order(3, 4)).await.unwrap();
         }
-        let warnings = warnings.0.lock().unwrap();
+        let warnings = warnings.take();
         assert_eq!(warnings.len(), expected, "{warnings:#?}");
         for line in [ORDER_LINE, STOCK_LINE] {
             assert!(warnings.iter().all(|text| text.contains(&format!("lock_order.rs:{line}"))), "{warnings:#?}");
         }
     }
-}
-
-/// The texts of all warnings.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl Visit for Warnings {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0.lock().unwrap().push(format!("{value:?}"));
-        }
-    }
-}
-
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }

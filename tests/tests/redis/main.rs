@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod access;
 mod again;
 mod ballots;
 mod blocked_threads;
@@ -16,6 +17,7 @@ mod check;
 mod clock_steps;
 mod detached;
 mod detached_twice;
+mod distance;
 mod ended;
 mod exclusion;
 mod exit_paths;
@@ -40,6 +42,7 @@ mod nested;
 mod network;
 mod paused;
 mod permissions;
+mod proven_claims;
 mod queue;
 mod refusals;
 mod replaced;

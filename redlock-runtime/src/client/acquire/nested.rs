@@ -4,6 +4,7 @@
 //! |---|---|
 //! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
+//! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
@@ -21,6 +22,10 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
+
+/// A nested call that waits for another one for so long says so in the log. Smaller, ordinary turns of two branches are told;
+/// larger, whoever looks why a program hangs finds nothing.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// A task that is woken when a lock is lost, until this is dropped.
 struct Watcher<'a> {
@@ -55,20 +60,40 @@ impl Call<'_> {
             return self.keeps_the_order().map(|()| None);
         };
         let fencing_token = self.number_of(&enclosing)?;
+        if self.hold.min_hold.is_some() && enclosing.acquisition().stands_on_claims() {
+            // A key that has to stay taken after the call needs leases.
+            Box::pin(enclosing.acquisition().extend()).await?;
+        }
         match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
             Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that other calls do not pay for it with the size of their futures.
-            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(enclosing)).await.map(Some),
+            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(&enclosing)).await.map(Some),
             Err(_) => Err(self.taken_here()),
         }
+    }
+
+    /// Enters behind another call that has a view of `enclosing`. A long wait may be one for itself: a view whose guard has no
+    /// body is not known to be the caller's.
+    ///
+    /// # Errors
+    /// As [`wait_for_views`](Self::wait_for_views).
+    async fn enter_behind(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+        let mut entering = pin!(self.wait_for_views(enclosing));
+        if let Ok(entered) = timeout(LONG_WAIT, entering.as_mut()).await {
+            return entered;
+        }
+        if let Some(other) = enclosing.admitted() {
+            events::nested_wait(&self.key, self.place.line(), other.line());
+        }
+        entering.await
     }
 
     /// Waits until no other call has a view of `enclosing`, and enters.
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
-    async fn enter_behind(&self, enclosing: Tenure) -> Result<Obtained, LockError> {
-        let mut entering = pin!(View::enter(&enclosing, self.place, self.hold.max_hold));
+    async fn wait_for_views(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+        let mut entering = pin!(View::enter(enclosing, self.place, self.hold.max_hold));
         let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
         loop {
             let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
@@ -79,7 +104,7 @@ impl Call<'_> {
             });
             match timeout(lease.min(left), entered).await {
                 Ok(Some(view)) if enclosing.is_held() => {
-                    let fencing_token = self.number_of(&enclosing)?;
+                    let fencing_token = self.number_of(enclosing)?;
                     return Ok(self.hold_view(view, fencing_token));
                 }
                 Err(_) if left <= lease => return Err(self.timed_out(None)),
@@ -94,20 +119,25 @@ impl Call<'_> {
     /// good for whatever a nested call wants of its key.
     ///
     /// # Errors
-    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile.
+    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile, or when its body goes on without its view:
+    /// no other call is admitted to the lock before that one is done.
     fn covering(&self) -> Result<Option<Tenure>, LockError> {
         if !self.is_reentrant {
             return Ok(None);
         }
+        let mut outlived = None;
         for Frame { tenure, is_inherited, .. } in frames_of(&self.key) {
             if tenure.shared().id != self.shared().id {
                 continue;
             }
             if tenure.is_held() {
-                return Ok(Some(tenure));
+                return outlived.map_or(Ok(Some(tenure)), |view: Tenure| Err(view.loss()));
             }
             if is_inherited {
                 return Err(tenure.loss());
+            }
+            if tenure.is_view() && !tenure.is_released() {
+                outlived.get_or_insert(tenure);
             }
         }
         Ok(None)
@@ -146,12 +176,23 @@ impl Call<'_> {
     }
 
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller.
+    /// As [`caller_that_may_end`](Self::caller_that_may_end).
     fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
-        if !self.waits() {
-            return Ok(());
+        if let Some(held) = self.caller_that_may_end()? {
+            events::deadlock(&self.key, held.told());
         }
+        Ok(())
+    }
+
+    /// The lock of a caller that the call would wait for, which that caller may give back meanwhile.
+    ///
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when one of them cannot: the call would wait for itself.
+    pub(super) fn caller_that_may_end(&self) -> Result<Option<HeldLock>, LockError> {
         let mut may_end = None;
+        if !self.waits() {
+            return Ok(may_end);
+        }
         for frame in frames_of(&self.key) {
             match self.conflict(&frame) {
                 Some(held) if frame.shows_guard => may_end = may_end.or(Some(held)),
@@ -159,10 +200,7 @@ impl Call<'_> {
                 None => {}
             }
         }
-        if let Some(held) = may_end {
-            events::deadlock(&self.key, held.told());
-        }
-        Ok(())
+        Ok(may_end)
     }
 
     /// Why a body is in the way of the call, which has a lock of the same name.

@@ -32,7 +32,7 @@ impl Call<'_> {
 
     /// How long the first try may take.
     pub(super) fn patience(&self) -> Duration {
-        let node_timeout = self.shared().policy.node_timeout(self.wanted.ttl);
+        let node_timeout = self.shared().node_timeout(self.wanted.ttl);
         match (self.wait, self.left()) {
             // A caller who does not wait for holders still waits for answers.
             (Wait::None, _) | (_, None) => node_timeout,

@@ -17,14 +17,16 @@ use tracing::Span;
 
 impl Acquisition {
     /// A call of that site has the lock from now on, with options of its own, and with a `span` if anybody wants to see it.
-    pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, span: Option<Span>, now: Instant) {
+    /// Returns for how long it is counted on as things are.
+    pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, span: Option<Span>, now: Instant) -> Duration {
         let mut state = self.state();
-        state.candidate.begin(options, now);
+        let counted_for = state.candidate.begin(options, now);
         state.present = Some(Present::new(site));
         if let Some(span) = span {
             state.rare().span = Some(Arc::new(span));
         }
         self.answer(&mut state);
+        counted_for
     }
 
     /// How many are woken when the lock is lost.
@@ -36,11 +38,6 @@ impl Acquisition {
     /// Wakes those who rely on the lock, to look again.
     pub(crate) fn call_watchers(&self) {
         self.state().watchers.call();
-    }
-
-    /// The key of a window is free again when the present call ends.
-    pub(crate) fn give_back_window(&self) {
-        self.state().candidate.give_back_window();
     }
 
     /// How much longer the lock is provably ours, for the present call.
@@ -55,9 +52,24 @@ impl Acquisition {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
-            // Answers that came since can only add to it, and matter when it is used up.
+            // The answers to the extensions of claims may end it, and have woken whoever waited for the lock.
+            _ if state.candidate.claimed_until().is_some() => {
+                state.take_in(self.shared.clock);
+                validity(&state)
+            }
+            // Other answers that came since can only add to it, and matter when it is used up.
             proven => proven,
         }
+    }
+
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.state().candidate.stands_on_claims_until(self.now()).is_some()
+    }
+
+    /// For how long the lock can be left alone as things are.
+    pub(crate) fn counted_for(&self, now: Instant) -> Duration {
+        self.state().candidate.counted_for(now)
     }
 
     /// How much longer the lock is held, if it is or was.

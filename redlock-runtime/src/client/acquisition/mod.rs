@@ -5,6 +5,7 @@
 //! line that it stands in.
 
 mod confirmed_release;
+mod entrance;
 mod extending;
 mod fencing;
 mod holding;
@@ -22,17 +23,19 @@ mod turns;
 mod waiting;
 
 pub(crate) use self::confirmed_release::ConfirmedRelease;
+pub(crate) use self::entrance::Entrance;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
 pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
+use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
-use crate::protocol::candidate::{Candidate, Phase};
-use crate::protocol::command::{Notice, Subject};
+use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
+use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
@@ -104,8 +107,10 @@ impl Acquisition {
         self.lock().candidate.terms().ttl
     }
 
+    /// How long a node is waited for: no less than by a call that begins now, for which those that are left may be further away.
     pub(crate) fn node_timeout(&self) -> Duration {
-        self.lock().candidate.terms().node_timeout
+        let LeaseTerms { ttl, node_timeout, .. } = *self.lock().candidate.terms();
+        node_timeout.max(self.shared.node_timeout(ttl))
     }
 
     fn now(&self) -> Instant {
@@ -115,13 +120,14 @@ impl Acquisition {
     /// Node number `index` has something to say about the token. `false` when the token was released, and nobody here has
     /// any use for it.
     pub(crate) fn notice(&self, index: usize, notice: Notice) -> bool {
+        let proven = self.proven(index, notice);
         let now = self.now();
         let mut state = self.state();
         if state.candidate.phase() == Phase::Ended {
             return false;
         }
         match notice {
-            Notice::Granted => state.candidate.claimed(index, now),
+            Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {
                 state.candidate.asked(index, by < *self.token());
                 self.asked(&mut state, index, by);
@@ -139,6 +145,14 @@ impl Acquisition {
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true
+    }
+
+    /// The claim that node number `index` proves by a notice. A node that abstains proves nothing.
+    fn proven(&self, index: usize, notice: Notice) -> Option<ProvenClaim> {
+        let Notice::Proven(claim) = notice else { return None };
+        let counts_always = !self.shared.rules.apply(Rule::AbstentionVoidsProof);
+        let counts = |node: &&NodeHandle| counts_always || node.node().abstains_for().is_none();
+        self.shared.nodes.get(index).filter(counts).map(|_| claim)
     }
 
     /// Sends what the nodes should be asked next. Whether anything was.

@@ -1,5 +1,6 @@
 //! A candidate with the answers that it waits for, and those who wait for it.
 
+use super::entrance::Entrance;
 use super::loss_watchers::LossWatchers;
 use super::present::Present;
 use crate::client::shared::Shared;
@@ -14,7 +15,7 @@ use crate::time::clock::{Clock, Instant};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tracing::Span;
 
 pub(super) struct State {
@@ -36,7 +37,7 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Rare {
     /// Admits calls in the body of the present call to views of the lock, one at a time.
-    pub(super) views: Option<Arc<Semaphore>>,
+    pub(super) views: Option<Arc<Entrance>>,
     /// Who has asked last whether a body runs.
     pub(super) asker: Option<Asker>,
     /// The span of the present call, if anybody wants to see it.
@@ -114,7 +115,7 @@ impl State {
     }
 
     /// What admits calls to views of the lock, for those that are there by now and no others.
-    pub(super) fn take_views(&mut self) -> Option<Arc<Semaphore>> {
+    pub(super) fn take_views(&mut self) -> Option<Arc<Entrance>> {
         self.rare.as_mut()?.views.take()
     }
 

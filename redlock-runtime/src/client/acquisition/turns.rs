@@ -3,12 +3,11 @@
 //! Each has another *turn*, by number. A turn ends before the token may be another call's: so what is read of the token first,
 //! and belongs to the turn after that, is that call's.
 
-use super::Acquisition;
+use super::{Acquisition, Entrance};
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::Semaphore;
 
 impl Acquisition {
     /// The number of the present turn.
@@ -31,11 +30,11 @@ impl Acquisition {
     }
 
     /// What admits one call at a time to a view of the lock; `None` when that turn has ended.
-    pub(crate) fn views(&self, turn: u32) -> Option<Arc<Semaphore>> {
+    pub(crate) fn views(&self, turn: u32) -> Option<Arc<Entrance>> {
         // Asked under the mutex: whoever ends the turn takes the views away under it, after that.
         let mut state = self.lock();
         let is_present = self.turn() == turn;
-        is_present.then(|| Arc::clone(state.rare().views.get_or_insert_with(|| Arc::new(Semaphore::new(1)))))
+        is_present.then(|| Arc::clone(state.rare().views.get_or_insert_with(|| Arc::new(Entrance::new()))))
     }
 
     /// The fencing token of the call that has that turn, if it is fenced and has the turn still.
@@ -49,6 +48,14 @@ impl Acquisition {
         let mut state = self.lock();
         if self.turn() == turn {
             state.candidate.keep_until(end);
+        }
+    }
+
+    /// The key of a window is free again when the call ends that has that turn, if it has it still.
+    pub(crate) fn give_back_window(&self, turn: u32) {
+        let mut state = self.lock();
+        if self.turn() == turn {
+            state.candidate.give_back_window();
         }
     }
 }

@@ -5,12 +5,14 @@
 //!    finds a frame is called by its body, which waits for the call. The frame goes with a task from thread to thread, no
 //!    task that a body spawns sees it, and two branches of a `join!` do not see each other. A thread or a task as the owner
 //!    would be wrong in all three.
-//! 2. A frame says nothing any more when its lock is given back, left to another worker or lost; see [`Tenure`].
-//! 3. Only exclusive locks of one key exist, so a frame is in the way of a call, or good for it, if both have the same name.
+//! 2. A body may drive other tasks on its thread, as by the `block_on` of a runtime or by a `LocalSet`. A frame remembers in
+//!    which task it was entered, and no other one finds it. Where there is no task, as in a `block_on`, all frames are found.
+//! 3. A frame says nothing any more when its lock is given back, left to another worker or lost; see [`Tenure`].
+//! 4. Only exclusive locks of one key exist, so a frame is in the way of a call, or good for it, if both have the same name.
 //!    Modes and several keys are a question to the tenure, which is asked in [`Frame::is_of`].
 //!
-//! A future of somebody else that is polled inside of a body, as by a `Shared`, a `FuturesUnordered` or a `LocalSet` that the
-//! body polls, is taken for a call of the body.
+//! A future of somebody else that is polled inside of a body, as by a `Shared` or a `FuturesUnordered`, is taken for a call of
+//! the body.
 
 mod tenure;
 mod view;
@@ -20,11 +22,19 @@ pub(crate) use self::view::View;
 
 use crate::lock::LockKey;
 use std::cell::RefCell;
+use tokio::task;
 use tracing::Span;
 use tracing::span::EnteredSpan;
 
 thread_local! {
-    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    static FRAMES: RefCell<Vec<Standing>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A frame on the list of a thread.
+struct Standing {
+    frame: Frame,
+    /// In which task it was entered, for this poll.
+    task: Option<task::Id>,
 }
 
 /// A body that is being polled.
@@ -53,7 +63,9 @@ impl Frame {
     pub(crate) fn enter(home: &mut Option<Self>, new: impl FnOnce() -> Self) -> Inside<'_> {
         let frame = home.take().unwrap_or_else(new);
         let span = frame.tenure.span().map(|span| Span::clone(&span).entered());
-        let is_there = FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(frame)).is_ok());
+        let standing = Standing { frame, task: task::try_id() };
+        let is_there =
+            FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(standing)).is_ok());
         Inside { home, is_there: is_there.unwrap_or(false), _span: span }
     }
 
@@ -75,33 +87,42 @@ pub(crate) struct Inside<'f> {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if self.is_there {
-            *self.home = FRAMES.try_with(|frames| frames.try_borrow_mut().ok()?.pop()).ok().flatten();
+            let standing = FRAMES.try_with(|frames| frames.try_borrow_mut().ok()?.pop()).ok().flatten();
+            *self.home = standing.map(|standing| standing.frame);
         }
     }
 }
 
-/// All frames, the outermost first.
+/// All frames that the present task may see, the outermost first.
 pub(crate) fn frames() -> Vec<Frame> {
-    FRAMES
-        .try_with(|frames| frames.try_borrow().map(|frames| frames.clone()))
-        .ok()
-        .and_then(Result::ok)
-        .unwrap_or_default()
+    let copied = |frames: &RefCell<Vec<Standing>>| Some(visible(&frames.try_borrow().ok()?).cloned().collect());
+    FRAMES.try_with(copied).ok().flatten().unwrap_or_default()
 }
 
-/// The frames that are about the lock of `key`, the innermost first.
+/// Those that are about the lock of `key`, the innermost first.
 ///
 /// Each is copied out when it is asked for: to look at a lock may wake others, who may run at once and poll bodies here.
 pub(crate) fn frames_of(key: &LockKey) -> impl Iterator<Item = Frame> {
     (0..).map_while(|nth| {
-        let nth_frame = |frames: &RefCell<Vec<Frame>>| {
-            frames.try_borrow().ok()?.iter().rev().filter(|frame| frame.is_of(key)).nth(nth).cloned()
+        let nth_frame = |frames: &RefCell<Vec<Standing>>| {
+            visible(&frames.try_borrow().ok()?).rev().filter(|frame| frame.is_of(key)).nth(nth).cloned()
         };
         FRAMES.try_with(nth_frame).ok().flatten()
     })
 }
 
+/// The frames whose bodies have called what runs now: no other task does so than the one that polls them.
+fn visible(frames: &[Standing]) -> impl DoubleEndedIterator<Item = &Frame> {
+    let present = task::try_id();
+    let is_visible = move |standing: &&Standing| present.is_none() || standing.task == present;
+    frames.iter().filter(is_visible).map(|standing| &standing.frame)
+}
+
+#[cfg(test)]
+mod task_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod view_tests;
+#[cfg(test)]
+mod warning_tests;

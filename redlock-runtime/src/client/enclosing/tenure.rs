@@ -1,6 +1,6 @@
 //! What one call has of a lock, as the calls in its body see it.
 
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, Entrance};
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
@@ -14,7 +14,6 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tracing::Span;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
@@ -35,9 +34,9 @@ pub(crate) struct ViewTenure {
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
-    has_ended: AtomicBool,
+    ended: OnceLock<Instant>,
     /// As [`Views::OfTurn`], for the calls in its body.
-    views: Semaphore,
+    views: Entrance,
     /// By which site it is counted, and its span if anybody wants to see it.
     observed: OnceLock<(SiteId, Option<Arc<Span>>)>,
     /// Whether it was told that it is lost.
@@ -46,14 +45,14 @@ pub(crate) struct ViewTenure {
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
 pub(super) enum Views {
-    OfTurn(Arc<Semaphore>),
+    OfTurn(Arc<Entrance>),
     OfView(Arc<ViewTenure>),
 }
 
 impl Deref for Views {
-    type Target = Semaphore;
+    type Target = Entrance;
 
-    fn deref(&self) -> &Semaphore {
+    fn deref(&self) -> &Entrance {
         match self {
             Self::OfTurn(views) => views,
             Self::OfView(view) => &view.views,
@@ -76,8 +75,8 @@ impl Tenure {
             place,
             since,
             must_end,
-            has_ended: AtomicBool::new(false),
-            views: Semaphore::const_new(1),
+            ended: OnceLock::new(),
+            views: Entrance::new(),
             observed: OnceLock::new(),
             is_lost: AtomicBool::new(false),
         }))
@@ -132,16 +131,21 @@ impl Tenure {
         }
     }
 
+    /// Where the call was made that has a view of this, or the last one that had.
+    pub(crate) fn admitted(&self) -> Option<Place> {
+        self.views()?.admitted()
+    }
+
     /// Whether it is part of the lock of a call that encloses it.
     pub(crate) const fn is_view(&self) -> bool {
         matches!(self, Self::View(_))
     }
 
     /// Whether the call has given the lock back by itself.
-    pub(super) fn is_released(&self) -> bool {
+    pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
-            Self::View(view) => view.has_ended.load(Ordering::Acquire),
+            Self::View(view) => view.ended.get().is_some(),
         }
     }
 
@@ -168,7 +172,8 @@ impl Tenure {
         } else {
             must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
         };
-        let until = must_end.map_or(now, |end| end.min(now));
+        let ended = self.outwards().filter_map(|tenure| tenure.view()?.ended.get().copied());
+        let until = ended.chain(must_end).fold(now, Instant::min);
         self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
     }
 
@@ -197,15 +202,14 @@ impl Tenure {
     /// or wait to, are woken.
     pub(super) fn end_view(&self) -> bool {
         let Some(view) = self.view() else { return false };
-        if view.has_ended.swap(true, Ordering::AcqRel) {
+        if view.ended.set(self.shared().clock.now()).is_err() {
             return false;
         }
-        // Otherwise nobody has a view of it or waits for one, and whoever comes later finds that it has ended.
-        if view.views.available_permits() == 0 {
-            view.views.close();
+        // Otherwise nobody has a view of it or waits for one, and nobody will.
+        if view.views.close() {
             self.acquisition().call_watchers();
         }
-        view.admission.add_permits(1);
+        view.admission.leave();
         if let Some(known) = view.known() {
             known.counters.ended(self.shared().clock.now().nanos_since(view.since));
         }

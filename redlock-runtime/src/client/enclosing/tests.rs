@@ -245,6 +245,28 @@ async fn a_lock_that_is_lost_is_in_nobodys_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
+    for is_reentrant in [false, true] {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request().renew(false)).await.unwrap();
+        // It would succeed to a lock that is over, but nobody polls it.
+        let mut first = pin!(manager.acquire(request()));
+        assert!(poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await);
+        let body = hold_through(&guard, async {
+            // The lease is over, and the key is still there.
+            advance(Duration::from_millis(9950)).await;
+            assert!(!guard.is_held());
+            let mut waiting = pin!(call(&manager, request().wait(Wait::Forever).reentrant(is_reentrant)));
+            assert!(poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending())).await);
+            guard.extend().await.expect("as by the late answer to a renewal");
+            assert!(guard.is_held());
+            tokio::time::timeout(WAIT, waiting).await.expect("it does not wait for its caller")
+        });
+        assert_eq!(body.await.unwrap(), (WouldDeadlock, false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() {
     let manager = LockManager::in_memory();
     for is_through in [false, true] {

@@ -6,7 +6,6 @@ use crate::error::LockError;
 use crate::request::Place;
 use crate::time::clock::Instant;
 use std::time::Duration;
-use tokio::sync::SemaphorePermit;
 
 /// A nested call's part in the lock of a call that encloses it: without a lease of its own, and lost with the lock. Dropped,
 /// it ends, and the lock stays where it is.
@@ -23,9 +22,7 @@ impl View {
         longest: Option<Duration>,
         now: Instant,
     ) -> Result<Self, Tenure> {
-        // The view gives the permit back.
-        let admits = |views: &Views| views.try_acquire().map(SemaphorePermit::forget).is_ok();
-        match enclosing.views().filter(admits) {
+        match enclosing.views().filter(|views| views.try_admit(place)) {
             Some(views) => Ok(Self::admitted(enclosing, views, place, longest, now)),
             None => Err(enclosing),
         }
@@ -37,9 +34,9 @@ impl View {
     /// The place is given up.
     pub(crate) async fn enter(enclosing: &Tenure, place: Place, longest: Option<Duration>) -> Option<Self> {
         let views = enclosing.views()?;
-        views.acquire().await.map(SemaphorePermit::forget).ok()?;
+        let is_admitted = views.admit(place).await;
         let now = enclosing.shared().clock.now();
-        Some(Self::admitted(enclosing.clone(), views, place, longest, now))
+        is_admitted.then(|| Self::admitted(enclosing.clone(), views, place, longest, now))
     }
 
     fn admitted(enclosing: Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {

@@ -104,6 +104,37 @@ async fn a_longest_hold_of_a_nested_call_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_itself() {
+    let manager = LockManager::in_memory();
+    let started = Instant::now();
+    let late = async {
+        sleep(2 * SECOND).await;
+        manager.acquire(inner().wait(Wait::Forever)).await
+    };
+    let told = |error: LockError| assert_eq!(lost(&error), (SECOND, &LossCause::MaxHold));
+    let body = async |guard: &LockGuard| {
+        let view = manager.acquire(inner().max_hold(SECOND)).await?;
+        told(timeout(9 * SECOND, hold_through(&view, late)).await.expect("it does not wait")?.unwrap_err());
+        assert!(started.elapsed() < 3 * SECOND);
+        // In a scope, and in the body of a nested call that was entered before.
+        told(view.scope(manager.acquire(inner())).await.unwrap_err());
+        drop(view);
+        let view = manager.acquire(inner().max_hold(SECOND)).await?;
+        let deeper = view.scope(async {
+            let deepest = manager.acquire(inner()).await?;
+            sleep(2 * SECOND).await;
+            deepest.scope(manager.acquire(inner())).await
+        });
+        told(deeper.await.unwrap_err());
+        // What was given back is in nobody's way.
+        view.release().await.unwrap_err();
+        drop(view.scope(manager.acquire(inner())).await?);
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_lost_outside_is_lost_inside_for_the_same_cause() {
     let manager = LockManager::in_memory();
     // The options of the outer call, and why it loses the lock.
@@ -383,6 +414,23 @@ async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
     let error = guard.inherit().scope(manager.acquire(inner())).await.unwrap_err();
     assert_eq!(lost(&error).1, &LossCause::Released);
     heir.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_was_held_until_it_was_given_back_however_long_its_guard_lives() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        let view = manager.acquire(inner()).await?;
+        let deeper = view.scope(manager.acquire(inner())).await?;
+        sleep(SECOND).await;
+        view.release().await?;
+        sleep(2 * SECOND).await;
+        for lost_view in [&view, &deeper] {
+            assert_eq!(lost(&lost_view.ensure_held().unwrap_err()), (SECOND, &LossCause::Released));
+        }
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,6 +66,11 @@ impl LocalTurn {
         self.acquisition.turn() != self.turn
     }
 
+    /// The key of a window is free again when the turn ends.
+    pub(crate) fn give_back_window(&self) {
+        self.acquisition.give_back_window(self.turn);
+    }
+
     /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.
     pub(crate) fn end(&self) -> Option<ConfirmedRelease> {
         let mut released = None;

@@ -3,7 +3,9 @@
 //! 1. A new order that a way through the others leads back from is a contradiction: with one task on each step of that way, all
 //!    of them could wait for each other.
 //! 2. Each order keeps the *gates* that all who took it were in: keys that were held before either lock. Two orders with the
-//!    same gate are never taken at the same moment, so a way that has two of them is none.
+//!    same gate are never taken at the same moment, so a way that has two of them is none. The exception is not seen: two
+//!    branches of the one body that is in the gate. Such a body may as well take both orders one after the other, which hurts
+//!    nobody and looks the same here; and no contradiction is to be made up.
 //! 3. Two locks of one kind are taken in ascending or descending order of their keys, letter by letter and by numbers. It is a
 //!    contradiction when both directions were seen in both ways of comparing: who sorts in one way keeps to it. A line that
 //!    takes locks by hand may take any; those of its keys are compared that differ in numbers only.

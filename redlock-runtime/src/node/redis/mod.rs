@@ -19,14 +19,18 @@ mod complaints;
 mod connect;
 mod connections;
 mod courier;
+mod credentials;
 mod describe;
+mod dial;
 pub(crate) mod endpoint;
 mod farewell;
 mod info;
 mod live_connection;
 mod lost_script;
 mod movable;
+mod node_config;
 mod outbox;
+mod parameters;
 mod permissions;
 mod prepare;
 mod pulse;
@@ -47,7 +51,12 @@ mod tls;
 mod tls_failure;
 #[cfg(feature = "tls")]
 mod tls_provider;
+#[cfg(feature = "tls")]
+mod tls_settings;
 mod verification;
+
+pub use self::credentials::Credentials;
+pub use self::node_config::NodeConfig;
 
 use self::answer::occupant;
 use self::connections::Connections;

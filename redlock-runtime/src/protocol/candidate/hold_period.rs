@@ -127,6 +127,11 @@ impl HoldPeriod {
         self.must_end.is_some_and(|end| end <= now)
     }
 
+    /// Since when whoever has the lock now has had it.
+    pub(crate) const fn since(&self) -> Instant {
+        self.since
+    }
+
     pub(crate) const fn renews(&self) -> bool {
         self.renews
     }
