@@ -47,10 +47,11 @@ fn line(page: &mut String, line: impl Display) {
     let _ = writeln!(page, "{line}");
 }
 
-/// The labels of a site. Two functions may have the same template, and one function has one line.
+/// The labels of a site. Two functions may have the same template; one function has one line, unless a macro has written it.
 fn labels(site: &SiteStats) -> String {
     let line = site.site.line.map(|line| line.to_string()).unwrap_or_default();
-    format!("lock=\"{}\",site=\"{}\"", escaped(&site.site), escaped(line))
+    let module = site.site.module.unwrap_or_default();
+    format!("lock=\"{}\",site=\"{}\",module=\"{module}\"", escaped(&site.site), escaped(line))
 }
 
 fn escaped(text: impl Display) -> String {

@@ -10,6 +10,7 @@ mod taken;
 mod way;
 
 pub(crate) use self::attaching::attach;
+pub(crate) use self::observed::{Asked, is_taken};
 use self::way::Way;
 pub(crate) use self::way::{named, tell_no_quorum};
 
@@ -19,7 +20,8 @@ use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, Loc
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
-use crate::observe::spans::{self, Path};
+use crate::observe;
+use crate::observe::spans::Path;
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
@@ -63,23 +65,33 @@ impl Obtained {
     }
 }
 
-/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues.
+/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues. The call counts as one that has
+/// `asked` before, if so.
 ///
 /// # Cancel safety
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
-    let call = Call::begin(local, request)?;
-    let asked = call.asked();
-    let outcome = if spans::are_wanted() {
+pub(crate) async fn acquire<'c>(
+    local: &'c Arc<LocalQueue>,
+    request: &LockRequest,
+    asked: Option<Asked<'c>>,
+) -> Result<Obtained, LockError> {
+    let asked = asked.unwrap_or_else(|| Asked::begin(local.shared(), request));
+    let call = match Call::begin(local, request, &asked) {
+        Ok(call) => call,
+        Err(error) => return asked.is_refused(error),
+    };
+    let outcome = if observe::is_on() {
         // Boxed, so that nobody else pays for it with the size of the future.
         Box::pin(call.in_span(call.run())).await
     } else {
         // The same as `run`, in this place: one more future around these would cost more than all else that is done to be seen.
-        match call.enter_the_callers().await {
+        let outcome = match call.enter_the_callers().await {
             Ok(None) => call.take().await,
             Ok(Some(view)) => Ok(view),
             Err(error) => Err(error),
-        }
+        };
+        call.tell_failure(&outcome);
+        outcome
     };
     call.is_answered(asked, &outcome);
     outcome
@@ -101,6 +113,8 @@ struct Call<'c> {
     site: &'c Known,
     way: Way,
     begun: Instant,
+    /// A lock that is had later than this is of no use.
+    latest: Option<Instant>,
 }
 
 /// Why a turn has not become a lock.
@@ -121,10 +135,10 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] for what is out of range.
-    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest) -> Result<Self, LockError> {
+    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let linger = policy.linger_of(request)?;
-        let key = request.key.clone().below(&shared.namespace).redacted(policy.redacts_keys);
+        let key = request.key.clone().below(&shared.namespace);
         if let Some(fault) = key.fault() {
             return Err(LockError::configuration(fault));
         }
@@ -145,9 +159,23 @@ impl<'c> Call<'c> {
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
         let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
-        let (site, way) = (shared.sites.at(place, label), Way::default());
+        let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
-        Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, label, site, way, begun })
+        Ok(Self {
+            local,
+            key,
+            wanted,
+            wait,
+            hold,
+            is_reentrant,
+            has_ordered_lock,
+            place,
+            label,
+            site,
+            way,
+            begun,
+            latest,
+        })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -172,6 +200,7 @@ impl<'c> Call<'c> {
         let mut turn = self.obtain().await?;
         loop {
             match self.number(&turn).await {
+                Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out(None)),
                 Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
                 Err(Unnumbered::TooLate) if self.has_time() => turn = self.start_again(turn).await?,
                 Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),

@@ -1,6 +1,6 @@
 //! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
 
-use crate::client::acquire::{Obtained, Share, acquire as acquire_key, named, tell_no_quorum};
+use crate::client::acquire::{Asked, Obtained, acquire as acquire_key, is_taken, named, tell_no_quorum};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     match request.windows {
-        None => acquire_key(local, request).await,
+        None => acquire_key(local, request, None).await,
         // Boxed, so that calls without windows do not pay for it with the size of their futures.
         Some(windows) => Box::pin(acquire_window(local, request.clone(), windows)).await,
     }
@@ -36,15 +36,26 @@ async fn acquire_window(
     mut request: LockRequest,
     windows: Windows,
 ) -> Result<Obtained, LockError> {
-    check(&request, windows)?;
     let shared = local.shared();
-    let key = request.key.clone().below(&shared.namespace).redacted(shared.policy.redacts_keys);
+    let mut asked = Asked::begin(shared, &request);
+    if let Err(error) = check(&request, windows) {
+        return asked.is_refused(error);
+    }
+    let key = request.key.clone().below(&shared.namespace);
     let (place, label) = (request.place, request.label);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
-    let named = || named(&key, place, label);
-    let time = time(shared, &key).await.inspect_err(|error| tell_no_quorum(shared, named(), error))?;
+    let named = || named(shared, &key, place, label);
+    let time = match time(shared, &key).await {
+        Ok(time) => time,
+        Err(error) => {
+            tell_no_quorum(shared, named(), &error);
+            return asked.is_refused(error);
+        }
+    };
     let window = windows.at(time);
+    // Later, because the process stood still, the key of whoever has run the window may have expired.
+    asked.latest = Some(begun.after(window.limit()));
     let taken = || {
         events::window_skipped(named(), window.index, window.ends_in);
         LockError::WindowTaken { key: key.clone(), window: window.index, ends_in: window.ends_in }
@@ -52,20 +63,7 @@ async fn acquire_window(
     request.key = key.in_window(window.index);
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
-    match acquire_key(local, &request).await {
-        Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
-        // The process stood still, and the key of whoever has run the window may have expired meanwhile.
-        Ok(late) => {
-            if let Share::Turn(turn) = &late.share {
-                turn.give_back_window();
-            }
-            Err(taken())
-        }
-        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
-        Err(LockError::WouldDeadlock { held, .. }) if !held.is_about_order() => Err(taken()),
-        Err(error) if error.is_contended() => Err(taken()),
-        Err(error) => Err(error),
-    }
+    acquire_key(local, &request, Some(asked)).await.map_err(|error| if is_taken(&error) { taken() } else { error })
 }
 
 /// # Errors

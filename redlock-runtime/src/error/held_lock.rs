@@ -2,6 +2,7 @@
 
 use crate::error::source_line::SourceLine;
 use crate::lock::LockKey;
+use crate::observe::ToldKey;
 use std::fmt;
 
 /// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
@@ -55,9 +56,9 @@ impl HeldLock {
         matches!(self.why, Why::Order(_))
     }
 
-    /// The same about what is told in place of the key.
-    pub(crate) fn told(&self) -> Self {
-        Self { key: self.key.as_told(), ..self.clone() }
+    /// The same about what is told in place of the key, if that `is_redacted`.
+    pub(crate) fn told(&self, is_redacted: bool) -> Self {
+        Self { key: ToldKey::new(&self.key, is_redacted).into_key(), ..self.clone() }
     }
 
     /// What the caller holds.

@@ -1,13 +1,16 @@
 //! Errors as they are told to whoever observes the process, who may not be shown keys.
 
 use crate::error::LockError;
-use crate::lock::LockKey;
+use crate::observe::ToldKey;
 use std::borrow::Cow;
 
+/// What is told of an error whose text may have a key in it.
+const UNTOLD: &str = "what is wrong may have a key in its text, and is told to the caller alone";
+
 impl LockError {
-    /// The same error about what is told in place of its key.
-    pub(crate) fn told(&self) -> Cow<'_, Self> {
-        if !self.key().is_some_and(LockKey::is_redacted) {
+    /// The same error about what is told in place of its key, if that `is_redacted`.
+    pub(crate) fn told(&self, is_redacted: bool) -> Cow<'_, Self> {
+        if !is_redacted {
             return Cow::Borrowed(self);
         }
         let mut told = self.clone();
@@ -15,13 +18,16 @@ impl LockError {
             Self::Contended { key, .. }
             | Self::TimedOut { key, .. }
             | Self::WindowTaken { key, .. }
-            | Self::Lost { key, .. } => *key = key.as_told(),
+            | Self::Lost { key, .. } => *key = ToldKey::new(key, true).into_key(),
             Self::WouldDeadlock { key, held } => {
-                *key = key.as_told();
-                **held = held.told();
+                *key = ToldKey::new(key, true).into_key();
+                **held = held.told(true);
             }
-            Self::NoQuorum { key, .. } | Self::Refused { key, .. } => *key = key.as_ref().map(LockKey::as_told),
-            Self::Configuration { .. } | Self::NotInstalled | Self::Closed => {}
+            Self::NoQuorum { key, .. } | Self::Refused { key, .. } => {
+                *key = key.as_ref().map(|key| ToldKey::new(key, true).into_key());
+            }
+            Self::Configuration { message } => *message = UNTOLD.into(),
+            Self::NotInstalled | Self::Closed => {}
         }
         Cow::Owned(told)
     }
@@ -31,11 +37,12 @@ impl LockError {
 mod tests {
     use super::*;
     use crate::error::{HeldLock, LossCause, OrderStep, SourceLine, Why};
+    use crate::lock::LockKey;
     use std::time::Duration;
 
     #[test]
     fn no_error_tells_a_redacted_key() {
-        let (key, at) = (|| LockKey::from("order:4711").redacted(true), SourceLine::new("a.rs", 7));
+        let (key, at) = (|| LockKey::from("order:4711"), SourceLine::new("a.rs", 7));
         let step = OrderStep { taken_at: at, asked_at: at };
         let held = HeldLock::new(key(), at, at, Why::Order([step].into()));
         let all = [
@@ -46,11 +53,13 @@ mod tests {
             LockError::WouldDeadlock { key: key(), held: Box::new(held) },
             LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 1, causes: Box::default() },
             LockError::Refused { key: Some(key()), needed: 1, nodes: 1, causes: Box::default() },
+            LockError::configuration("\"order:4711\" is held without a fencing token"),
         ];
         for error in all {
             assert!(error.to_string().contains("4711"), "{error}");
-            let told = error.told().to_string();
-            assert!(!told.contains("4711") && told.contains('#'), "{told}");
+            let told = error.told(true).to_string();
+            assert!(!told.contains("4711") && (told.contains('#') || told == UNTOLD), "{told}");
+            assert_eq!(error.told(false).to_string(), error.to_string());
         }
     }
 }

@@ -70,8 +70,9 @@ impl Held {
             Self::Turn { turn, .. } => turn.detach(),
             Self::View(view) => {
                 view.give_back();
-                events::not_detached(view.acquisition().key());
-                view.acquisition().shared().new_token()
+                let shared = view.acquisition().shared();
+                events::not_detached(shared.told(view.acquisition().key()));
+                shared.new_token()
             }
         }
     }

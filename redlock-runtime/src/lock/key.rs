@@ -6,10 +6,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// So many bytes of the hash stand for a key that is not told. Fewer, and two keys of one service look like one; more, and it is
-/// harder to read.
-const HASH_BYTES: usize = 6;
-
 /// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
 ///
 /// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
@@ -28,8 +24,6 @@ pub struct LockKey {
     name: Arc<str>,
     /// Where the key starts in `name`.
     start: u32,
-    /// Whether its text is kept from whoever observes the process.
-    is_redacted: bool,
 }
 
 impl LockKey {
@@ -94,28 +88,14 @@ impl LockKey {
             return self;
         }
         let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
-        Self { name: [namespace, self.as_str()].concat().into(), start, is_redacted: self.is_redacted }
+        Self { name: [namespace, self.as_str()].concat().into(), start }
     }
 
-    /// The same key, whose text is kept from whoever observes the process if it `is_redacted`.
-    pub(crate) fn redacted(self, is_redacted: bool) -> Self {
-        Self { is_redacted, ..self }
-    }
-
-    /// Whether its text is kept from whoever observes the process.
-    pub(crate) const fn is_redacted(&self) -> bool {
-        self.is_redacted
-    }
-
-    /// What whoever observes the process is told in place of the key: the key, or a hash if that is redacted. The hash is the
-    /// same in every process; whoever can guess the key can compare it.
-    pub(crate) const fn told(&self) -> ToldKey<'_> {
-        ToldKey(self)
-    }
-
-    /// A key that consists of what is told in the place of this one.
-    pub(crate) fn as_told(&self) -> Self {
-        if self.is_redacted { self.told().to_string().into() } else { self.clone() }
+    /// The key whose name in Redis this is, if it is one of `namespace`, which is empty or ends in its separator.
+    pub(crate) fn within(self, namespace: &str) -> Self {
+        let is_below = self.start == 0 && self.name.starts_with(namespace);
+        let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
+        Self { start: if is_below { start } else { self.start }, ..self }
     }
 }
 
@@ -144,13 +124,13 @@ impl LockKey {
 
 impl From<&str> for LockKey {
     fn from(key: &str) -> Self {
-        Self { name: key.into(), start: 0, is_redacted: false }
+        Self { name: key.into(), start: 0 }
     }
 }
 
 impl From<String> for LockKey {
     fn from(key: String) -> Self {
-        Self { name: key.into(), start: 0, is_redacted: false }
+        Self { name: key.into(), start: 0 }
     }
 }
 
@@ -177,20 +157,6 @@ impl fmt::Display for LockKey {
 impl fmt::Debug for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LockKey({:?})", self.as_str())
-    }
-}
-
-/// What whoever observes the process is told in place of a key.
-pub(crate) struct ToldKey<'k>(&'k LockKey);
-
-impl fmt::Display for ToldKey<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.0.is_redacted {
-            return self.0.fmt(f);
-        }
-        let digest = Sha256::hash(self.0.as_str().as_bytes());
-        f.write_str("#")?;
-        digest.iter().take(HASH_BYTES).try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -244,7 +244,8 @@ impl LockManagerBuilder {
     /// of people in them. Default: `false`.
     ///
     /// The hash is the same everywhere, so that events of one lock can be brought together. It is no secret from whoever can
-    /// guess the key. Errors have the key as ever: they are for the program, which has made it.
+    /// guess the key. Errors and [`held`](LockManager::held) have the key as ever: they are for the program, which has made it. What
+    /// the handlers of axum and tonic tell of an error is redacted as soon as any manager of the process says so.
     pub fn redact_keys(mut self, is_redacted: bool) -> Self {
         self.policy.redacts_keys = is_redacted;
         self

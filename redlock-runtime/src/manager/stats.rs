@@ -51,12 +51,17 @@ impl Stats {
     /// [`held_now`](SiteStats::held_now), stays as it is.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
+        // Both are sorted by their sites. Sites only come.
+        let mut before = earlier.sites.iter().peekable();
         let sites = self.sites.iter().map(|stats| {
-            let before = earlier.sites.iter().find(|before| before.site == stats.site);
-            before.map_or_else(|| stats.clone(), |before| stats.since(before))
+            while before.next_if(|before| before.site < stats.site).is_some() {}
+            before
+                .next_if(|before| before.site == stats.site)
+                .map_or_else(|| stats.clone(), |before| stats.since(before))
         });
-        let nodes = self.nodes.iter().map(|stats| {
-            let before = earlier.nodes.iter().find(|before| before.node == stats.node);
+        // Two nodes may have one name, and all stand where they stood.
+        let nodes = self.nodes.iter().enumerate().map(|(index, stats)| {
+            let before = earlier.nodes.get(index).filter(|before| before.node == stats.node);
             before.map_or_else(|| stats.clone(), |before| stats.since(before))
         });
         Self {

@@ -1,15 +1,15 @@
 //! All events, each with its level and fields.
 
 use super::spans::Path;
-use super::{Named, TARGET, millis};
-use crate::lock::{LockKey, OwnerToken};
+use super::{Named, TARGET, ToldKey, millis, shielded};
+use crate::lock::OwnerToken;
 use std::fmt::Display;
 use std::time::Duration;
 
 /// One event. Its name is a field as well, because most formats of logs leave out what tracing calls the name.
 macro_rules! tell {
     ($level:ident, $name:literal, { $($fields:tt)* }, $text:literal) => {
-        tracing::event!(name: $name, target: TARGET, tracing::Level::$level, event = $name, $($fields)*, $text)
+        shielded(|| tracing::event!(name: $name, target: TARGET, tracing::Level::$level, event = $name, $($fields)*, $text))
     };
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn no_quorum(lock: Named<'_>, causes: impl Display, times: u64) {
     }, "too few nodes agreed");
 }
 
-/// Less than a fifth of a lease is left that is renewed.
-pub(crate) fn at_risk(lock: Named<'_>, remaining: Duration, ttl: Duration) {
+/// Less than a fifth of a lease is left that is renewed. That of so many locks since this was told the last time.
+pub(crate) fn at_risk(lock: Named<'_>, (remaining, ttl): (Duration, Duration), times: u64) {
     tell!(WARN, "at_risk", {
         key = %lock.key(), template = lock.template, site = %lock.site(), remaining_ms = millis(remaining),
-        ttl_ms = millis(ttl)
+        ttl_ms = millis(ttl), times
     }, "the lease could not be renewed so far, and most of it is over");
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn lost(lock: Named<'_>, cause: impl Display, held: Duration) {
 }
 
 /// A body goes on without its lock.
-pub(crate) fn outlived(key: &LockKey) {
-    tell!(WARN, "outlived", { key = %key.told() }, "the lock was lost, and its body goes on without it");
+pub(crate) fn outlived(key: ToldKey<'_>) {
+    tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body goes on without it");
 }
 
 /// A lock was held for longer than its `ttl`.
@@ -83,40 +83,47 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
 }
 
 /// A node did not have the lock any more when it was given back.
-pub(crate) fn released_late(node: &str, key: &LockKey) {
-    tell!(WARN, "released_late", { node, key = %key.told() }, "the lock was not ours any more at its release");
+pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
+    tell!(WARN, "released_late", { node, key = %key }, "the lock was not ours any more at its release");
 }
 
 /// Nobody knows whether a release was executed.
-pub(crate) fn release_abandoned(node: &str, key: &LockKey, cause: impl Display, was_held: bool) {
+pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Display, was_held: bool) {
     if was_held {
-        tell!(WARN, "release_abandoned", { node, key = %key.told(), cause = %cause },
+        tell!(WARN, "release_abandoned", { node, key = %key, cause = %cause },
             "a release was not confirmed; the key expires by itself");
     } else {
         // Nobody here had the lock, so that nobody has to look for what is left of it.
-        tell!(DEBUG, "release_abandoned", { node, key = %key.told(), cause = %cause },
+        tell!(DEBUG, "release_abandoned", { node, key = %key, cause = %cause },
             "a token may be left; it expires by itself");
     }
 }
 
 /// A call that waits for its release has not heard of it.
-pub(crate) fn release_unconfirmed(key: &LockKey, error: impl Display) {
-    tell!(WARN, "release_unconfirmed", { key = %key.told(), error = %error }, "the release was not confirmed");
+pub(crate) fn release_unconfirmed(key: ToldKey<'_>, error: impl Display) {
+    tell!(WARN, "release_unconfirmed", { key = %key, error = %error }, "the release was not confirmed");
 }
 
 /// A call may wait for its own caller.
-pub(crate) fn deadlock(key: &LockKey, held: impl Display) {
-    tell!(WARN, "deadlock", { key = %key.told() }, "the lock {held}, unless it is given back meanwhile");
+pub(crate) fn deadlock(key: ToldKey<'_>, held: impl Display) {
+    tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless it is given back meanwhile");
+}
+
+/// A nested call waits for another one, both by their lines, and maybe for itself.
+pub(crate) fn nested_wait(key: ToldKey<'_>, asked_at: impl Display, taken_at: impl Display) {
+    tell!(WARN, "deadlock", { key = %key },
+        "the nested call at {asked_at} waits for the one at {taken_at}, and for itself if its own body has that guard: give it \
+         a `scope`, or drop it before");
 }
 
 /// Locks were taken in different orders.
-pub(crate) fn lock_order(key: &LockKey, held: impl Display) {
-    tell!(WARN, "lock_order", { key = %key.told() }, "the lock {held}");
+pub(crate) fn lock_order(key: ToldKey<'_>, held: impl Display) {
+    tell!(WARN, "lock_order", { key = %key }, "the lock {held}");
 }
 
 /// A nested call has tried to detach the lock of its caller.
-pub(crate) fn not_detached(key: &LockKey) {
-    tell!(WARN, "not_detached", { key = %key.told() },
+pub(crate) fn not_detached(key: ToldKey<'_>) {
+    tell!(WARN, "not_detached", { key = %key },
         "a nested call cannot leave the lock of its caller to another worker");
 }
 

@@ -3,20 +3,37 @@
 //! Nothing else in the library says one. Whoever has something to tell calls a function of [`events`], or opens a span of
 //! [`spans`]; when that is called is decided there. `docs/observability.md` lists the same for users.
 //!
-//! A subscriber is code of others: it may block, and it may come back to us. So nothing is told under a mutex.
+//! A subscriber is code of others: it may block, it may come back to us, and it may panic. So nothing is told under a mutex, and a
+//! panic ends here: it would end the watchdog, or a call that has its lock.
 
 pub(crate) mod events;
+pub(crate) mod held_back;
 mod named;
 pub(crate) mod spans;
 mod throttle;
+mod told_key;
 
 pub(crate) use self::named::Named;
 pub(crate) use self::throttle::Throttle;
+pub(crate) use self::told_key::{ToldKey, is_any_redacted, redact};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+use tracing::Level;
 
 /// What a filter names: `RUST_LOG=redlock=debug`.
 const TARGET: &str = "redlock";
+
+/// Whether anybody wants to be told what becomes of each call. Without a subscriber, this is a load and a comparison.
+pub(crate) fn is_on() -> bool {
+    spans::are_wanted() || tracing::event_enabled!(target: TARGET, Level::DEBUG)
+}
+
+/// Tells, whatever becomes of whoever is told.
+fn shielded<T: Default>(tell: impl FnOnce() -> T) -> T {
+    // Nothing of ours changes meanwhile.
+    catch_unwind(AssertUnwindSafe(tell)).unwrap_or_default()
+}
 
 /// Whole milliseconds, as all durations are told.
 fn millis(duration: Duration) -> u64 {

@@ -1,12 +1,12 @@
 //! A lock as it is called in what is told.
 
-use crate::lock::LockKey;
+use super::ToldKey;
 use std::fmt;
 
 /// A lock as it is called in what is told, and where it was asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
-    pub(crate) key: &'a LockKey,
+    pub(crate) key: ToldKey<'a>,
     /// The key as it was written, with its placeholders, or the label of a call by hand.
     pub(crate) template: Option<&'static str>,
     pub(crate) file: &'static str,
@@ -33,7 +33,7 @@ impl fmt::Display for KeyText<'_> {
         let Named { key, template, .. } = self.0;
         match template.filter(|_| key.is_redacted()) {
             Some(template) => f.write_str(template),
-            None => key.told().fmt(f),
+            None => key.fmt(f),
         }
     }
 }
@@ -50,16 +50,18 @@ impl fmt::Display for SiteText<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::LockKey;
 
     #[test]
     fn a_redacted_key_is_its_template_or_a_hash() {
         let key = LockKey::from("order:4711");
-        let told = |key: &LockKey, template| Named { key, template, file: "a.rs", line: 7 }.key().to_string();
-        assert_eq!(told(&key, Some("order:{id}")), "order:4711");
-        let key = key.redacted(true);
-        assert_eq!(told(&key, Some("order:{id}")), "order:{id}");
-        let hash = told(&key, None);
-        assert!(!hash.contains("4711") && hash == told(&key, None), "{hash}");
-        assert_ne!(hash, told(&LockKey::from("order:4712").redacted(true), None));
+        let told = |key: &LockKey, is_redacted, template| {
+            Named { key: ToldKey::new(key, is_redacted), template, file: "a.rs", line: 7 }.key().to_string()
+        };
+        assert_eq!(told(&key, false, Some("order:{id}")), "order:4711");
+        assert_eq!(told(&key, true, Some("order:{id}")), "order:{id}");
+        let hash = told(&key, true, None);
+        assert!(!hash.contains("4711") && hash == told(&key, true, None), "{hash}");
+        assert_ne!(hash, told(&"order:4712".into(), true, None));
     }
 }

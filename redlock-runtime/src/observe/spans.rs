@@ -1,9 +1,11 @@
 //! The two spans: a call on its way to its lock, and a lock that is held.
 
-use super::{Named, TARGET, millis};
+use super::{Named, TARGET, millis, shielded};
 use crate::lock::OwnerToken;
+use std::sync::Arc;
 use std::time::Duration;
 use tracing::field::Empty;
+use tracing::span::Id;
 use tracing::{Level, Span};
 
 /// How a call came to its lock.
@@ -60,16 +62,19 @@ pub(crate) fn acquire(lock: Named<'_>, ttl: Duration) -> Span {
 
 /// The call has its lock, or has failed.
 pub(crate) fn acquired(span: &Span, outcome: &'static str, path: Path, rank: Option<u64>) {
-    span.record("outcome", outcome).record("path", path.name());
-    if let Some(rank) = rank {
-        span.record("rank", rank);
-    }
+    shielded(|| {
+        span.record("outcome", outcome).record("path", path.name());
+        if let Some(rank) = rank {
+            span.record("rank", rank);
+        }
+    });
 }
 
-/// A lock is held.
-pub(crate) fn hold(lock: Named<'_>, token: &OwnerToken, fencing_token: Option<u64>) -> Span {
+/// A lock is held, by a call that was made in the span `outer`.
+pub(crate) fn hold(outer: Option<Id>, lock: Named<'_>, token: &OwnerToken, fencing_token: Option<u64>) -> Span {
     tracing::span!(
         target: TARGET,
+        parent: outer,
         Level::DEBUG,
         "redlock.hold",
         key = %lock.key(),
@@ -83,16 +88,23 @@ pub(crate) fn hold(lock: Named<'_>, token: &OwnerToken, fencing_token: Option<u6
 
 /// The lock is held no more.
 pub(crate) fn ended(span: &Span, outcome: &'static str) {
-    span.record("outcome", outcome);
+    shielded(|| {
+        span.record("outcome", outcome);
+    });
+}
+
+/// Nobody has the span any more, unless somebody is in it still.
+pub(crate) fn close(span: Arc<Span>) {
+    shielded(|| drop(span));
 }
 
 /// What follows on this thread is inside of `span`, until [`leave`]. For a value that cannot keep a guard of the span,
 /// because it may be sent to another thread at other times.
 pub(crate) fn enter(span: &Span) {
-    span.with_subscriber(|(id, subscriber)| subscriber.enter(id));
+    shielded(|| span.with_subscriber(|(id, subscriber)| subscriber.enter(id)));
 }
 
 /// The end of an [`enter`].
 pub(crate) fn leave(span: &Span) {
-    span.with_subscriber(|(id, subscriber)| subscriber.exit(id));
+    shielded(|| span.with_subscriber(|(id, subscriber)| subscriber.exit(id)));
 }

@@ -18,7 +18,8 @@ fn confirmed(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let released = guard.release();
     Box::pin(async move {
         if let Err(error) = released.await {
-            events::release_unconfirmed(guard.key(), error.told());
+            let shared = guard.held().acquisition().shared();
+            events::release_unconfirmed(shared.told(guard.key()), error.told(shared.policy.redacts_keys));
         }
     })
 }

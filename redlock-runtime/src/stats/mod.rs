@@ -13,6 +13,6 @@ mod sites;
 pub use self::histogram::Histogram;
 pub(crate) use self::node_counters::NodeCounters;
 pub use self::node_stats::NodeStats;
-pub(crate) use self::site_counters::{Failure, SiteCounters};
+pub(crate) use self::site_counters::Failure;
 pub use self::site_stats::{LockSite, SiteStats};
 pub(crate) use self::sites::{Known, SiteId, Sites};

@@ -19,9 +19,9 @@ impl NodeCounters {
         self.commands.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A command was answered by an error, or not at all.
-    pub(crate) fn failed(&self) {
-        self.errors.fetch_add(1, Ordering::Relaxed);
+    /// So many commands were answered by an error, or not at all.
+    pub(crate) fn failed(&self, commands: u64) {
+        self.errors.fetch_add(commands, Ordering::Relaxed);
     }
 
     /// Commands that were sent together were answered after so long.

@@ -108,20 +108,26 @@ impl Sites {
         self.parts.get(number / PART)?.get()?.get(number % PART)?.get().map(|known| &**known)
     }
 
-    /// Adds a site to the end of a chain, if there is room. Whatever stands there then is returned.
+    /// Adds a site to the end of a chain, unless there is no room. Then something stands there, which may be another one.
     #[cold]
     fn add<'s>(&'s self, end: &'s Link, place: Place, label: Option<&'static str>) -> Option<&'s Link> {
-        let number = self
-            .count
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < PART * PARTS).then_some(count + 1));
-        let number = number.ok()?;
+        if self.count.load(Ordering::Relaxed) >= PART * PARTS {
+            return None;
+        }
+        // One at a time, so that threads which meet a site at the same moment use up one number.
+        end.get_or_init(|| self.numbered_anew(place, label).unwrap_or_else(|| Arc::clone(&self.other)));
+        Some(end)
+    }
+
+    /// A new site with a number, if there is room.
+    fn numbered_anew(&self, place: Place, label: Option<&'static str>) -> Option<Arc<Known>> {
+        let next = |count| (count < PART * PARTS).then_some(count + 1);
+        let number = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
         let known = Known::new(Some((place, label)), SiteId(u16::try_from(number).ok()?));
         let part = || std::iter::repeat_with(OnceLock::new).take(PART).collect::<Part>();
         // Before anybody finds it in its chain. A number is given once.
         let _ = self.parts.get(number / PART)?.get_or_init(part).get(number % PART)?.set(Arc::clone(&known));
-        // Who is late leaves a number behind that nobody uses.
-        let _ = end.set(known);
-        Some(end)
+        Some(known)
     }
 
     /// What became of the calls of all sites, by their lines. Those whose calls are none are left out.
@@ -196,6 +202,7 @@ mod tests {
                 scope.spawn(|| labels.iter().for_each(|label| sites.at(here, Some(label)).counters.asked()));
             }
         });
+        assert_eq!(sites.count.load(Ordering::Relaxed), 200);
         let all = sites.read();
         assert!(all.len() == 200 && all.iter().all(|stats| stats.waiting_now == 4), "{all:?}");
     }

@@ -174,6 +174,49 @@ async fn a_nested_call_that_is_out_of_time_has_lost_its_part_only() {
 }
 
 #[tokio::test]
+async fn a_nested_call_that_is_lost_with_its_caller_has_lost_its_lock() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let request = |label| LockRequest::new("lost:both").reentrant(true).label(label);
+    let hangs = async |_: &LockGuard| pending::<Result<(), LockError>>().await;
+    let body = async |_: &LockGuard| manager.with_lock(request("inner of both"), hangs).await;
+    manager.with_lock(request("outer of both").max_hold(TTL), body).await.unwrap_err();
+    for label in ["outer of both", "inner of both"] {
+        only("lost", label);
+        assert_eq!(crate::subscriber::spans("redlock.hold", label)[0].field("outcome"), "lost", "{label}");
+    }
+    // A guard that is given back too late.
+    let outer = manager.acquire(request("outer guard").max_hold(TTL)).await.unwrap();
+    let inner = outer.scope(manager.acquire(request("inner guard"))).await.unwrap();
+    event("lost", "outer guard").await;
+    inner.release().await.unwrap_err();
+    only("lost", "inner guard");
+    drop(outer);
+    let stats = manager.stats();
+    let lost: Vec<_> = stats.sites.iter().map(|site| (site.lost, site.held_now)).collect();
+    assert_eq!(lost, [(1, 0); 4], "{stats:#?}");
+}
+
+#[tokio::test]
+async fn many_leases_that_cannot_be_renewed_are_told_together() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let mut guards = Vec::new();
+    for lock in 0..50 {
+        let request = LockRequest::new(format!("events:outage {lock}")).ttl(5 * TTL).label("one of many");
+        guards.push(manager.acquire(request).await.unwrap());
+    }
+    nodes[0].freeze();
+    let all_lost = async || match events("lost", "one of many").len() {
+        50 => Ok(()),
+        other => Err(other.to_string()),
+    };
+    redlock_tests::eventually(redlock_tests::PATIENCE, "each is told to be lost", all_lost).await;
+    assert!((1..5).contains(&events("at_risk", "one of many").len()));
+    nodes[0].thaw();
+}
+
+#[tokio::test]
 async fn a_lease_that_cannot_be_renewed_is_at_risk_before_it_is_lost() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;

@@ -3,6 +3,7 @@
 
 mod events;
 mod node_events;
+mod odd_subscribers;
 mod page;
 mod redaction;
 mod spans;

@@ -40,6 +40,19 @@ async fn a_server_that_goes_and_comes_back_is_told_on_each_change() {
     assert!(told.level == Level::WARN && told.field("abstains_ms").parse::<u64>().unwrap() > 1000, "{told:?}");
     let reconnections = async || manager.stats().nodes.iter().map(|stats| stats.reconnections).collect::<Vec<_>>();
     eventually_eq(PATIENCE, "the node is counted", vec![1, 0, 0], reconnections).await;
+    // That it is back is told, although that it was there was told just before.
+    eventually(PATIENCE, "it is back", async || match events("node_up", &node).len() {
+        2 => Ok(()),
+        other => Err(format!("{other} times")),
+    })
+    .await;
+    // In the order in which it was.
+    let all: Vec<_> = ["node_up", "node_down"].iter().flat_map(|name| events(name, &node)).collect();
+    assert_eq!(all.iter().max_by_key(|told| told.before).unwrap().name, "node_up", "{all:#?}");
+    // Another connection to the same process, which still abstains, is no restart.
+    nodes[0].inspect().command::<i64>(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+    eventually_eq(PATIENCE, "it has come back again", vec![2, 0, 0], reconnections).await;
+    assert_eq!(events("node_restarted", &node).len(), 1);
 }
 
 #[tokio::test]
@@ -70,6 +83,15 @@ async fn two_names_of_one_server_are_told() {
     let _manager = LockManager::builder().nodes(urls).build().unwrap();
     let told = event("same_server", &server.port().to_string()).await;
     assert_eq!((told.level, told.field("times")), (Level::ERROR, "1"));
+    let tries = async || {
+        let stats: String = server.inspect().command(&["INFO", "stats"]).await;
+        let tries = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap().trim();
+        if tries.parse::<u64>().unwrap() > 12 { Ok(()) } else { Err(tries.to_owned()) }
+    };
+    eventually(PATIENCE, "it is tried again and again", tries).await;
+    // Which is no restart, and told once.
+    let port = server.port().to_string();
+    assert_eq!((events("node_restarted", &port).len(), events("same_server", &port).len()), (0, 1));
 }
 
 #[tokio::test]

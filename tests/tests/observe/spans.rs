@@ -5,6 +5,7 @@ use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, distribute
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::future::{Future, pending};
 use std::time::Duration;
+use tracing::Instrument;
 
 async fn manager(nodes: &Nodes) -> LockManager {
     keep_all();
@@ -86,6 +87,44 @@ async fn what_a_body_does_is_inside_of_its_span_at_each_poll_and_when_it_is_drop
     assert_eq!((held.level, held.field("outcome")), (tracing::Level::DEBUG, "released"));
     assert_eq!((held.field("key"), held.field("template")), ("spans:each poll", "spans:{what}"));
     assert!(held.field("token").contains('@') && held.field("site").contains("spans.rs:"), "{held:?}");
+}
+
+#[tokio::test]
+async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let call = async {
+        annotated(&manager, "siblings").await?;
+        around(&manager, "nested siblings").await?;
+        manager.acquire("spans:by hand, siblings").await?.release().await
+    };
+    call.instrument(tracing::info_span!("the caller")).await.unwrap();
+    let body = only("first poll", "siblings");
+    assert_eq!(body.parent.as_deref(), Some("redlock.hold"));
+    for key in ["spans:siblings", "spans:by hand, siblings"] {
+        let (asked, held) = (only("redlock.acquire", key), only("redlock.hold", key));
+        assert_eq!([asked.parent.as_deref(), held.parent.as_deref()], [Some("the caller"); 2], "{key}");
+        assert!(asked.closed.is_some_and(|closed| closed <= held.closed.unwrap()), "{asked:?} {held:?}");
+    }
+    assert!(only("redlock.acquire", "spans:siblings").closed.is_some_and(|closed| closed <= body.before), "{body:?}");
+    // A nested one is in the body of the other.
+    for name in ["redlock.acquire", "redlock.hold"] {
+        let parents: Vec<_> = spans(name, "nested siblings").into_iter().map(|span| span.parent.unwrap()).collect();
+        assert_eq!(parents, ["the caller", "redlock.hold"], "{name}");
+    }
+    // And where there is no span around, there is none.
+    annotated(&manager, "alone").await.unwrap();
+    assert_eq!(only("redlock.hold", "spans:alone").parent, None);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_failure_is_in_the_span_of_the_call() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let held = manager.acquire("spans:failing").await.unwrap();
+    manager.try_acquire(LockRequest::new("spans:failing").label("failing at once")).await.unwrap_err();
+    held.release().await.unwrap();
+    assert_eq!(crate::subscriber::event("skipped", "failing at once").await.within, ["redlock.acquire"]);
 }
 
 /// Drops `call` when its body has begun.

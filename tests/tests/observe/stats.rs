@@ -128,6 +128,52 @@ async fn idle_locks_are_held_by_nobody() {
 }
 
 #[tokio::test]
+async fn calls_that_ask_in_a_wrong_way_are_counted() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let request = |label| LockRequest::new("stats:wrong").label(label);
+    take(&manager, request("ttl").ttl(Duration::ZERO)).await.unwrap_err();
+    take(&manager, request("window").once_per(Duration::ZERO)).await.unwrap_err();
+    for label in ["ttl", "window"] {
+        let counted = site(&manager, label);
+        assert_eq!((counted.refused, counted.waiting_now, counted.cancelled), (1, 0, 0), "{label}");
+    }
+    nodes[0].stop().await;
+    take(&manager, request("time").once_per(Duration::from_secs(3600))).await.unwrap_err();
+    let counted = site(&manager, "time");
+    assert_eq!((counted.no_quorum, counted.waiting_now), (1, 0));
+}
+
+#[tokio::test]
+async fn a_lock_that_was_taken_away_is_there_until_its_call_ends() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(LockRequest::new("stats:away").ttl(Duration::from_millis(400))).await.unwrap();
+    nodes[0].inspect().command::<i64>(&["DEL", "stats:away"]).await;
+    guard.lost().await;
+    let held = manager.held();
+    assert_eq!((held.len(), held[0].remaining, &held[0].token), (1, Duration::ZERO, guard.token()));
+    drop(guard);
+    assert!(manager.held().is_empty());
+}
+
+#[tokio::test]
+async fn commands_that_are_not_answered_are_errors() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    nodes[0].freeze();
+    for _ in 0..5 {
+        take(&manager, LockRequest::new("stats:errors").wait(Wait::None)).await.unwrap_err();
+    }
+    nodes[0].kill();
+    let all = async || match &manager.stats().nodes[0] {
+        node if node.errors == node.commands && node.commands > 5 => Ok(()),
+        node => Err(format!("{node:?}")),
+    };
+    eventually(PATIENCE, "each is an error", all).await;
+}
+
+#[tokio::test]
 async fn each_manager_tells_what_it_holds() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);

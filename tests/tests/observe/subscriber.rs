@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_core::span::Current;
 
 /// An event or a span.
 #[derive(Clone, Debug)]
@@ -17,7 +18,17 @@ pub(crate) struct Told {
     pub(crate) fields: BTreeMap<String, String>,
     /// The names of the spans around it, the outermost first.
     pub(crate) within: Vec<String>,
+    /// The name of the span that this one is in, wherever it was made.
+    pub(crate) parent: Option<String>,
+    /// How much was told when it was closed.
+    pub(crate) closed: Option<usize>,
+    /// How much was told before it.
+    pub(crate) before: usize,
     is_span: bool,
+    metadata: &'static Metadata<'static>,
+    parent_id: Option<u64>,
+    /// Who keeps it open: those who have it, and the spans in it.
+    handles: usize,
 }
 
 impl Told {
@@ -56,11 +67,22 @@ fn all() -> MutexGuard<'static, Vec<Told>> {
 struct Keeper;
 
 impl Keeper {
-    fn keep(metadata: &Metadata<'_>, is_span: bool, record: impl FnOnce(&mut Told)) -> u64 {
+    fn keep(
+        metadata: &'static Metadata<'static>,
+        is_span: bool,
+        parent_id: Option<u64>,
+        record: impl FnOnce(&mut Told),
+    ) -> u64 {
         let (level, name) = (*metadata.level(), metadata.name().to_owned());
         let mut all = all();
         let within = WITHIN.with_borrow(|within| within.iter().map(|id| all[index(*id)].name.clone()).collect());
-        let mut told = Told { level, name, fields: BTreeMap::new(), within, is_span };
+        let parent = parent_id.map(|id| all[index(id)].name.clone());
+        if let Some(parent) = parent_id.filter(|_| is_span) {
+            all[index(parent)].handles += 1;
+        }
+        let (fields, closed, before, handles) = (BTreeMap::new(), None, all.len(), 1);
+        let mut told =
+            Told { level, name, fields, within, parent, closed, before, is_span, metadata, parent_id, handles };
         record(&mut told);
         all.push(told);
         all.len() as u64
@@ -77,7 +99,9 @@ impl Subscriber for Keeper {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        Id::from_u64(Self::keep(span.metadata(), true, |told| span.record(told)))
+        let around = || WITHIN.with_borrow(|within| within.last().copied());
+        let parent = if span.is_contextual() { around() } else { span.parent().map(Id::into_u64) };
+        Id::from_u64(Self::keep(span.metadata(), true, parent, |told| span.record(told)))
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
@@ -87,7 +111,7 @@ impl Subscriber for Keeper {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        Self::keep(event.metadata(), false, |told| event.record(told));
+        Self::keep(event.metadata(), false, None, |told| event.record(told));
     }
 
     fn enter(&self, span: &Id) {
@@ -97,6 +121,33 @@ impl Subscriber for Keeper {
     fn exit(&self, span: &Id) {
         let left = WITHIN.with_borrow_mut(Vec::pop);
         assert_eq!(left, Some(span.into_u64()), "spans are left in the order in which they were entered");
+    }
+
+    fn current_span(&self) -> Current {
+        let current = WITHIN.with_borrow(|within| within.last().copied());
+        current.map_or_else(Current::none, |id| Current::new(Id::from_u64(id), all()[index(id)].metadata))
+    }
+
+    fn clone_span(&self, span: &Id) -> Id {
+        all()[index(span.into_u64())].handles += 1;
+        span.clone()
+    }
+
+    fn try_close(&self, span: Id) -> bool {
+        let (mut all, mut next) = (all(), Some(span.into_u64()));
+        let count = all.len();
+        let mut is_closed = false;
+        while let Some(id) = next {
+            let told = &mut all[index(id)];
+            told.handles -= 1;
+            if told.handles > 0 {
+                break;
+            }
+            (told.closed, is_closed) = (Some(count), true);
+            // Which keeps its parent open no more.
+            next = told.parent_id;
+        }
+        is_closed
     }
 }
 

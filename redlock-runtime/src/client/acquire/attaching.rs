@@ -1,10 +1,11 @@
 //! Taking up a lock that another call has left at the nodes.
 
-use super::{Call, Obtained};
+use super::{Asked, Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
 use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
 use crate::error::LockError;
-use crate::observe::spans::{self, Path};
+use crate::observe;
+use crate::observe::spans::Path;
 use crate::protocol::command::Subject;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use std::panic::Location;
@@ -24,12 +25,18 @@ pub(crate) async fn attach(
     let mut request =
         LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
-    let call = Call::begin(local, &request.asked_at(location))?;
-    let asked = call.asked();
-    let outcome = if spans::are_wanted() {
+    let request = request.asked_at(location);
+    let asked = Asked::begin(local.shared(), &request);
+    let call = match Call::begin(local, &request, &asked) {
+        Ok(call) => call,
+        Err(error) => return asked.is_refused(error),
+    };
+    let outcome = if observe::is_on() {
         Box::pin(call.in_span(call.attach(detached))).await
     } else {
-        call.attach(detached).await
+        let outcome = call.attach(detached).await;
+        call.tell_failure(&outcome);
+        outcome
     };
     call.is_answered(asked, &outcome);
     outcome

@@ -83,7 +83,7 @@ impl Call<'_> {
             return entered;
         }
         if let Some(other) = enclosing.admitted() {
-            events::nested_wait(&self.key, self.place.line(), other.line());
+            events::nested_wait(self.shared().told(&self.key), self.place.line(), other.line());
         }
         entering.await
     }
@@ -179,7 +179,8 @@ impl Call<'_> {
     /// As [`caller_that_may_end`](Self::caller_that_may_end).
     fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
         if let Some(held) = self.caller_that_may_end()? {
-            events::deadlock(&self.key, held.told());
+            let shared = self.shared();
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 use super::way::{named, tell_no_quorum};
 use super::{Call, Obtained};
 use crate::client::acquisition::Acquisition;
+use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
-use crate::stats::{Failure, SiteCounters};
+use crate::request::{LockRequest, Place};
+use crate::stats::{Failure, Known};
 use crate::time::clock::Instant;
 use std::pin::pin;
 use std::time::Duration;
@@ -18,29 +20,54 @@ use tracing::{Instrument, Span};
 const WAITING_AFTER: Duration = Duration::from_millis(100);
 
 /// A call that has asked for its lock, and counts as dropped until it is answered.
-pub(super) struct Asked<'c>(Option<&'c SiteCounters>);
+pub(crate) struct Asked<'c> {
+    site: &'c Known,
+    /// A lock that the call has later than this is of no use.
+    pub(crate) latest: Option<Instant>,
+    is_answered: bool,
+}
+
+impl<'c> Asked<'c> {
+    /// A call asks for its lock.
+    pub(crate) fn begin(shared: &'c Shared, request: &LockRequest) -> Self {
+        let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
+        site.counters.asked();
+        Self { site, latest: None, is_answered: false }
+    }
+
+    pub(super) const fn site(&self) -> &'c Known {
+        self.site
+    }
+
+    /// It gets none.
+    ///
+    /// # Errors
+    /// The one that it is answered with.
+    pub(crate) fn is_refused<T>(mut self, error: LockError) -> Result<T, LockError> {
+        self.failed(failure(&error, false));
+        Err(error)
+    }
+
+    fn failed(&mut self, why: Failure) {
+        self.is_answered = true;
+        self.site.counters.failed(why);
+    }
+}
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if let Some(counters) = self.0 {
-            counters.failed(Failure::Cancelled);
+        if !self.is_answered {
+            self.site.counters.failed(Failure::Cancelled);
         }
     }
 }
 
 impl Call<'_> {
-    /// The call asks for its lock.
-    pub(super) fn asked(&self) -> Asked<'_> {
-        self.site.counters.asked();
-        Asked(Some(&self.site.counters))
-    }
-
-    /// It has its lock, or an error. Counts and tells what nobody has before.
+    /// It has its lock, which is counted, or an error. Counts what nobody has before.
     pub(super) fn is_answered(&self, mut asked: Asked<'_>, outcome: &Result<Obtained, LockError>) {
-        asked.0 = None;
-        if let Err(error) = outcome {
-            self.site.counters.failed(self.failure(error));
-            self.tell_failure(error);
+        match outcome {
+            Ok(_) => asked.is_answered = true,
+            Err(error) => asked.failed(failure(error, self.is_of_window())),
         }
     }
 
@@ -49,6 +76,8 @@ impl Call<'_> {
         &self,
         run: impl Future<Output = Result<Obtained, LockError>>,
     ) -> Result<Obtained, LockError> {
+        // The span of the lock is beside this one, and not in it: it would keep this one open.
+        self.way.is_within(Span::current().id());
         let span = spans::acquire(self.named(), self.wanted.ttl);
         async {
             let mut run = pin!(run);
@@ -59,9 +88,10 @@ impl Call<'_> {
                 run.await
             };
             let path = self.way.path();
-            spans::acquired(&span, outcome_name(&outcome), path, self.way.rank());
-            if let Ok(obtained) = &outcome {
-                events::acquired(self.named(), obtained.acquisition().token(), path, self.waited());
+            spans::acquired(&span, self.outcome_name(&outcome), path, self.way.rank());
+            match &outcome {
+                Ok(obtained) => events::acquired(self.named(), obtained.acquisition().token(), path, self.waited()),
+                Err(_) => self.tell_failure(&outcome),
             }
             outcome
         }
@@ -76,8 +106,9 @@ impl Call<'_> {
 
     /// The span of the call while it has the lock, if anybody wants to see it.
     pub(super) fn hold_span(&self, acquisition: &Acquisition, number: Option<FencingToken>) -> Option<Span> {
-        let span = || spans::hold(self.named(), acquisition.token(), number.map(FencingToken::as_u64));
-        spans::are_wanted().then(span).filter(|span| !span.is_none())
+        let (token, number) = (acquisition.token(), number.map(FencingToken::as_u64));
+        let span = || spans::hold(self.way.outer(), self.named(), token, number);
+        spans::are_wanted().then(span).filter(|span| !span.is_disabled())
     }
 
     fn waited(&self) -> Duration {
@@ -86,42 +117,48 @@ impl Call<'_> {
 
     /// The lock as it is called in what is told.
     fn named(&self) -> Named<'_> {
-        named(&self.key, Some(self.place), self.label)
-    }
-
-    const fn failure(&self, error: &LockError) -> Failure {
-        match error {
-            LockError::Contended { .. } | LockError::WindowTaken { .. } => Failure::Contended,
-            // Who has the window is at work, or was: that is what the call wanted to know.
-            LockError::TimedOut { .. } if self.is_of_window() => Failure::Contended,
-            LockError::TimedOut { .. } => Failure::TimedOut,
-            LockError::NoQuorum { .. } => Failure::NoQuorum,
-            _ => Failure::Refused,
-        }
+        named(self.shared(), &self.key, Some(self.place), self.label)
     }
 
     const fn is_of_window(&self) -> bool {
         self.hold.window_rest.is_some()
     }
 
-    fn tell_failure(&self, error: &LockError) {
-        match error {
+    /// Tells why the call has no lock, if so.
+    pub(super) fn tell_failure(&self, outcome: &Result<Obtained, LockError>) {
+        match outcome {
+            Ok(_) => {}
             // Whoever has asked for the window tells what has become of it.
-            LockError::Contended { .. } | LockError::TimedOut { .. } if self.is_of_window() => {}
-            LockError::Contended { .. } => events::skipped(self.named()),
-            LockError::TimedOut { waited, .. } => events::timed_out(self.named(), *waited),
-            error => tell_no_quorum(self.shared(), self.named(), error),
+            Err(error) if self.is_of_window() && failure(error, true) == Failure::Contended => {}
+            Err(LockError::Contended { .. }) => events::skipped(self.named()),
+            Err(LockError::TimedOut { waited, .. }) => events::timed_out(self.named(), *waited),
+            Err(error) => tell_no_quorum(self.shared(), self.named(), error),
         }
+    }
+
+    /// What is told of how the call has ended.
+    fn outcome_name(&self, outcome: &Result<Obtained, LockError>) -> &'static str {
+        outcome.as_ref().map_or_else(|error| failure(error, self.is_of_window()).name(), |_| "acquired")
     }
 }
 
-/// What is told of how a call has ended.
-const fn outcome_name(outcome: &Result<Obtained, LockError>) -> &'static str {
-    match outcome {
-        Ok(_) => "acquired",
-        Err(LockError::Contended { .. } | LockError::WindowTaken { .. }) => "contended",
-        Err(LockError::TimedOut { .. }) => "timed_out",
-        Err(LockError::NoQuorum { .. }) => "no_quorum",
-        Err(_) => "refused",
+/// What an error counts as, of a call that may be one for a window.
+fn failure(error: &LockError, is_of_window: bool) -> Failure {
+    match error {
+        // Who has the window is at work, or was: that is what the call wanted to know.
+        error if is_of_window && is_taken(error) => Failure::Contended,
+        LockError::Contended { .. } | LockError::WindowTaken { .. } => Failure::Contended,
+        LockError::TimedOut { .. } => Failure::TimedOut,
+        LockError::NoQuorum { .. } => Failure::NoQuorum,
+        _ => Failure::Refused,
+    }
+}
+
+/// Whether the window that a call has asked for is another one's, by an error about the lock of that.
+pub(crate) fn is_taken(error: &LockError) -> bool {
+    match error {
+        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
+        LockError::WouldDeadlock { held, .. } => !held.is_about_order(),
+        error => error.is_contended(),
     }
 }

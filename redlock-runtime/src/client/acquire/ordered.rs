@@ -25,7 +25,8 @@ impl Call<'_> {
         match order.contradiction(&held, &asked, is_kept) {
             None => Ok(()),
             Some(held) if is_kept => {
-                events::lock_order(&self.key, held.told());
+                let shared = self.shared();
+                events::lock_order(shared.told(&self.key), held.told(shared.policy.redacts_keys));
                 Ok(())
             }
             Some(held) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),

@@ -6,8 +6,10 @@ use crate::lock::LockKey;
 use crate::observe::spans::Path;
 use crate::observe::{Named, events};
 use crate::request::Place;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::Duration;
+use tracing::span::Id;
 
 /// For so long, calls that have failed without a quorum are counted and not told. Smaller, and a service whose servers are gone
 /// writes nothing else to its log; larger, and it is known later.
@@ -19,6 +21,8 @@ pub(super) struct Way {
     path: AtomicU8,
     /// How many calls of the process stood before it in the line, and one more; zero when it did not stand there.
     rank: AtomicU32,
+    /// In which span the call was made, if in any.
+    outer: OnceLock<Id>,
 }
 
 impl Way {
@@ -28,6 +32,18 @@ impl Way {
 
     pub(super) fn stands_behind(&self, others: usize) {
         self.rank.store(u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// The call was made in the span `outer`.
+    pub(super) fn is_within(&self, outer: Option<Id>) {
+        if let Some(outer) = outer {
+            // Each call is made once.
+            let _ = self.outer.set(outer);
+        }
+    }
+
+    pub(super) fn outer(&self) -> Option<Id> {
+        self.outer.get().cloned()
     }
 
     pub(super) fn path(&self) -> Path {
@@ -44,10 +60,15 @@ impl Way {
 }
 
 /// A lock as it is called in what is told.
-pub(crate) fn named<'k>(key: &'k LockKey, place: Option<Place>, label: Option<&'static str>) -> Named<'k> {
+pub(crate) fn named<'k>(
+    shared: &Shared,
+    key: &'k LockKey,
+    place: Option<Place>,
+    label: Option<&'static str>,
+) -> Named<'k> {
     let line = place.unwrap_or_else(Place::unknown).line();
     let template = label.or(place.and_then(Place::template));
-    Named { key, template, file: line.file(), line: line.line() }
+    Named { key: shared.told(key), template, file: line.file(), line: line.line() }
 }
 
 /// Tells that too few nodes agreed, if that is what `error` says, and unless it was told just now.

@@ -1,6 +1,6 @@
 //! A lock that is held: what its body and the watchdog ask of it, and passing it on.
 
-use super::present::Present;
+use super::present::{News, Present};
 use super::state::State;
 use super::{Acquisition, Calls};
 use crate::error::{LockError, LossCause};
@@ -123,20 +123,19 @@ impl Acquisition {
         state.candidate.look(now, soon, is_watched)
     }
 
-    /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead.
-    pub(crate) fn renew(&self, now: Instant, soon: Instant) {
+    /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead. What there is
+    /// to tell is told when it is dropped: not before the next lock is renewed.
+    pub(crate) fn renew(&self, now: Instant, soon: Instant) -> Option<Box<News>> {
         self.listen_to_waiters();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-        let news = if candidate.renew(now, soon, |out| sender.send(out)) {
+        if candidate.renew(now, soon, |out| sender.send(out)) {
             self.note_risk(&mut state, now)
         } else {
             state.watchers.call();
             self.note_loss(&mut state, now)
-        };
-        drop(state);
-        drop(news);
+        }
     }
 
     /// Opens the channels for wake-ups if votes are lacking that are to be won back: who gives way publishes it, and takes a
@@ -147,8 +146,8 @@ impl Acquisition {
         }
     }
 
-    /// Takes in the answers to a renewal. Whether some are still to come.
-    pub(crate) fn awaits_renewal(&self) -> bool {
+    /// Takes in the answers to a renewal. Whether some are still to come; and what there is to tell, as for [`renew`](Self::renew).
+    pub(crate) fn awaits_renewal(&self) -> (bool, Option<Box<News>>) {
         self.listen_to_waiters();
         let mut state = self.state();
         state.take_in(self.shared.clock);
@@ -164,10 +163,7 @@ impl Acquisition {
             candidate.renew(now, now, |out| sender.send(out));
         }
         self.send_next(&mut state, now);
-        let is_awaited = state.candidate.phase() == Phase::Holding && state.candidate.is_awaited();
-        drop(state);
-        drop(lost);
-        is_awaited
+        (state.candidate.phase() == Phase::Holding && state.candidate.is_awaited(), lost)
     }
 
     /// There is a new connection to node number `index`. A holder asks there soon.
@@ -239,7 +235,7 @@ impl Acquisition {
     /// A body goes on although its lock is lost: nobody is told that but the log.
     pub(crate) fn outlived(&self) {
         self.shared.outlived.fetch_add(1, Ordering::Relaxed);
-        events::outlived(self.key());
+        events::outlived(self.shared.told(self.key()));
     }
 
     fn loss(&self, state: &State, cause: LossCause) -> LockError {

@@ -16,6 +16,10 @@ use tracing::Span;
 /// A lock whose lease is renewed, and of which less than this part of the `ttl` is left, is at risk.
 const AT_RISK: u32 = 5;
 
+/// For so long, locks at risk are counted and not told. Smaller, and an outage of the servers is told for each lock that a process
+/// has; larger, and it is known later.
+const QUIET: Duration = Duration::from_secs(1);
+
 /// What this process has of a lock.
 pub(crate) struct Holding {
     pub(crate) site: SiteId,
@@ -97,17 +101,26 @@ impl Acquisition {
         let ttl = state.candidate.terms().ttl;
         let present = state.present.as_mut()?;
         let was_at_risk = present.is_at_risk;
-        present.is_at_risk = left < ttl / AT_RISK;
+        // A lease that is just renewed is none at risk, however short it is: it comes back when the answers are here.
+        present.is_at_risk = left < ttl / AT_RISK || was_at_risk && left < ttl / 2;
         let is_news = present.is_at_risk && !was_at_risk;
         let site = present.site;
-        is_news.then(|| self.news(site, Some(What::AtRisk { remaining: left, ttl })))
+        let times = is_news.then(|| self.shared.at_risk.times(now, QUIET)).flatten()?;
+        Some(self.news(site, Some(What::AtRisk { remaining: left, ttl, times })))
     }
 
     #[expect(clippy::unnecessary_box_returns, reason = "whoever has news keeps them so: they are rare")]
     fn news(&self, site: SiteId, what: Option<What>) -> Box<News> {
         let known = self.shared.sites.get(site);
         let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));
-        Box::new(News { key: self.key().clone(), template, line, what, span: None })
+        Box::new(News {
+            key: self.key().clone(),
+            is_redacted: self.shared.policy.redacts_keys,
+            template,
+            line,
+            what,
+            span: None,
+        })
     }
 
     /// The span of the call that has that turn, if anybody wants to see it.
@@ -120,7 +133,8 @@ impl Acquisition {
     pub(crate) fn holding(&self) -> Option<Holding> {
         let (state, now) = (self.state(), self.now());
         let present = state.present.as_ref()?;
-        let remaining = state.candidate.held_until()?.since(now);
+        // Of a lock that the nodes have taken away, nothing is proven any more.
+        let remaining = state.candidate.held_until().map_or(Duration::ZERO, |end| end.since(now));
         Some(Holding { site: present.site, held_for: now.since(state.candidate.held_since()), remaining })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::LossCause;
 use crate::lock::LockKey;
-use crate::observe::{Named, events, spans};
+use crate::observe::{Named, ToldKey, events, spans};
 use crate::stats::SiteId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +32,9 @@ impl Present {
 /// Something to tell. It is told when this is dropped, so that is done when no mutex is held any more.
 #[derive(Debug)]
 #[must_use = "it is told when this is dropped"]
-pub(super) struct News {
+pub(crate) struct News {
     pub(super) key: LockKey,
+    pub(super) is_redacted: bool,
     pub(super) template: Option<&'static str>,
     pub(super) line: (&'static str, u32),
     pub(super) what: Option<What>,
@@ -45,21 +46,22 @@ pub(super) struct News {
 pub(super) enum What {
     Lost { cause: LossCause, held: Duration },
     Slow { held: Duration, ttl: Duration },
-    AtRisk { remaining: Duration, ttl: Duration },
+    AtRisk { remaining: Duration, ttl: Duration, times: u64 },
 }
 
 impl Drop for News {
     fn drop(&mut self) {
         let (file, line) = self.line;
-        let lock = Named { key: &self.key, template: self.template, file, line };
-        if let Some((span, outcome)) = &self.span {
-            spans::ended(span, outcome);
+        let lock = Named { key: ToldKey::new(&self.key, self.is_redacted), template: self.template, file, line };
+        if let Some((span, outcome)) = self.span.take() {
+            spans::ended(&span, outcome);
+            spans::close(span);
         }
         match &self.what {
             None => {}
             Some(What::Lost { cause, held }) => events::lost(lock, cause, *held),
             Some(What::Slow { held, ttl }) => events::slow_hold(lock, *held, *ttl),
-            Some(What::AtRisk { remaining, ttl }) => events::at_risk(lock, *remaining, *ttl),
+            Some(What::AtRisk { remaining, ttl, times }) => events::at_risk(lock, (*remaining, *ttl), *times),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::client::shared::Shared;
 use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
 use crate::node::Pending;
+use crate::observe::held_back::{self, Untold};
 use crate::protocol::candidate::{Candidate, Fence, Outgoing, Queue};
 use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
@@ -42,6 +43,8 @@ pub(super) struct Rare {
     pub(super) asker: Option<Asker>,
     /// The span of the present call, if anybody wants to see it.
     pub(super) span: Option<Arc<Span>>,
+    /// What has become of releases while they were sent.
+    pub(super) untold: Vec<Untold>,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
@@ -71,6 +74,7 @@ pub(super) struct Sender<'a> {
     shared: &'a Shared,
     subject: &'a Arc<Subject>,
     answers: &'a mut [Queue<Pending>],
+    rare: &'a mut Option<Box<Rare>>,
     now: Instant,
     /// The same for all commands that are sent together.
     ballot: Option<Ballot>,
@@ -119,6 +123,11 @@ impl State {
         self.rare.as_mut()?.views.take()
     }
 
+    /// What is to be told when the mutex is free.
+    pub(super) fn take_untold(&mut self) -> Vec<Untold> {
+        self.rare.as_mut().map(|rare| std::mem::take(&mut rare.untold)).unwrap_or_default()
+    }
+
     /// The candidate, and what sends for it.
     pub(super) fn parts<'a>(
         &'a mut self,
@@ -126,7 +135,8 @@ impl State {
         subject: &'a Arc<Subject>,
         now: Instant,
     ) -> (&'a mut Candidate, Sender<'a>) {
-        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now, ballot: None })
+        let Self { candidate, answers, rare, .. } = self;
+        (candidate, Sender { shared, subject, answers, rare, now, ballot: None })
     }
 
     /// The task that waits, if it has something to do before it goes on by itself.
@@ -216,7 +226,10 @@ impl Sender<'_> {
     /// Sends the last command to node number `index`, to be settled in the background.
     pub(super) fn release(&mut self, index: usize, last: LastCommand) {
         self.forget_answers(index);
-        self.shared.release(index, Arc::clone(self.subject), last);
+        let untold = held_back::hold_back(|| self.shared.release(index, Arc::clone(self.subject), last));
+        if !untold.is_empty() {
+            self.rare.get_or_insert_default().untold.extend(untold);
+        }
     }
 
     /// The answers of a node that are still to come are dropped before its last command is sent; see

@@ -12,7 +12,7 @@ use crate::time::clock::Instant;
 use std::iter::successors;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tracing::Span;
 
@@ -38,7 +38,7 @@ pub(crate) struct ViewTenure {
     /// As [`Views::OfTurn`], for the calls in its body.
     views: Entrance,
     /// By which site it is counted, and its span if anybody wants to see it.
-    observed: OnceLock<(SiteId, Option<Arc<Span>>)>,
+    observed: OnceLock<(SiteId, Mutex<Option<Arc<Span>>>)>,
     /// Whether it was told that it is lost.
     is_lost: AtomicBool,
 }
@@ -202,7 +202,13 @@ impl Tenure {
     /// or wait to, are woken.
     pub(super) fn end_view(&self) -> bool {
         let Some(view) = self.view() else { return false };
-        if view.ended.set(self.shared().clock.now()).is_err() {
+        // Before it has ended, since that hides a loss. Mostly nobody else has noticed it: a body that is lost with the lock of its
+        // caller is dropped, and not polled.
+        if !self.is_released() && !self.is_held() {
+            self.tell_loss(&self.loss());
+        }
+        let now = self.shared().clock.now();
+        if view.ended.set(now).is_err() {
             return false;
         }
         // Otherwise nobody has a view of it or waits for one, and nobody will.
@@ -211,10 +217,12 @@ impl Tenure {
         }
         view.admission.leave();
         if let Some(known) = view.known() {
-            known.counters.ended(self.shared().clock.now().nanos_since(view.since));
+            known.counters.ended(now.nanos_since(view.since));
         }
-        if let Some(span) = self.span() {
+        let span = view.span().and_then(|mut span| span.take());
+        if let Some(span) = span {
             spans::ended(&span, if view.is_lost.load(Ordering::Acquire) { "lost" } else { "released" });
+            spans::close(span);
         }
         true
     }
@@ -223,7 +231,7 @@ impl Tenure {
     pub(crate) fn observe_view(&self, site: SiteId, span: Option<Span>) -> Option<Instant> {
         let view = self.view()?;
         // Only the call that has made the view does this, once.
-        let _ = view.observed.set((site, span.map(Arc::new)));
+        let _ = view.observed.set((site, Mutex::new(span.map(Arc::new))));
         Some(view.since)
     }
 
@@ -232,7 +240,7 @@ impl Tenure {
         match self {
             _ if !spans::are_wanted() => None,
             Self::Turn { acquisition, turn, .. } => acquisition.span(*turn),
-            Self::View(view) => view.observed.get()?.1.clone(),
+            Self::View(view) => view.span()?.clone(),
         }
     }
 
@@ -243,12 +251,23 @@ impl Tenure {
         if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
             known.counters.lost();
             let (file, line) = known.line();
-            events::lost(Named { key: self.key(), template: known.template(), file, line }, cause, *held_for);
+            events::lost(
+                Named { key: self.shared().told(self.key()), template: known.template(), file, line },
+                cause,
+                *held_for,
+            );
         }
     }
 }
 
 impl ViewTenure {
+    /// Its span, until it ends.
+    fn span(&self) -> Option<MutexGuard<'_, Option<Arc<Span>>>> {
+        let (_, span) = self.observed.get()?;
+        // No code that can panic runs under this mutex.
+        Some(span.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// What is known of the site of the call.
     fn known(&self) -> Option<&Known> {
         let (site, _) = self.observed.get()?;

@@ -57,7 +57,7 @@ impl Batch {
                 let mut answers = answers.into_iter();
                 for (asked, commands) in self.asked {
                     match (commands, answers.next()) {
-                        (_, None) => asked.disconnected(),
+                        (_, None) => live.unanswered([asked].into_iter()),
                         (1, Some(answer)) => live.answered(asked, answer),
                         (_, Some(first)) => {
                             let rest: Vec<_> = answers.by_ref().take(commands - 1).collect();
@@ -69,14 +69,14 @@ impl Batch {
             // Not an answer of the server, whatever it is: some of the commands may have been executed.
             Err(error) => {
                 events::unanswered(&error);
-                self.disconnected();
+                self.disconnected(live);
             }
         }
     }
 
     /// There will be no answers.
-    pub(super) fn disconnected(self) {
-        self.asked.into_iter().for_each(|(asked, _)| asked.disconnected());
+    pub(super) fn disconnected(self, live: &LiveConnection) {
+        live.unanswered(self.asked.into_iter().map(|(asked, _)| asked));
     }
 }
 

@@ -168,7 +168,8 @@ impl Drop for Courier {
         if !self.is_distrusted {
             self.deliver();
         }
-        self.live.outbox.close();
-        self.batches.drain(..).for_each(Batch::disconnected);
+        let Self { live, batches, .. } = self;
+        live.close();
+        batches.drain(..).for_each(|batch| batch.disconnected(live));
     }
 }

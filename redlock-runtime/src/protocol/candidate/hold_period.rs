@@ -127,11 +127,6 @@ impl HoldPeriod {
         self.must_end.is_some_and(|end| end <= now)
     }
 
-    /// Since when whoever has the lock now has had it.
-    pub(crate) const fn since(&self) -> Instant {
-        self.since
-    }
-
     pub(crate) const fn renews(&self) -> bool {
         self.renews
     }
