@@ -1,5 +1,6 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
+mod asked;
 mod attaching;
 mod first_try;
 mod nested;
@@ -9,8 +10,8 @@ mod patience;
 mod taken;
 mod way;
 
+pub(crate) use self::asked::{Asked, is_taken};
 pub(crate) use self::attaching::attach;
-pub(crate) use self::observed::{Asked, is_taken};
 use self::way::Way;
 pub(crate) use self::way::{named, tell_no_quorum};
 
@@ -20,8 +21,7 @@ use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, Loc
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
-use crate::observe;
-use crate::observe::spans::Path;
+use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
@@ -80,7 +80,7 @@ pub(crate) async fn acquire<'c>(
         Ok(call) => call,
         Err(error) => return asked.is_refused(error),
     };
-    let outcome = if observe::is_on() {
+    let outcome = if spans::calls_are_wanted() {
         // Boxed, so that nobody else pays for it with the size of the future.
         Box::pin(call.in_span(call.run())).await
     } else {

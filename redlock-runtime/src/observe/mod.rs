@@ -19,15 +19,9 @@ pub(crate) use self::told_key::{ToldKey, is_any_redacted, redact};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-use tracing::Level;
 
 /// What a filter names: `RUST_LOG=redlock=debug`.
 const TARGET: &str = "redlock";
-
-/// Whether anybody wants to be told what becomes of each call. Without a subscriber, this is a load and a comparison.
-pub(crate) fn is_on() -> bool {
-    spans::are_wanted() || tracing::event_enabled!(target: TARGET, Level::DEBUG)
-}
 
 /// Tells, whatever becomes of whoever is told.
 fn shielded<T: Default>(tell: impl FnOnce() -> T) -> T {

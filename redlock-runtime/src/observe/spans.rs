@@ -44,6 +44,12 @@ pub(crate) fn are_wanted() -> bool {
     tracing::span_enabled!(target: TARGET, Level::DEBUG)
 }
 
+/// Whether anybody wants to be told what becomes of each call, by spans or by events. Without a subscriber, this is a load and a
+/// comparison.
+pub(crate) fn calls_are_wanted() -> bool {
+    are_wanted() || tracing::event_enabled!(target: TARGET, Level::DEBUG)
+}
+
 /// A call is on its way to its lock.
 pub(crate) fn acquire(lock: Named<'_>, ttl: Duration) -> Span {
     tracing::span!(

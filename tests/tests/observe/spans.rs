@@ -95,7 +95,7 @@ async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
     let manager = manager(&nodes).await;
     let call = async {
         annotated(&manager, "siblings").await?;
-        around(&manager, "nested siblings").await?;
+        around(&manager, "pair of siblings").await?;
         manager.acquire("spans:by hand, siblings").await?.release().await
     };
     call.instrument(tracing::info_span!("the caller")).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
     assert!(only("redlock.acquire", "spans:siblings").closed.is_some_and(|closed| closed <= body.before), "{body:?}");
     // A nested one is in the body of the other.
     for name in ["redlock.acquire", "redlock.hold"] {
-        let parents: Vec<_> = spans(name, "nested siblings").into_iter().map(|span| span.parent.unwrap()).collect();
+        let parents: Vec<_> = spans(name, "pair of siblings").into_iter().map(|span| span.parent.unwrap()).collect();
         assert_eq!(parents, ["the caller", "redlock.hold"], "{name}");
     }
     // And where there is no span around, there is none.

@@ -161,12 +161,13 @@ async fn a_lock_that_was_taken_away_is_there_until_its_call_ends() {
 async fn commands_that_are_not_answered_are_errors() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
+    let before = manager.stats();
     nodes[0].freeze();
     for _ in 0..5 {
         take(&manager, LockRequest::new("stats:errors").wait(Wait::None)).await.unwrap_err();
     }
     nodes[0].kill();
-    let all = async || match &manager.stats().nodes[0] {
+    let all = async || match &manager.stats().since(&before).nodes[0] {
         node if node.errors == node.commands && node.commands > 5 => Ok(()),
         node => Err(format!("{node:?}")),
     };

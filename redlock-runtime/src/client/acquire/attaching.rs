@@ -4,8 +4,7 @@ use super::{Asked, Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
 use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
 use crate::error::LockError;
-use crate::observe;
-use crate::observe::spans::Path;
+use crate::observe::spans::{self, Path};
 use crate::protocol::command::Subject;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use std::panic::Location;
@@ -31,7 +30,7 @@ pub(crate) async fn attach(
         Ok(call) => call,
         Err(error) => return asked.is_refused(error),
     };
-    let outcome = if observe::is_on() {
+    let outcome = if spans::calls_are_wanted() {
         Box::pin(call.in_span(call.attach(detached))).await
     } else {
         let outcome = call.attach(detached).await;

@@ -1,14 +1,13 @@
-//! What is counted of a call on its way to its lock, and what is told of it.
+//! What is told of a call on its way to its lock, and that it is counted.
 
+use super::asked::{Asked, failure};
 use super::way::{named, tell_no_quorum};
 use super::{Call, Obtained};
 use crate::client::acquisition::Acquisition;
-use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
-use crate::request::{LockRequest, Place};
-use crate::stats::{Failure, Known};
+use crate::stats::Failure;
 use crate::time::clock::Instant;
 use std::pin::pin;
 use std::time::Duration;
@@ -18,49 +17,6 @@ use tracing::{Instrument, Span};
 /// A call that has waited for so long is told of. Smaller, and ordinary hand-overs are; larger, and whoever looks for a lock
 /// that is waited for sees less.
 const WAITING_AFTER: Duration = Duration::from_millis(100);
-
-/// A call that has asked for its lock, and counts as dropped until it is answered.
-pub(crate) struct Asked<'c> {
-    site: &'c Known,
-    /// A lock that the call has later than this is of no use.
-    pub(crate) latest: Option<Instant>,
-    is_answered: bool,
-}
-
-impl<'c> Asked<'c> {
-    /// A call asks for its lock.
-    pub(crate) fn begin(shared: &'c Shared, request: &LockRequest) -> Self {
-        let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
-        site.counters.asked();
-        Self { site, latest: None, is_answered: false }
-    }
-
-    pub(super) const fn site(&self) -> &'c Known {
-        self.site
-    }
-
-    /// It gets none.
-    ///
-    /// # Errors
-    /// The one that it is answered with.
-    pub(crate) fn is_refused<T>(mut self, error: LockError) -> Result<T, LockError> {
-        self.failed(failure(&error, false));
-        Err(error)
-    }
-
-    fn failed(&mut self, why: Failure) {
-        self.is_answered = true;
-        self.site.counters.failed(why);
-    }
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            self.site.counters.failed(Failure::Cancelled);
-        }
-    }
-}
 
 impl Call<'_> {
     /// It has its lock, which is counted, or an error. Counts what nobody has before.
@@ -139,26 +95,5 @@ impl Call<'_> {
     /// What is told of how the call has ended.
     fn outcome_name(&self, outcome: &Result<Obtained, LockError>) -> &'static str {
         outcome.as_ref().map_or_else(|error| failure(error, self.is_of_window()).name(), |_| "acquired")
-    }
-}
-
-/// What an error counts as, of a call that may be one for a window.
-fn failure(error: &LockError, is_of_window: bool) -> Failure {
-    match error {
-        // Who has the window is at work, or was: that is what the call wanted to know.
-        error if is_of_window && is_taken(error) => Failure::Contended,
-        LockError::Contended { .. } | LockError::WindowTaken { .. } => Failure::Contended,
-        LockError::TimedOut { .. } => Failure::TimedOut,
-        LockError::NoQuorum { .. } => Failure::NoQuorum,
-        _ => Failure::Refused,
-    }
-}
-
-/// Whether the window that a call has asked for is another one's, by an error about the lock of that.
-pub(crate) fn is_taken(error: &LockError) -> bool {
-    match error {
-        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
-        LockError::WouldDeadlock { held, .. } => !held.is_about_order(),
-        error => error.is_contended(),
     }
 }
