@@ -23,7 +23,8 @@ fn clock_stepped(local: &Arc<LocalQueue>, address: &str, step: Duration) {
     if !shared.rules.apply(Rule::StepsShortenLeases) {
         return;
     }
-    events::clock_step(address, step);
     // What has become urgent is renewed at once.
     local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, step));
+    // Only now: whoever is told may take a while.
+    events::clock_step(address, step);
 }

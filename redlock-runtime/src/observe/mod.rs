@@ -3,8 +3,9 @@
 //! Nothing else in the library says one. Whoever has something to tell calls a function of [`events`], or opens a span of
 //! [`spans`]; when that is called is decided there. `docs/observability.md` lists the same for users.
 //!
-//! A subscriber is code of others: it may block, it may come back to us, and it may panic. So nothing is told under a mutex, and a
-//! panic ends here: it would end the watchdog, or a call that has its lock.
+//! A subscriber is code of others: it may block, it may come back to us, and it may panic. So nothing is told under the mutex of
+//! a line or of an acquisition, which it may want to look at ([`held_back`]), and a panic ends here: it would end the watchdog, or a
+//! call that has its lock.
 
 pub(crate) mod events;
 pub(crate) mod held_back;

@@ -44,17 +44,18 @@ pub struct SiteStats {
     pub timed_out: u64,
     /// Too few nodes agreed.
     pub no_quorum: u64,
-    /// Ended by an error that somebody has to mend, or by the shutdown of the manager.
+    /// Ended by an error that somebody has to mend, also of the request itself, or by the shutdown of the manager.
     pub refused: u64,
     /// Were dropped before they had the lock.
     pub cancelled: u64,
     /// Of those that got it, the ones that have lost it.
     pub lost: u64,
-    /// Have the lock now.
+    /// Have the lock now, as [`waiting_now`](Self::waiting_now).
     pub held_now: u64,
-    /// Have asked for the lock, and neither have it nor an error.
+    /// Have asked for the lock, and neither have it nor an error. Of a site with many calls, those are left out that pass by while
+    /// the numbers are read: some too few, and never too many.
     pub waiting_now: u64,
-    /// From when a call asked to when it had the lock.
+    /// From when a call asked to when it had the lock; of a window of `once_per`, from when its time was known.
     pub wait: Histogram,
     /// From when a call had the lock to when it had it no more.
     pub hold: Histogram,
