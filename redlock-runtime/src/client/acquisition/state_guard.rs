@@ -2,19 +2,21 @@
 
 use super::loss_watchers::Calls;
 use super::state::State;
+use crate::observe::held_back::Untold;
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
-/// Wakes those who watch the lock when the mutex is free again.
+/// Wakes those who watch the lock when the mutex is free again, and tells what became of releases.
 pub(super) struct StateGuard<'a> {
     // Fields are dropped in this order: first the mutex is free, then those who were called are woken.
     state: MutexGuard<'a, State>,
     calls: Calls,
+    untold: Vec<Untold>,
 }
 
 impl<'a> StateGuard<'a> {
     pub(super) fn new(state: MutexGuard<'a, State>) -> Self {
-        Self { state, calls: Calls::default() }
+        Self { state, calls: Calls::default(), untold: Vec::new() }
     }
 }
 
@@ -23,6 +25,7 @@ impl Drop for StateGuard<'_> {
         if self.state.watchers.is_called() {
             self.calls = self.state.watchers.called();
         }
+        self.untold = self.state.take_untold();
     }
 }
 

@@ -140,7 +140,10 @@ impl LiveConnection {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let (wire, sent) = (self.wire(&command, Form::Whole), is_timed.then(|| self.server.now()));
-        self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire);
+        self.server.counters.sent();
+        if !self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire) {
+            self.server.counters.failed(1);
+        }
     }
 
     /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
@@ -150,7 +153,10 @@ impl LiveConnection {
             question.sent = Some(self.server.now());
         }
         question.is_repeated = false;
-        self.outbox.put_if(question, wire, is_wanted_still);
+        self.server.counters.sent();
+        if !self.outbox.put_if(question, wire, is_wanted_still) {
+            self.server.counters.failed(1);
+        }
     }
 
     fn wire(&self, command: &Command, form: Form) -> Wire {
@@ -206,6 +212,26 @@ impl LiveConnection {
         }
     }
 
+    /// There will be no answers to these: whoever waits for one is told.
+    pub(super) fn unanswered(&self, asked: impl Iterator<Item = Asked>) {
+        self.server.counters.failed(asked.map(|asked| u64::from(asked.disconnected())).sum());
+    }
+
+    /// Ends it: commands that were not sent are answered, and there will be no others.
+    pub(super) fn close(&self) {
+        self.unanswered(self.outbox.close().into_iter().map(|outgoing| outgoing.asked));
+    }
+
+    /// Commands that were sent together were answered after so long.
+    pub(super) fn batch_answered(&self, sent: Instant) {
+        self.server.counters.answered(self.server.now().nanos_since(sent));
+    }
+
+    /// The time by our clock.
+    pub(super) fn now(&self) -> Instant {
+        self.server.now()
+    }
+
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
@@ -217,6 +243,9 @@ impl LiveConnection {
                     self.server.answered(sent, self.server.now());
                 }
                 let (answer, seen) = answer(question.command.verb, &value);
+                if answer.is_err() {
+                    self.server.counters.failed(1);
+                }
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
@@ -231,7 +260,9 @@ impl LiveConnection {
                 self.finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
-                repeat(&self.outbox, &self.scripts, question, &error);
+                if !repeat(&self.outbox, &self.scripts, question, &error) {
+                    self.server.counters.failed(1);
+                }
             }
             Err(error) => self.refused(question, &error),
         }
@@ -245,6 +276,7 @@ impl LiveConnection {
 
     /// The server has not executed a command, or not to its end.
     fn refused(&self, mut question: Question, error: &RedisError) {
+        self.server.counters.failed(1);
         let said = refused(error);
         if is_read_only(&said) {
             self.is_read_only.store(true, Ordering::Release);
@@ -282,8 +314,7 @@ impl LiveConnection {
                 self.environment.changed.notify_waiters();
             }
             Err(error) => {
-                let error = refused(&error);
-                tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+                self.server.does_not_tell(&refused(&error));
                 self.is_refused.store(true, Ordering::Release);
                 self.environment.changed.notify_waiters();
             }

@@ -14,6 +14,7 @@ use crate::node::server_identity::Identity;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, Node};
 use crate::protocol::command::Deliver;
+use crate::stats::NodeStats;
 use crate::time::clock::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,6 +44,8 @@ pub(super) struct Members {
     best_informed: Mutex<Option<MemberAddress>>,
     /// Whether wake-ups are wanted; it never becomes `false` again.
     is_listening: AtomicBool,
+    /// What was counted of those that were let go.
+    gone: Mutex<NodeStats>,
 }
 
 struct State {
@@ -86,6 +89,7 @@ impl Members {
             wanted: Notify::new(),
             best_informed: Mutex::default(),
             is_listening: AtomicBool::new(false),
+            gone: Mutex::default(),
         })
     }
 
@@ -155,6 +159,7 @@ impl Members {
             state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
             (state.map, state.epoch, state.is_well, state.trouble) = (Some(Arc::new(map)), epoch, is_well, None);
         });
+        self.count(&gone);
         // Their connections end outside of the lock.
         drop(gone);
         if before.version() != self.routes().version() {
@@ -215,6 +220,22 @@ impl Members {
             }
         });
         member
+    }
+
+    /// What all of them were asked, those that were let go included, and how they have answered.
+    pub(super) fn stats(&self) -> NodeStats {
+        let known: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
+        let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (node, is_up) = (self.seeds.label().into(), self.status() == Status::Up);
+        let mut stats = NodeStats { node, is_up, ..gone };
+        known.iter().for_each(|member| stats.add(&member.stats()));
+        stats
+    }
+
+    /// Those that are let go have done this.
+    fn count(&self, gone: &[Member]) {
+        let mut stats = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        gone.iter().for_each(|member| stats.add(&member.stats()));
     }
 
     /// For how long it is until then, if it is.

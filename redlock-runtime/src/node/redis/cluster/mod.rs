@@ -29,6 +29,7 @@ use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
+use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::sync::Arc;
@@ -141,6 +142,10 @@ impl Node for ClusterNode {
             Some(member) => member.occupant_of(key),
             None => Box::pin(std::future::ready(Occupant::Unknown)),
         }
+    }
+
+    fn stats(&self) -> NodeStats {
+        self.members.stats()
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
