@@ -64,6 +64,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Which of its parts has `key`, as a number; `None` when it has none, or nobody has the key.
+    fn part_of(&self, _key: &LockKey) -> Option<u64> {
+        None
+    }
+
     /// Whether the node can be asked, for any key.
     fn status(&self) -> Status;
 

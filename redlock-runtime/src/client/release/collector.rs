@@ -71,9 +71,9 @@ impl Collector {
     async fn follow_up(&mut self, mut release: PendingRelease) {
         let mut pause = FIRST_PAUSE;
         loop {
-            self.ledger.waits();
+            release.ledger().waits();
             let answer = (&mut release.answer).await;
-            self.ledger.waits_no_more();
+            release.ledger().waits_no_more();
             if release.leaves_queue_after(&answer, &*self.node) {
                 continue;
             }

@@ -68,6 +68,10 @@ impl PendingRelease {
         Command { verb: self.last.verb, fence: None, subject: Arc::clone(&self.subject) }
     }
 
+    pub(super) fn ledger(&self) -> &ReleaseLedger {
+        &self.ledger
+    }
+
     pub(super) fn key(&self) -> &LockKey {
         &self.subject.key
     }

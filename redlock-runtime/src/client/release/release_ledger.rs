@@ -24,7 +24,7 @@ pub(crate) struct ReleaseLedger {
     /// The node, as it is called.
     pub(super) label: Box<str>,
     clock: Clock,
-    /// Whether the node has parts that answer for themselves: what one of them owes says nothing of the others.
+    /// Whether the node has parts that answer for themselves, or this is one of them.
     pub(super) has_parts: bool,
     unanswered: AtomicUsize,
     /// How many of them nobody but their connection looks after.
@@ -76,6 +76,12 @@ impl ReleaseLedger {
         Self { has_parts: true, ..Self::new(label, clock) }
     }
 
+    /// A new one for a part of the node.
+    pub(crate) fn of_part(&self) -> Self {
+        let redacts_keys = AtomicBool::new(self.redacts_keys.load(Ordering::Relaxed));
+        Self { redacts_keys, ..Self::of_parts(&self.label, self.clock) }
+    }
+
     /// A release was sent, which matters until then.
     pub(super) fn begin(&self, matters_until: Instant) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
@@ -104,9 +110,9 @@ impl ReleaseLedger {
         self.overdue_since.store(0, Ordering::Relaxed);
     }
 
-    /// The collector waits for an answer from now on.
+    /// The collector waits for an answer from now on, or for one more.
     pub(super) fn waits(&self) {
-        self.waiting_since.store(self.now(), Ordering::Relaxed);
+        let _before = self.waiting_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// It has got the answer.
@@ -130,8 +136,7 @@ impl ReleaseLedger {
         let is_owed = self.owed.load(Ordering::Relaxed) > 0;
         let owed_for = if is_owed { for_how_long(&self.owed_since) } else { Duration::ZERO };
         let waited = for_how_long(&self.waiting_since).max(owed_for);
-        let is_stalled =
-            !self.has_parts && waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
+        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_refused.then_some(NodeError::Stalled(waited))
     }

@@ -32,6 +32,7 @@ use crate::protocol::command::{Command, Occupant, Subject};
 use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -86,6 +87,12 @@ impl Node for ClusterNode {
 
     fn has_parts(&self) -> bool {
         true
+    }
+
+    fn part_of(&self, key: &LockKey) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.member_of(key)?.label().hash(&mut hasher);
+        Some(hasher.finish())
     }
 
     fn status(&self) -> Status {
