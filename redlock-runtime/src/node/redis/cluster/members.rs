@@ -1,17 +1,18 @@
 //! The masters of a cluster, each with connections of its own, and which of them has which slot.
 
+pub(super) mod condition;
+
 use super::address::MemberAddress;
 use super::redirection::Redirect;
 use super::routes::Routes;
 use super::seeds::Seeds;
-use super::slot_map::{SlotMap, ranges};
+use super::slot_map::SlotMap;
 use super::view::View;
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::environment::Environment;
 use crate::node::redis::RedisNode;
 use crate::node::server_identity::Identity;
-use crate::node::status::Status;
 use crate::node::{BackgroundThread, Node};
 use crate::protocol::command::Deliver;
 use crate::stats::NodeStats;
@@ -222,22 +223,6 @@ impl Members {
         member
     }
 
-    /// What all of them were asked, those that were let go included, and how they have answered.
-    pub(super) fn stats(&self) -> NodeStats {
-        let known: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
-        let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (node, is_up) = (self.seeds.label().into(), self.status() == Status::Up);
-        let mut stats = NodeStats { node, is_up, ..gone };
-        known.iter().for_each(|member| stats.add(&member.stats()));
-        stats
-    }
-
-    /// Those that are let go have done this.
-    fn count(&self, gone: &[Member]) {
-        let mut stats = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        gone.iter().for_each(|member| stats.add(&member.stats()));
-    }
-
     /// For how long it is until then, if it is.
     pub(super) fn left_until(&self, until: Option<Instant>) -> Option<Duration> {
         let now = self.environment.servers.clock.now();
@@ -251,35 +236,6 @@ impl Members {
         for member in members {
             member.listen();
         }
-    }
-
-    /// Whether the cluster can be asked about every key.
-    pub(super) fn status(&self) -> Status {
-        let (routes, map, trouble) =
-            self.read(|state| (Arc::clone(&state.routes), state.map.clone(), state.trouble.clone()));
-        let Some(map) = map else { return trouble.map_or(Status::Starting, Status::Down) };
-        let status: Vec<_> = routes.members().map(|(_, member)| member.status()).collect();
-        let is_down = |status: &Status| matches!(status, Status::Down(_));
-        if status.contains(&Status::Starting) {
-            return Status::Starting;
-        }
-        let down = status.into_iter().find(is_down);
-        down.unwrap_or_else(|| gap(&map).map_or(Status::Up, Status::Down))
-    }
-
-    /// Why nobody serves `slot`, if nobody does.
-    pub(super) fn absence(&self, slot: u16) -> Status {
-        match self.read(|state| (state.map.is_some(), state.trouble.clone())) {
-            (false, None) => Status::Starting,
-            (false, Some(trouble)) => Status::Down(trouble),
-            (true, _) => Status::Down(unserved(&slot.to_string())),
-        }
-    }
-
-    /// Whether everything is as it should be: there is a map of a cluster that is well, every slot has a member, and all members
-    /// are connected.
-    pub(super) fn are_well(&self) -> bool {
-        self.status() == Status::Up && self.read(|state| state.is_well)
     }
 
     /// The member at `at`, to which a connection is begun if there is none.
@@ -333,17 +289,6 @@ impl Members {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
         self.environment.changed.notify_waiters();
     }
-}
-
-/// That nobody serves some slots, if so.
-pub(super) fn gap(map: &SlotMap) -> Option<NodeError> {
-    let gaps = map.gaps();
-    (!gaps.is_empty()).then(|| unserved(&ranges(&gaps)))
-}
-
-/// That no member serves `slots`.
-fn unserved(slots: &str) -> NodeError {
-    NodeError::Refused(format!("CLUSTERDOWN no member of the cluster serves the slots {slots}").into())
 }
 
 impl fmt::Debug for Members {
