@@ -78,7 +78,7 @@ pub(crate) async fn acquire<'c>(
     let asked = asked.unwrap_or_else(|| Asked::begin(local.shared(), request));
     let call = match Call::begin(local, request, &asked) {
         Ok(call) => call,
-        Err(error) => return asked.is_refused(error),
+        Err(error) => return asked.refuse(error),
     };
     let outcome = if spans::calls_are_wanted() {
         // Boxed, so that nobody else pays for it with the size of the future.
@@ -90,7 +90,9 @@ pub(crate) async fn acquire<'c>(
             Ok(Some(view)) => Ok(view),
             Err(error) => Err(error),
         };
-        call.tell_failure(&outcome);
+        if outcome.is_err() {
+            call.tell_failure(&outcome);
+        }
         outcome
     };
     call.is_answered(asked, &outcome);

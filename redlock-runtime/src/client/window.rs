@@ -39,7 +39,7 @@ async fn acquire_window(
     let shared = local.shared();
     let mut asked = Asked::begin(shared, &request);
     if let Err(error) = check(&request, windows) {
-        return asked.is_refused(error);
+        return asked.refuse(error);
     }
     let key = request.key.clone().below(&shared.namespace);
     let (place, label) = (request.place, request.label);
@@ -50,7 +50,7 @@ async fn acquire_window(
         Ok(time) => time,
         Err(error) => {
             tell_no_quorum(shared, named(), &error);
-            return asked.is_refused(error);
+            return asked.refuse(error);
         }
     };
     let window = windows.at(time);

@@ -16,7 +16,9 @@ mod told_key;
 
 pub(crate) use self::named::Named;
 pub(crate) use self::throttle::Throttle;
-pub(crate) use self::told_key::{ToldKey, is_any_redacted, redact};
+#[cfg(any(feature = "axum", feature = "tonic"))]
+pub(crate) use self::told_key::is_any_redacted;
+pub(crate) use self::told_key::{ToldKey, redact};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

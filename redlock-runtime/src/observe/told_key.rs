@@ -21,6 +21,7 @@ pub(crate) fn redact() {
 }
 
 /// Whether whoever does not know of which manager a key is may not tell it.
+#[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn is_any_redacted() -> bool {
     IS_ANY_REDACTED.load(Ordering::Relaxed)
 }

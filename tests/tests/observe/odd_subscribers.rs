@@ -58,7 +58,7 @@ async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send +
         async move { manager.acquire(LockRequest::new("odd")).await }
     });
     first.lost().await;
-    let next = tokio::time::timeout(Duration::from_secs(30), next).await.expect("its turn comes").unwrap().unwrap();
+    let next = tokio::time::timeout(Duration::from_secs(30), next).await.unwrap().unwrap().unwrap();
     drop((first, next));
     assert!(other.is_held());
     other.release().await.unwrap();

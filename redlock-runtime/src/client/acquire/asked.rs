@@ -30,7 +30,7 @@ impl<'c> Asked<'c> {
     ///
     /// # Errors
     /// The one that it is answered with.
-    pub(crate) fn is_refused<T>(mut self, error: LockError) -> Result<T, LockError> {
+    pub(crate) fn refuse<T>(mut self, error: LockError) -> Result<T, LockError> {
         self.failed(failure(&error, false));
         Err(error)
     }

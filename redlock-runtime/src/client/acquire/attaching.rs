@@ -28,7 +28,7 @@ pub(crate) async fn attach(
     let asked = Asked::begin(local.shared(), &request);
     let call = match Call::begin(local, &request, &asked) {
         Ok(call) => call,
-        Err(error) => return asked.is_refused(error),
+        Err(error) => return asked.refuse(error),
     };
     let outcome = if spans::calls_are_wanted() {
         Box::pin(call.in_span(call.attach(detached))).await

@@ -109,7 +109,6 @@ impl Acquisition {
         Some(self.news(site, Some(What::AtRisk { remaining: left, ttl, times })))
     }
 
-    #[expect(clippy::unnecessary_box_returns, reason = "whoever has news keeps them so: they are rare")]
     fn news(&self, site: SiteId, what: Option<What>) -> Box<News> {
         let known = self.shared.sites.get(site);
         let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));

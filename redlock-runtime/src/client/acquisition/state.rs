@@ -123,9 +123,15 @@ impl State {
         self.rare.as_mut()?.views.take()
     }
 
-    /// What is to be told when the mutex is free.
-    pub(super) fn take_untold(&mut self) -> Vec<Untold> {
-        self.rare.as_mut().map(|rare| std::mem::take(&mut rare.untold)).unwrap_or_default()
+    /// Whether there is anything that few locks ever have.
+    pub(super) const fn has_rare(&self) -> bool {
+        self.rare.is_some()
+    }
+
+    /// What is to be told when the mutex is free, if anything is.
+    pub(super) fn take_untold(&mut self) -> Option<Vec<Untold>> {
+        let untold = &mut self.rare.as_mut()?.untold;
+        if untold.is_empty() { None } else { Some(std::mem::take(untold)) }
     }
 
     /// The candidate, and what sends for it.

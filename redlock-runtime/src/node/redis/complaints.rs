@@ -31,6 +31,11 @@ struct Complaint {
 }
 
 impl Complaint {
+    /// It is said now.
+    fn new(what: &str, now: Instant) -> Self {
+        Self { what: what.to_owned(), said: now, times: 0 }
+    }
+
     /// Counts. Returns how often it has happened since it was said, if that was long ago or it `is_owed`.
     fn again(&mut self, is_owed: bool, now: Instant) -> Option<u64> {
         self.times += 1;
@@ -51,28 +56,24 @@ impl Complaints {
     /// said now.
     pub(super) fn times(&mut self, what: &str) -> Option<u64> {
         let (now, is_owed) = self.is(false);
-        let times = match self.of_late.iter_mut().find(|known| known.what == what) {
-            Some(known) => known.again(is_owed, now),
-            None => {
-                self.of_late.truncate(MOST - 1);
-                self.of_late.insert(0, Complaint { what: what.to_owned(), said: now, times: 0 });
-                Some(1)
-            }
-        };
-        self.says(false, times)
+        if let Some(known) = self.of_late.iter_mut().find(|known| known.what == what) {
+            let times = known.again(is_owed, now);
+            return self.says(false, times);
+        }
+        self.of_late.truncate(MOST - 1);
+        self.of_late.insert(0, Complaint::new(what, now));
+        self.says(false, Some(1))
     }
 
     /// There is a connection, once more; as [`times`](Self::times).
     pub(super) fn times_up(&mut self) -> Option<u64> {
         let (now, is_owed) = self.is(true);
-        let times = match &mut self.up {
-            Some(known) => known.again(is_owed, now),
-            None => {
-                self.up = Some(Complaint { what: String::new(), said: now, times: 0 });
-                Some(1)
-            }
-        };
-        self.says(true, times)
+        if let Some(known) = &mut self.up {
+            let times = known.again(is_owed, now);
+            return self.says(true, times);
+        }
+        self.up = Some(Complaint::new("", now));
+        self.says(true, Some(1))
     }
 
     /// The connection still is there. Returns how often there was one since that was said the last time, if it is to be said now.
