@@ -98,7 +98,7 @@ impl Redirect for Nobody {
 
     fn want_map(&self) {}
 
-    fn host(&self) -> &str {
+    fn host(&self) -> &'static str {
         ""
     }
 }
