@@ -226,6 +226,23 @@ impl Cluster {
         self.wait_until_owned(slot, to).await;
     }
 
+    /// Lets each of two members say that the other one has the slot, as after a move that has ended between the two. No member
+    /// claims it, so that they never agree by themselves; [`settle`](Self::settle) makes them. No key may be in it.
+    pub async fn disown(&self, slot: u16, [one, other]: [usize; 2]) {
+        let text = slot.to_string();
+        for (says, owner) in [(one, other), (other, one)] {
+            self.members[says].inspect().command::<()>(&["CLUSTER", "SETSLOT", &text, "NODE", &self.ids[owner]]).await;
+        }
+    }
+
+    /// Makes all members agree that member number `owner` has the slot, which nobody claims.
+    pub async fn settle(&self, slot: u16, owner: usize) {
+        let text = slot.to_string();
+        self.members[owner].inspect().command::<()>(&["CLUSTER", "SETSLOT", &text, "NODE", &self.ids[owner]]).await;
+        self.bump_epoch(owner).await;
+        self.wait_until_owned(slot, owner).await;
+    }
+
     /// Member number `index` begins an epoch that is newer than all that it has heard of.
     async fn bump_epoch(&self, index: usize) {
         let _: String = self.members[index].inspect().command(&["CLUSTER", "BUMPEPOCH"]).await;

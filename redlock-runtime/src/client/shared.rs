@@ -14,12 +14,14 @@ use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, ServerRegister, Status};
+use crate::observe::{self, Throttle, ToldKey};
 use crate::protocol::candidate::LeaseTerms;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::{Policy, Wait};
+use crate::stats::Sites;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
@@ -61,6 +63,12 @@ pub(crate) struct Shared {
     pub(crate) kept_tokens: KeptTokens,
     /// In which orders locks were taken.
     pub(crate) lock_order: LockOrder,
+    /// What became of the calls, by their sites.
+    pub(crate) sites: Sites,
+    /// How often calls have failed because too few nodes agreed.
+    pub(crate) without_quorum: Throttle,
+    /// How often most of a lease was over before it was renewed.
+    pub(crate) at_risk: Throttle,
     pub(crate) rules: Rules,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
@@ -86,6 +94,10 @@ impl Shared {
         let [known_locks, known_leases] = [(); 2].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
+        if policy.redacts_keys {
+            observe::redact();
+            nodes.iter().for_each(|node| node.ledger().redacts_keys.store(true, Ordering::Relaxed));
+        }
         Self {
             id,
             clock,
@@ -102,6 +114,9 @@ impl Shared {
             known_leases,
             kept_tokens,
             lock_order: LockOrder::default(),
+            sites: Sites::new(),
+            without_quorum: Throttle::default(),
+            at_risk: Throttle::default(),
             rules,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),
@@ -113,6 +128,11 @@ impl Shared {
 
     pub(crate) fn new_token(&self) -> OwnerToken {
         OwnerToken::new(self.id, self.token_clock.next())
+    }
+
+    /// What whoever observes the process is told in place of `key`.
+    pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> ToldKey<'k> {
+        ToldKey::new(key, self.policy.redacts_keys)
     }
 
     /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.

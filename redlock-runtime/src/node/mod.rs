@@ -30,6 +30,7 @@ pub(crate) use self::status::Status;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::protocol::command::{Command, Occupant, Subject};
+use crate::stats::{NodeCounters, NodeStats};
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
@@ -61,6 +62,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// Whether it has parts that answer for themselves.
     fn has_parts(&self) -> bool {
         false
+    }
+
+    /// Which of its parts has `key`, as a number; `None` when it has none, or nobody has the key.
+    fn part_of(&self, _key: &LockKey) -> Option<u64> {
+        None
     }
 
     /// Whether the node can be asked, for any key.
@@ -111,6 +117,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// Whether the node wakes whoever it hands a lock to.
     fn hands_over(&self) -> bool {
         true
+    }
+
+    /// What it was asked, and how it has answered.
+    fn stats(&self) -> NodeStats {
+        NodeCounters::default().read(self.label(), self.status() == Status::Up)
     }
 
     /// What the node is like, as far as that can be found out within about `patience`. The `key` is that of a lock which

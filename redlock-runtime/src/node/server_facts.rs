@@ -5,7 +5,9 @@ use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
+use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
+use crate::stats::NodeCounters;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +15,10 @@ use std::time::Duration;
 /// So many microseconds more or less between the clocks of a server and ours are told to whoever wants to know roughly.
 /// Smaller, and many answers would be; larger, and a clock that is wrong by an hour would be taken for one that is not.
 const NEWS: u64 = 1_000_000;
+
+/// For so long it is not told again that a server refuses the subscription. Smaller, a server whose connections break says it with
+/// each; larger, whoever looks into the log misses it.
+const SAME_REFUSAL: Duration = Duration::from_secs(60);
 
 /// What is known of the server at one address.
 #[derive(Debug)]
@@ -22,12 +28,22 @@ pub(crate) struct ServerFacts {
     cluster: Option<Box<str>>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
+    pub(crate) counters: NodeCounters,
+    /// How often it has refused to say when a lock is free.
+    refusals: Throttle,
 }
 
 impl ServerFacts {
     pub(crate) fn new(address: &str, servers: Arc<ServerRegister>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
-        Self { address: address.into(), cluster: None, servers, clock }
+        Self {
+            address: address.into(),
+            cluster: None,
+            servers,
+            clock,
+            counters: NodeCounters::default(),
+            refusals: Throttle::default(),
+        }
     }
 
     /// Of a member of the cluster that is the node called `cluster`.
@@ -43,6 +59,13 @@ impl ServerFacts {
     /// The node that the server is, or whose part it is.
     pub(crate) fn node(&self) -> &str {
         self.cluster.as_deref().unwrap_or(&self.address)
+    }
+
+    /// The server has refused the subscription, by `error`. That is told now and then.
+    pub(crate) fn does_not_tell(&self, error: &NodeError) {
+        if let Some(times) = self.refusals.times(self.now(), SAME_REFUSAL) {
+            events::not_listening(&self.address, error, times);
+        }
     }
 
     /// The time by our clock.
@@ -132,8 +155,12 @@ mod tests {
     use super::*;
     use crate::lock::owner_token::ManagerId;
     use crate::node::Environment;
+    use crate::node::abstention::Caution;
     use crate::protocol::command::Claim;
+    use crate::protocol::quorum::Quorum;
+    use crate::protocol::rules::Rules;
     use crate::protocol::timing::CLAIM;
+    use crate::request::AfterRestart;
     use crate::time::clock::Clock;
     use tokio::time::advance;
 
@@ -160,5 +187,34 @@ mod tests {
         assert!(!proves());
         told();
         assert!(proves());
+    }
+
+    /// Two members answer soon, and are no majority of three nodes.
+    #[tokio::test(start_paused = true)]
+    async fn the_members_of_a_cluster_are_one_node() {
+        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
+        let servers = Arc::new(ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01));
+        let member = |address| ServerFacts::of_member(address, "cluster", Arc::clone(&servers));
+        let (near, far) = (Duration::from_millis(1), Duration::from_millis(80));
+        let (members, server) = (["m1", "m2"].map(member), ServerFacts::new("server", Arc::clone(&servers)));
+        let now = server.now();
+        for (facts, distance) in [(&members[0], near), (&members[1], near), (&server, far)] {
+            facts.answered(now, now.after(distance));
+        }
+        assert_eq!(servers.round_trips.to_quorum(), far);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_proves_no_claim() {
+        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        advance(CLAIM).await;
+        let claimed = Notice::Claimed(Claim { length: CLAIM, begun: TIME });
+        let [server, member] =
+            [ServerFacts::new("server", Arc::clone(&servers)), ServerFacts::of_member("member", "cluster", servers)];
+        for facts in [&server, &member] {
+            facts.told(TIME, facts.now());
+        }
+        assert!(matches!(server.proven(claimed), Notice::Proven(_)));
+        assert_eq!(member.proven(claimed), Notice::Granted);
     }
 }

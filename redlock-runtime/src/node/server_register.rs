@@ -10,6 +10,7 @@ use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
+use crate::observe::events;
 use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
@@ -132,15 +133,26 @@ impl ServerRegister {
         let mut known = self.known();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
         let before = known.remove(address).or_else(|| renamed(&mut known, node, &identity));
+        let is_another = before.as_ref().is_some_and(|before| before.run_id != identity.run_id);
         let twin = known.values().find(|other| other.counts && other.run_id == identity.run_id);
         let twin = twin.map(|other| other.node.clone());
-        let (abstains_until, young_until) = match before {
-            Some(before) => (abstains_until(&before, &identity, self.caution, longest, now), before.young_until),
+        let (abstains_until, young_until) = match &before {
+            Some(before) => (abstains_until(before, &identity, self.caution, longest, now), before.young_until),
             None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
         };
         let current = KnownServer { abstains_until, young_until, ..KnownServer::new(node, identity, twin.is_none()) };
         let abstention = abstention(&current);
+        // Of an abstention, the beginning is told, and not each further connection. A server that counts under another address
+        // is told of as that.
+        let begins = before
+            .as_ref()
+            .map_or(young_until, |before| abstains_until.filter(|_| abstains_until > before.abstains_until));
         known.insert(address.into(), current);
+        drop(known);
+        let left = abstention.left(now, || self.others_suffice(now));
+        if twin.is_none() && (is_another || begins.is_some() && left.is_some()) {
+            events::node_restarted(address, left.unwrap_or_default());
+        }
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
     }
 
@@ -216,7 +228,9 @@ impl ServerRegister {
             !is_over
         });
         let mut ahead = self.ahead();
-        gone.iter().for_each(|address| ahead.forget(node, address));
+        for address in gone {
+            ahead.forget(node, &address);
+        }
     }
 
     /// Until when what a server has granted that nobody can ask any more may still be a lease, where that matters.
@@ -392,5 +406,27 @@ mod tests {
         // The second name leads elsewhere now.
         servers.connected("b", "b", identity("3", 0, false)).unwrap();
         assert!(servers.left("a", identity("2", 0, false)).unwrap().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_is_gone_is_remembered_for_as_long_as_its_leases_may_last() {
+        let servers = servers(AfterRestart::Abstain);
+        for part in ["gone", "there"] {
+            servers.connected(part, "cluster", identity(part, OLD, false)).unwrap();
+            servers.is_ahead(part, "cluster", 0);
+        }
+        servers.connected("server", "server", identity("server", OLD, false)).unwrap();
+        let parts = || {
+            servers.parts_are("cluster", |address| address == "there");
+            let mut known: Vec<_> = servers.known().keys().map(ToString::to_string).collect();
+            known.sort();
+            known
+        };
+        assert_eq!(parts(), ["gone", "server", "there"]);
+        pass(30).await;
+        assert_eq!(parts(), ["gone", "server", "there"]);
+        pass(1).await;
+        assert_eq!(parts(), ["server", "there"]);
+        assert!(!format!("{:?}", servers.ahead()).contains("gone"));
     }
 }

@@ -55,6 +55,9 @@ async fn every_master_has_the_locks_of_its_slots() {
         let second = other.acquire_fenced(&key).await.unwrap().fencing_token();
         assert!(first < second, "{first} {second}");
     }
+    let stats = manager.stats();
+    let [node] = &stats.nodes[..] else { panic!("{stats:?}") };
+    assert!(node.is_up && node.commands > 6 && node.round_trip.count() > 6 && node.errors == 0, "{node:?}");
     assert_nothing_left(&[&manager, &other], &cluster).await;
 }
 

@@ -45,7 +45,7 @@ async fn back(manager: &LockManager, server: &RedisServer) {
 /// Nothing is left at the `server` once all managers have ended.
 async fn assert_nothing_left(managers: &[LockManager], server: &RedisServer) {
     for manager in managers {
-        assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.release_stats());
+        assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.stats().releases);
     }
     let left = server.inspect().contents().await;
     assert!(left.is_empty(), "left behind: {left:?}");

@@ -1,5 +1,6 @@
 //! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
 
+use super::present::News;
 use super::state::{Sender, Sleeper, State};
 use super::{Acquisition, ConfirmedRelease};
 use crate::protocol::candidate::Phase;
@@ -8,18 +9,23 @@ use crate::protocol::last_command::LastCommand;
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
-        self.end(&mut self.state(), in_background);
+        let mut state = self.state();
+        let news = self.end(&mut state, in_background);
+        drop(state);
+        drop(news);
     }
 
     /// Gives the lock back; the answers can be waited for.
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
-        let lost = self.lost();
         let mut state = self.state();
+        let lost = self.lost_by(&state);
         let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.known_taken());
-        self.end(&mut state, |sender, index, last| {
+        let news = self.end(&mut state, |sender, index, last| {
             sender.forget_answers(index);
             confirmed.send(index, last);
         });
+        drop(state);
+        drop(news);
         confirmed
     }
 
@@ -27,6 +33,7 @@ impl Acquisition {
     pub(crate) fn leave_queues(&self) {
         let mut state = self.state();
         if state.candidate.phase() == Phase::Waiting {
+            // No call has had the lock.
             self.end(&mut state, in_background);
             let sleeper = state.sleeper.take();
             drop(state);
@@ -35,9 +42,10 @@ impl Acquisition {
     }
 
     /// Ends the token, once: `send` is called for each node that may know it, with the last command.
-    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) {
+    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) -> Option<Box<News>> {
+        let news = if state.present.is_some() { self.end_present(state, "released", self.now()) } else { None };
         if !state.candidate.end() {
-            return;
+            return news;
         }
         state.watchers.call();
         state.take_in(self.shared.clock);
@@ -48,6 +56,7 @@ impl Acquisition {
         }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
+        news
     }
 
     /// Leaves the lock with the nodes that have it, for another worker.
@@ -55,10 +64,13 @@ impl Acquisition {
     /// Whoever waits for the lock until then is announced here, which must not release it.
     pub(crate) fn detach(&self) {
         let (mut state, now) = (self.state(), self.now());
+        let news = self.end_present(&mut state, "detached", now);
         self.shared.kept_tokens.keep(*self.token(), now.after(state.candidate.detached_for()), now);
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
+        drop(state);
+        drop(news);
     }
 }
 

@@ -71,9 +71,9 @@ impl Collector {
     async fn follow_up(&mut self, mut release: PendingRelease) {
         let mut pause = FIRST_PAUSE;
         loop {
-            self.ledger.waits();
+            release.ledger().waits();
             let answer = (&mut release.answer).await;
-            self.ledger.waits_no_more();
+            release.ledger().waits_no_more();
             if release.leaves_queue_after(&answer, &*self.node) {
                 continue;
             }
@@ -140,7 +140,7 @@ mod tests {
             handle.follow_up(release);
         }
         for _ in 0..2 {
-            sends.recv().await.unwrap();
+            timeout(LONGEST_PAUSE, sends.recv()).await.expect("it is sent again").unwrap();
         }
     }
 }

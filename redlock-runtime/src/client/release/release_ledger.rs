@@ -4,7 +4,7 @@ use super::leaving_tokens::LeavingTokens;
 use crate::error::NodeError;
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -24,7 +24,7 @@ pub(crate) struct ReleaseLedger {
     /// The node, as it is called.
     pub(super) label: Box<str>,
     clock: Clock,
-    /// Whether the node has parts that answer for themselves: what one of them owes says nothing of the others.
+    /// Whether the node has parts that answer for themselves, or this is one of them.
     pub(super) has_parts: bool,
     unanswered: AtomicUsize,
     /// How many of them nobody but their connection looks after.
@@ -39,6 +39,8 @@ pub(crate) struct ReleaseLedger {
     matters_until: AtomicU64,
     answered: Notify,
     pub(crate) leaving: LeavingTokens,
+    /// Whether keys are kept from whoever observes the process.
+    pub(crate) redacts_keys: AtomicBool,
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
     pub(crate) abandoned: AtomicU64,
@@ -62,6 +64,7 @@ impl ReleaseLedger {
             matters_until,
             answered,
             leaving,
+            redacts_keys: AtomicBool::new(false),
             not_owner,
             sent_again,
             abandoned,
@@ -71,6 +74,12 @@ impl ReleaseLedger {
     /// The same, of a node that has parts which answer for themselves.
     pub(crate) fn of_parts(label: &str, clock: Clock) -> Self {
         Self { has_parts: true, ..Self::new(label, clock) }
+    }
+
+    /// A new one for a part of the node.
+    pub(crate) fn of_part(&self) -> Self {
+        let redacts_keys = AtomicBool::new(self.redacts_keys.load(Ordering::Relaxed));
+        Self { redacts_keys, ..Self::of_parts(&self.label, self.clock) }
     }
 
     /// A release was sent, which matters until then.
@@ -101,9 +110,9 @@ impl ReleaseLedger {
         self.overdue_since.store(0, Ordering::Relaxed);
     }
 
-    /// The collector waits for an answer from now on.
+    /// The collector waits for an answer from now on, or for one more.
     pub(super) fn waits(&self) {
-        self.waiting_since.store(self.now(), Ordering::Relaxed);
+        let _before = self.waiting_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// It has got the answer.
@@ -127,8 +136,7 @@ impl ReleaseLedger {
         let is_owed = self.owed.load(Ordering::Relaxed) > 0;
         let owed_for = if is_owed { for_how_long(&self.owed_since) } else { Duration::ZERO };
         let waited = for_how_long(&self.waiting_since).max(owed_for);
-        let is_stalled =
-            !self.has_parts && waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
+        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_refused.then_some(NodeError::Stalled(waited))
     }

@@ -6,6 +6,8 @@ use super::live_connection::LiveConnection;
 use super::question::{Asked, Outgoing};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
+use crate::observe::events;
+use crate::time::clock::Instant;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 use std::future::{Future, ready};
@@ -24,6 +26,7 @@ pub(super) struct Batch {
     /// Those whose word comes last, if the batch has waited for any.
     replicas: Option<Replicas>,
     answers: Answers,
+    sent: Instant,
 }
 
 type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Send>>;
@@ -34,6 +37,7 @@ impl Batch {
         gathered: &mut impl ExactSizeIterator<Item = Outgoing>,
         connection: &MultiplexedConnection,
         replicas: Option<Replicas>,
+        now: Instant,
     ) -> Self {
         let size = gathered.len().min(LARGEST);
         let (mut pipeline, mut asked) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
@@ -50,7 +54,7 @@ impl Batch {
         if let Some(replicas) = replicas {
             pipeline.add_command(confirmation::wait(replicas));
         }
-        Self { asked, replicas, answers: answers(connection.clone(), pipeline) }
+        Self { asked, replicas, answers: answers(connection.clone(), pipeline), sent: now }
     }
 
     /// The answers to all commands. Nobody is woken for them: the driver of the connection brings them.
@@ -62,6 +66,7 @@ impl Batch {
     pub(super) fn deliver(self, answers: Result<Vec<Value>, RedisError>, live: &LiveConnection) {
         match answers {
             Ok(mut answers) => {
+                live.batch_answered(self.sent);
                 let confirmation = self.replicas.map(|replicas| {
                     let said = answers.pop().ok_or(NodeError::Disconnected);
                     let said = said.and_then(|said| said.extract_error().map_err(|error| refused(&error)));
@@ -71,7 +76,7 @@ impl Batch {
                 for (mut asked, commands) in self.asked {
                     asked.confirmed(confirmation.as_ref());
                     match (commands, answers.next()) {
-                        (_, None) => asked.disconnected(),
+                        (_, None) => live.unanswered([asked].into_iter()),
                         (1, Some(answer)) => live.answered(asked, answer),
                         (_, Some(first)) => {
                             let rest: Vec<_> = answers.by_ref().take(commands - 1).collect();
@@ -82,15 +87,15 @@ impl Batch {
             }
             // Not an answer of the server, whatever it is: some of the commands may have been executed.
             Err(error) => {
-                tracing::debug!(%error, "a batch was not answered");
-                self.disconnected();
+                events::unanswered(&error);
+                self.disconnected(live);
             }
         }
     }
 
     /// There will be no answers.
-    pub(super) fn disconnected(self) {
-        self.asked.into_iter().for_each(|(asked, _)| asked.disconnected());
+    pub(super) fn disconnected(self, live: &LiveConnection) {
+        live.unanswered(self.asked.into_iter().map(|(asked, _)| asked));
     }
 }
 

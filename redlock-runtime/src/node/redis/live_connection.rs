@@ -151,21 +151,22 @@ impl LiveConnection {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let (wire, sent) = (self.wire(&command, Form::Whole), is_timed.then(|| self.server.now()));
-        self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire);
+        self.server.counters.sent();
+        if !self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire) {
+            self.server.counters.failed(1);
+        }
     }
 
-    /// Puts a command into the order of the connection that another member has refused, behind an `ASKING` if it `is_asking`;
-    /// unless it is not wanted any more.
-    pub(super) fn send_on(&self, mut question: Question, is_asking: bool) {
+    /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
+    pub(super) fn send_on(&self, mut question: Question) {
         let wire = self.wire(&question.command, question.form);
         if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
             question.sent = Some(self.server.now());
         }
         question.is_repeated = false;
-        if is_asking {
-            self.outbox.put_asking_if(question, wire, is_wanted_still);
-        } else {
-            self.outbox.put_if(question, wire, is_wanted_still);
+        self.server.counters.sent();
+        if !self.outbox.put_if(question, wire, is_wanted_still) {
+            self.server.counters.failed(1);
         }
     }
 
@@ -209,12 +210,37 @@ impl LiveConnection {
         match asked {
             Asked::Question(question) => {
                 let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
+                if lock == Value::Okay && self.redirect.get().is_some() && number.iter().any(is_redirected) {
+                    // The lock was taken, and the slot went on its way before the number was said: nobody knows which one it has.
+                    let said = "the number of a lock whose slot has left".into();
+                    return question.answer(Err(NodeError::Unintelligible(said)));
+                }
                 // An error of the others must not hide what was done to the lock.
                 let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
                 self.replied(question, parts);
             }
             other => self.answered(other, lock),
         }
+    }
+
+    /// There will be no answers to these: whoever waits for one is told.
+    pub(super) fn unanswered(&self, asked: impl Iterator<Item = Asked>) {
+        self.server.counters.failed(asked.map(|asked| u64::from(asked.disconnected())).sum());
+    }
+
+    /// Ends it: commands that were not sent are answered, and there will be no others.
+    pub(super) fn close(&self) {
+        self.unanswered(self.outbox.close().into_iter().map(|outgoing| outgoing.asked));
+    }
+
+    /// Commands that were sent together were answered after so long.
+    pub(super) fn batch_answered(&self, sent: Instant) {
+        self.server.counters.answered(self.server.now().nanos_since(sent));
+    }
+
+    /// The time by our clock.
+    pub(super) fn now(&self) -> Instant {
+        self.server.now()
     }
 
     /// Reads the answer to a command, and hands it to whoever asked.
@@ -228,6 +254,9 @@ impl LiveConnection {
                     self.server.answered(sent, self.server.now());
                 }
                 let (answer, seen) = answer(question.command.verb, &value);
+                if answer.is_err() {
+                    self.server.counters.failed(1);
+                }
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
@@ -242,7 +271,9 @@ impl LiveConnection {
                 self.finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
-                repeat(&self.outbox, &self.scripts, question, &error);
+                if !repeat(&self.outbox, &self.scripts, question, &error) {
+                    self.server.counters.failed(1);
+                }
             }
             Err(error) => self.refused(question, &error),
         }
@@ -256,6 +287,7 @@ impl LiveConnection {
 
     /// The server has not executed a command, or not to its end.
     fn refused(&self, mut question: Question, error: &RedisError) {
+        self.server.counters.failed(1);
         let said = refused(error);
         if is_read_only(&said) {
             let _ = self.end.set(NodeError::Unreachable("the server takes no writes any more".into()));
@@ -299,8 +331,7 @@ impl LiveConnection {
                 self.environment.changed.notify_waiters();
             }
             Err(error) => {
-                let error = refused(&error);
-                tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+                self.server.does_not_tell(&refused(&error));
                 self.is_refused.store(true, Ordering::Release);
                 self.environment.changed.notify_waiters();
             }
@@ -312,6 +343,11 @@ impl LiveConnection {
 /// the command in it somewhere in its text.
 fn is_read_only(error: &NodeError) -> bool {
     matches!(error, NodeError::Refused(answer) if answer.contains("READONLY "))
+}
+
+/// Whether this is no answer, because a member of a cluster sends the command elsewhere.
+fn is_redirected(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if redirection(&error.clone().into(), "").is_some())
 }
 
 /// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none

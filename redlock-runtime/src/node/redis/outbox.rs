@@ -35,34 +35,29 @@ struct Gathered {
 }
 
 impl Outbox {
-    /// Puts `question` into the order of the connection.
-    pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) {
-        self.put_if(question, wire.into(), |_| true);
+    /// Puts `question` into the order of the connection. `false` when that has ended, as which it is answered then.
+    pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) -> bool {
+        self.put_if(question, wire.into(), |_| true)
     }
 
-    /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look
-    /// at that and the question. A question that is not put in is answered as if the connection had broken.
-    pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
-        let gathered = self.gathered();
+    /// Puts `question` into the order of the connection if it `is_wanted`, behind an `ASKING` if it is to stand behind one. Nothing
+    /// gets into the order between the look at that and the question, or between the two. A question that is not put in is
+    /// answered as if the connection had broken, and `false` is returned.
+    pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) -> bool {
+        let mut gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
             // The recipient must not be called under the mutex.
             drop(gathered);
-            return question.answer(Err(NodeError::Disconnected));
+            question.answer(Err(NodeError::Disconnected));
+            return false;
+        }
+        if question.asked_by.is_some() {
+            let mut asking = Cmd::new();
+            asking.arg("ASKING");
+            gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
         }
         self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
-    }
-
-    /// Puts `question` behind an `ASKING`, with nothing between the two, if it `is_wanted`; as [`put_if`](Self::put_if).
-    pub(super) fn put_asking_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
-        let mut gathered = self.gathered();
-        if gathered.is_closed || !is_wanted(&question) {
-            drop(gathered);
-            return question.answer(Err(NodeError::Disconnected));
-        }
-        let mut asking = Cmd::new();
-        asking.arg("ASKING");
-        gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
-        self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
+        true
     }
 
     /// Puts the subscription to `channel` into the order of the connection; only the first time.
@@ -131,15 +126,12 @@ impl Outbox {
         pending
     }
 
-    /// Ends it: commands that were not sent are answered, and there will be no others.
-    pub(super) fn close(&self) {
+    /// Ends it: there will be no other commands. Those that were not sent are to be answered.
+    #[must_use = "whoever has asked waits for an answer"]
+    pub(super) fn close(&self) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
         gathered.is_closed = true;
-        let unsent = mem::take(&mut gathered.commands);
-        drop(gathered);
-        for outgoing in unsent {
-            outgoing.asked.disconnected();
-        }
+        mem::take(&mut gathered.commands)
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
@@ -175,7 +167,9 @@ mod tests {
         let mut cx = Context::from_waker(Waker::noop());
         let mut unsent = put(&outbox, release);
         assert!(unsent.poll_answer(&mut cx).is_pending());
-        outbox.close();
+        for outgoing in outbox.close() {
+            assert!(outgoing.asked.disconnected());
+        }
         for mut pending in [unsent, put(&outbox, release)] {
             assert_eq!(pending.poll_answer(&mut cx), Poll::Ready(Err(NodeError::Disconnected)));
         }

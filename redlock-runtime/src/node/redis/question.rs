@@ -1,5 +1,6 @@
 //! What waits to be sent on a connection, and who gets the answer.
 
+use super::cluster::address::MemberAddress;
 use super::confirmation::Confirmation;
 use crate::error::NodeError;
 use crate::node::pending::Recipient;
@@ -46,6 +47,8 @@ pub(super) struct Question {
     /// Whether it was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
     pub(super) form: Form,
+    /// The member that has the slot and says that the key may have left: then it stands behind an `ASKING`.
+    pub(super) asked_by: Option<Box<MemberAddress>>,
     /// How often a member of a cluster has sent it elsewhere.
     pub(super) redirects: u8,
     /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
@@ -73,11 +76,11 @@ impl Asked {
         }
     }
 
-    /// There will be no answer: whoever waits for one is told.
-    pub(super) fn disconnected(self) {
-        if let Self::Question(question) = self {
-            question.answer(Err(NodeError::Disconnected));
-        }
+    /// There will be no answer: whoever waits for one is told. Whether it is a command about a lock.
+    pub(super) fn disconnected(self) -> bool {
+        let Self::Question(question) = self else { return false };
+        question.answer(Err(NodeError::Disconnected));
+        true
     }
 }
 
@@ -89,6 +92,7 @@ impl Question {
             recipient,
             is_repeated: false,
             form: Form::Whole,
+            asked_by: None,
             redirects: 0,
             abstains_until: None,
             confirmation: None,

@@ -87,6 +87,12 @@ async fn a_frozen_master_holds_up_no_locks_of_others() {
     while begun.elapsed() < Duration::from_millis(1500) {
         manager.try_acquire(&key).await.unwrap().release().await.unwrap();
     }
+    eventually(PATIENCE, "it is asked nothing more", async || {
+        let error = manager.try_acquire(&frozen).await.unwrap_err();
+        if causes(&error).iter().any(|(_, error)| matches!(error, NodeError::Stalled(_))) { Ok(()) } else { Err(error) }
+    })
+    .await;
+    manager.try_acquire(&key).await.unwrap().release().await.unwrap();
     cluster.member(0).thaw();
     assert_nothing_left(&[&manager], &cluster).await;
 }

@@ -2,8 +2,8 @@
 
 use super::load::Load;
 use super::{assert_nothing_left, connected, keys, ready};
-use crate::support::builder;
-use redlock_runtime::LockRequest;
+use crate::support::{builder, causes};
+use redlock_runtime::{LockError, LockRequest};
 use redlock_tests::{Cluster, PATIENCE, eventually};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -146,5 +146,26 @@ async fn a_cluster_with_a_new_master_is_followed_to_it() {
         cluster.move_slot(slot, 0).await;
         manager.acquire(&key).await.unwrap().release().await.unwrap();
     }
+    assert_nothing_left(&[&manager], &cluster).await;
+}
+
+/// As after a move that has ended between the two members.
+#[tokio::test]
+async fn members_that_send_commands_to_one_another_are_no_end_of_a_call() {
+    let cluster = Cluster::start(2, 0).await;
+    let manager = connected(&cluster).await;
+    let key = cluster.key_on(0, "order").await;
+    let slot = cluster.slot(&key).await;
+    cluster.disown(slot, [0, 1]).await;
+    let error = manager.try_acquire(&key).await.unwrap_err();
+    assert!(matches!(error, LockError::NoQuorum { .. }), "{error:?}");
+    let causes: Vec<_> = causes(&error).iter().map(|(_, error)| error.to_string()).collect();
+    assert!(causes[0].contains("send the command to one another") && causes[0].contains("MOVED"), "{causes:?}");
+    let waiting = tokio::spawn({
+        let (manager, key) = (manager.clone(), key.clone());
+        async move { manager.acquire(LockRequest::new(key).wait(PATIENCE)).await }
+    });
+    cluster.settle(slot, 1).await;
+    waiting.await.unwrap().unwrap().release().await.unwrap();
     assert_nothing_left(&[&manager], &cluster).await;
 }

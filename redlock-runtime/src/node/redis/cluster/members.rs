@@ -1,19 +1,21 @@
 //! The masters of a cluster, each with connections of its own, and which of them has which slot.
 
+pub(super) mod condition;
+
 use super::address::MemberAddress;
 use super::redirection::Redirect;
 use super::routes::Routes;
 use super::seeds::Seeds;
-use super::slot_map::{SlotMap, ranges};
+use super::slot_map::SlotMap;
 use super::view::View;
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::environment::Environment;
 use crate::node::redis::RedisNode;
 use crate::node::server_identity::Identity;
-use crate::node::status::Status;
 use crate::node::{BackgroundThread, Node};
 use crate::protocol::command::Deliver;
+use crate::stats::NodeStats;
 use crate::time::clock::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,6 +45,8 @@ pub(super) struct Members {
     best_informed: Mutex<Option<MemberAddress>>,
     /// Whether wake-ups are wanted; it never becomes `false` again.
     is_listening: AtomicBool,
+    /// What was counted of those that were let go.
+    gone: Mutex<NodeStats>,
 }
 
 struct State {
@@ -86,6 +90,7 @@ impl Members {
             wanted: Notify::new(),
             best_informed: Mutex::default(),
             is_listening: AtomicBool::new(false),
+            gone: Mutex::default(),
         })
     }
 
@@ -155,6 +160,7 @@ impl Members {
             state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
             (state.map, state.epoch, state.is_well, state.trouble) = (Some(Arc::new(map)), epoch, is_well, None);
         });
+        self.count(&gone);
         // Their connections end outside of the lock.
         drop(gone);
         if before.version() != self.routes().version() {
@@ -232,35 +238,6 @@ impl Members {
         }
     }
 
-    /// Whether the cluster can be asked about every key.
-    pub(super) fn status(&self) -> Status {
-        let (routes, map, trouble) =
-            self.read(|state| (Arc::clone(&state.routes), state.map.clone(), state.trouble.clone()));
-        let Some(map) = map else { return trouble.map_or(Status::Starting, Status::Down) };
-        let status: Vec<_> = routes.members().map(|(_, member)| member.status()).collect();
-        let is_down = |status: &Status| matches!(status, Status::Down(_));
-        if status.contains(&Status::Starting) {
-            return Status::Starting;
-        }
-        let down = status.into_iter().find(is_down);
-        down.unwrap_or_else(|| gap(&map).map_or(Status::Up, Status::Down))
-    }
-
-    /// Why nobody serves `slot`, if nobody does.
-    pub(super) fn absence(&self, slot: u16) -> Status {
-        match self.read(|state| (state.map.is_some(), state.trouble.clone())) {
-            (false, None) => Status::Starting,
-            (false, Some(trouble)) => Status::Down(trouble),
-            (true, _) => Status::Down(unserved(&slot.to_string())),
-        }
-    }
-
-    /// Whether everything is as it should be: there is a map of a cluster that is well, every slot has a member, and all members
-    /// are connected.
-    pub(super) fn are_well(&self) -> bool {
-        self.status() == Status::Up && self.read(|state| state.is_well)
-    }
-
     /// The member at `at`, to which a connection is begun if there is none.
     fn known(&self, at: &MemberAddress) -> Member {
         if let Some(member) = self.read_member(at) {
@@ -312,17 +289,6 @@ impl Members {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
         self.environment.changed.notify_waiters();
     }
-}
-
-/// That nobody serves some slots, if so.
-pub(super) fn gap(map: &SlotMap) -> Option<NodeError> {
-    let gaps = map.gaps();
-    (!gaps.is_empty()).then(|| unserved(&ranges(&gaps)))
-}
-
-/// That no member serves `slots`.
-fn unserved(slots: &str) -> NodeError {
-    NodeError::Refused(format!("CLUSTERDOWN no member of the cluster serves the slots {slots}").into())
 }
 
 impl fmt::Debug for Members {

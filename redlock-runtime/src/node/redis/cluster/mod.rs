@@ -29,8 +29,10 @@ use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
+use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -87,6 +89,12 @@ impl Node for ClusterNode {
         true
     }
 
+    fn part_of(&self, key: &LockKey) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.member_of(key)?.label().hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
     fn status(&self) -> Status {
         self.members.status()
     }
@@ -141,6 +149,10 @@ impl Node for ClusterNode {
             Some(member) => member.occupant_of(key),
             None => Box::pin(std::future::ready(Occupant::Unknown)),
         }
+    }
+
+    fn stats(&self) -> NodeStats {
+        self.members.stats()
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {

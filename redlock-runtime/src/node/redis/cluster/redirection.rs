@@ -8,8 +8,8 @@
 //!    `ASKING` in the second case, with nothing between the two. It goes on so at most [`MOST`] times. A command that ends
 //!    there, or meets a member without a connection, has not been executed and is answered so. Two members that each send it
 //!    to the other one, which nothing mends but an operator, are so left after a few round trips.
-//! 2. A command that was refused with `TRYAGAIN` is sent once more to the member that has the slot, in a form that names the
-//!    lock alone ([`Form::Alone`]): whatever its script would do with the queue it does with the name of the lock, where it
+//! 2. A command that was refused with `TRYAGAIN` is sent once more to the member that has the slot, which is who has refused it or
+//!    has sent it to who has, whatever the map says; and in a form that names the lock alone ([`Form::Alone`]): whatever its script would do with the queue it does with the name of the lock, where it
 //!    finds none. So holders renew and release while a slot is on its way, which may take minutes; whoever waits comes by
 //!    its timers; and no queue is made at the new member while one is left at the old one, which could never be brought
 //!    together. A release takes its token out of the queue after that by a command of its own.
@@ -50,14 +50,13 @@ use std::time::Duration;
 /// more, and members that disagree on where a slot is keep a command for longer.
 pub(in crate::node::redis) const MOST: u8 = 5;
 
-/// When who has found a lock taken asks again while it cannot wait in the queue: at any time between the two, so that all who
+/// When who has found a lock taken asks again while it cannot wait in the queue: after one to five times as long, so that all who
 /// wait do not ask together. Smaller, more commands while a slot is on its way; larger, the next one has the lock later.
-const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// As if it stood in the queue, and the lock were free soon.
 fn ask_later() -> Reply {
-    let [least, most] = ASK_AGAIN;
-    Reply::Queued { left: Some(least + (most - least).mul_f64(fastrand::f64())), rank: 0 }
+    Reply::Queued { left: Some(ASK_AGAIN.mul_f64(1.0 + 4.0 * fastrand::f64())), rank: 0 }
 }
 
 /// Why a member has not executed a command.
@@ -190,234 +189,4 @@ pub(in crate::node::redis) fn is_torn(error: &NodeError) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lock::OwnerToken;
-    use crate::lock::owner_token::ManagerId;
-    use crate::node::abstention::Abstention;
-    use crate::node::environment::Environment;
-    use crate::node::pending::{Pending, Recipient};
-    use crate::node::redis::answer::refused;
-    use crate::node::redis::live_connection::LiveConnection;
-    use crate::node::redis::question::{Asked, Outgoing};
-    use crate::node::redis::script::Scripts;
-    use crate::node::server_facts::ServerFacts;
-    use crate::protocol::command::{Command, Subject};
-    use crate::protocol::timing::CLAIM;
-    use crate::time::ballot_clock::Ballot;
-    use crate::time::clock::Clock;
-    use crate::time::token_clock::TokenTime;
-    use redis::Cmd;
-    use std::convert::Infallible;
-    use std::sync::Arc;
-    use std::task::{Context, Waker};
-
-    const SET: Verb = Verb::SetNx { ttl: CLAIM };
-    const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM, holds: false };
-    const ADOPT: Verb = Verb::Adopt { ttl: CLAIM };
-    const EXTEND: Verb = Verb::Extend { ttl: CLAIM };
-    const YIELD: Verb = Verb::Yield { claim: CLAIM };
-    const RELEASE: Verb = Verb::Release { claim: CLAIM };
-
-    fn command(verb: Verb, fence: Option<Ballot>) -> Command {
-        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
-        Command { verb, fence, subject: Arc::new(Subject::new("order:7".into(), token)) }
-    }
-
-    fn question(verb: Verb) -> (Question, Pending) {
-        let (recipient, pending) = Recipient::task();
-        (Question::new(command(verb, None), None, recipient), pending)
-    }
-
-    /// A connection to a member.
-    fn live() -> LiveConnection {
-        let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
-        let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
-        let Ok(scripts) = Scripts::loaded(|| Ok::<_, Infallible>("digest".to_owned()));
-        LiveConnection::new(scripts, true, Abstention::default(), server, environment)
-    }
-
-    fn taken(live: &LiveConnection) -> Vec<Outgoing> {
-        live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
-    }
-
-    fn words(wire: &Cmd) -> Vec<String> {
-        let text =
-            |word| if let redis::Arg::Simple(word) = word { String::from_utf8_lossy(word).into() } else { panic!() };
-        wire.args_iter().map(text).collect()
-    }
-
-    fn error(line: &str) -> RedisError {
-        redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
-    }
-
-    #[test]
-    fn what_members_say() {
-        let at = |port| MemberAddress::new("h", port, "");
-        let table = [
-            ("MOVED 4438 h:7001", Some(Redirection::Moved(at(7001)))),
-            ("MOVED 4438 :7001", Some(Redirection::Moved(MemberAddress::new("answered", 7001, "")))),
-            ("ASK 4438 h:7002", Some(Redirection::Ask(at(7002)))),
-            ("TRYAGAIN Multiple keys request during rehashing of slot", Some(Redirection::TryAgain)),
-            ("MOVED", None),
-            ("ASK 4438 h", None),
-            ("CLUSTERDOWN Hash slot not served", None),
-            ("NOSCRIPT No matching script", None),
-            ("ERR MOVED 4438 h:7001", None),
-        ];
-        for (line, expected) in table {
-            assert_eq!(redirection(&error(line), "answered"), expected, "{line}");
-        }
-        let torn = "ERR Script attempted to access a non local key in a cluster node script: 5a3f, on @user_script:7.";
-        assert!(is_torn(&refused(&error(torn))) && !is_torn(&refused(&error("ERR unknown command"))));
-    }
-
-    #[test]
-    fn what_nobody_waits_for_is_not_sent_on_but_for_a_release() {
-        for verb in [SET, ACQUIRE, ADOPT, EXTEND, YIELD, RELEASE] {
-            let (awaited, _pending) = question(verb);
-            assert!(may_be_redirected(&awaited), "{verb:?}");
-            let (abandoned, _) = question(verb);
-            assert_eq!(may_be_redirected(&abandoned), verb == RELEASE, "{verb:?}");
-        }
-        let (mut question, _pending) = question(RELEASE);
-        question.redirects = MOST;
-        assert!(!may_be_redirected(&question));
-    }
-
-    /// The release was put in after the look at whether somebody waits, and before the acquisition was.
-    #[test]
-    fn nothing_is_put_behind_the_last_command() {
-        for (verb, is_asking) in
-            [SET, ACQUIRE, ADOPT, EXTEND].into_iter().flat_map(|verb| [(verb, false), (verb, true)])
-        {
-            let (live, (taking, pending)) = (live(), question(verb));
-            assert!(may_be_redirected(&taking));
-            drop(pending);
-            live.send(command(RELEASE, None), Recipient::task().0);
-            live.send_on(taking, is_asking);
-            assert_eq!(taken(&live).len(), 1, "{verb:?}: the release alone");
-        }
-    }
-
-    #[test]
-    fn an_acquisition_that_is_awaited_stands_before_its_release() {
-        let (live, (taking, _pending)) = (live(), question(ACQUIRE));
-        live.send_on(taking, true);
-        live.send(command(RELEASE, None), Recipient::task().0);
-        let taken = taken(&live);
-        let [asking, taking, release] = &taken[..] else { panic!() };
-        assert_eq!(words(&asking.wire.first), ["ASKING"]);
-        let verb = |outgoing: &Outgoing| match &outgoing.asked {
-            Asked::Question(question) => question.command.verb,
-            _ => panic!(),
-        };
-        assert_eq!([verb(taking), verb(release)], [ACQUIRE, RELEASE]);
-    }
-
-    #[test]
-    fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
-        let (live, known) = (live(), Ballot::known(7));
-        for (verb, fence) in [(RELEASE, None), (EXTEND, None), (EXTEND, Some(known)), (ACQUIRE, None)] {
-            let (recipient, _pending) = Recipient::task();
-            let mut question = Question::new(command(verb, fence), None, recipient);
-            assert!(make_alone(&mut question), "{verb:?}");
-            live.send_on(question, false);
-            let taken = taken(&live);
-            let words = words(&taken[0].wire.first);
-            assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
-            let Some(Outgoing { asked: Asked::Question(mut question), .. }) = taken.into_iter().next() else {
-                panic!()
-            };
-            assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
-        }
-        let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
-        let (recipient, _pending) = Recipient::task();
-        assert!(!make_alone(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
-    }
-
-    #[test]
-    fn what_has_arrived_is_given_back_with_its_queue() {
-        let (mut release, _pending) = question(RELEASE);
-        for (form, expected) in [
-            (Form::Alone, Form::Whole),
-            (Form::Whole, Form::Whole),
-            (Form::Queue(Reply::Released), Form::Queue(Reply::Released)),
-        ] {
-            release.form = form;
-            make_whole(&mut release);
-            assert_eq!(release.form, expected);
-        }
-    }
-
-    /// Otherwise the member would execute the next command of anybody although the slot is not there.
-    #[test]
-    fn who_may_say_asking_is_found_out_without_a_command_of_others() {
-        let live = live();
-        drop(live.try_asking());
-        let [outgoing] = &taken(&live)[..] else { panic!() };
-        assert_eq!(words(&outgoing.wire.first), ["ASKING"]);
-        assert_eq!(outgoing.wire.rest.iter().map(words).collect::<Vec<_>>(), [["PING"]]);
-    }
-
-    #[test]
-    fn what_an_answer_means_that_was_given_without_the_queue() {
-        let (mut question, _pending) = question(RELEASE);
-        question.form = Form::Alone;
-        for reply in [Reply::Released, Reply::NotOwner] {
-            assert!(matches!(next(&question, Ok(reply)), Next::LeaveQueue(left) if left == reply));
-        }
-        question.command.verb = ACQUIRE;
-        let wrong_type = || Err(NodeError::Refused("WRONGTYPE Operation against a key".into()));
-        let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
-        assert!(is_later(&answer), "{answer:?}");
-        let queued = Reply::Queued { left: Some(CLAIM), rank: 3 };
-        let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
-        assert!(is_later(&answer), "{answer:?}");
-        question.form = Form::Whole;
-        let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
-        assert_eq!(answer, Ok(queued));
-        let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
-        assert_eq!(answer, wrong_type());
-    }
-
-    #[test]
-    fn who_waits_goes_on_with_that_while_the_keys_are_not_together() {
-        let error = refused(&error("TRYAGAIN Multiple keys request"));
-        assert!(is_later(&unanswerable(&question(ACQUIRE).0, &error)));
-        for verb in [SET, EXTEND] {
-            assert_eq!(unanswerable(&question(verb).0, &error), Err(error.clone()), "{verb:?}");
-        }
-    }
-
-    fn is_later(answer: &Answer) -> bool {
-        let [least, most] = ASK_AGAIN;
-        matches!(answer, Ok(Reply::Queued { left: Some(left), rank: 0 }) if (least..=most).contains(left))
-    }
-
-    #[test]
-    fn what_was_not_executed_may_be_tried_again() {
-        for line in ["MOVED 4438 h:7001", "ASK 4438 h:7001", "TRYAGAIN Multiple keys request"] {
-            for (redirects, expected) in [(1, ON_ITS_WAY), (MOST, IN_CIRCLES)] {
-                let said = not_executed(&refused(&error(line)), redirects);
-                let (is_said, text) = (line.starts_with("TRYAGAIN"), said.to_string());
-                assert!(said.is_transient() && text.contains(line), "{said}");
-                assert!(text.contains(expected) || is_said && redirects < MOST, "{said}");
-            }
-        }
-    }
-
-    #[test]
-    fn who_is_cut_off_or_follows_another_one_refuses_for_reasons_of_its_own() {
-        let table = [
-            ("CLUSTERDOWN The cluster is down", true),
-            ("READONLY You can't write against a read only replica.", true),
-            ("MASTERDOWN Link with MASTER is down", true),
-            ("OOM command not allowed", false),
-            ("TRYAGAIN Multiple keys request", false),
-        ];
-        for (line, expected) in table {
-            assert_eq!(is_out_of_office(&refused(&error(line))), expected, "{line}");
-        }
-    }
-}
+mod tests;

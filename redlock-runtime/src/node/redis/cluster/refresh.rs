@@ -18,6 +18,7 @@ use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connect::connect_plainly;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::prepare;
+use crate::observe::events;
 use redis::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,8 +58,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
         }
         if let Err(error) = learnt {
             if let Some(times) = complaints.times(&error.to_string()) {
-                let node = members.seeds.label();
-                tracing::warn!(node, %error, times, "cannot find out which member of the cluster has which slot");
+                events::no_map(members.seeds.label(), &error, times);
             }
             members.failed(error);
         }

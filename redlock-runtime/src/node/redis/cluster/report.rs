@@ -1,7 +1,8 @@
 //! What a cluster is like: what each of its masters is like, and whether every slot has one.
 
 use super::address::MemberAddress;
-use super::members::{Member, Members, gap};
+use super::members::condition::gap;
+use super::members::{Member, Members};
 use super::slot_map::{SlotMap, ranges};
 use super::together::all;
 use crate::error::NodeError;

@@ -15,13 +15,38 @@ use std::sync::{Arc, Weak};
 pub(super) struct Router {
     members: Weak<Members>,
     /// Where that member is.
-    host: Box<str>,
+    at: MemberAddress,
 }
 
 impl Router {
     /// For those that the member at `at` refuses.
     pub(super) fn of(members: &Weak<Members>, at: &MemberAddress) -> Arc<dyn Redirect> {
-        Arc::new(Self { members: Weak::clone(members), host: at.host.clone() })
+        Arc::new(Self { members: Weak::clone(members), at: at.clone() })
+    }
+}
+
+impl Router {
+    /// The member that a command goes to, which is brought into the form in which it goes there.
+    fn target(&self, members: &Members, question: &mut Question, redirection: Redirection) -> Option<Member> {
+        let asked_by = question.asked_by.take();
+        match redirection {
+            Redirection::Moved(to) => {
+                let member = members.member(&to);
+                members.want_map(Some(to));
+                make_whole(question);
+                Some(member)
+            }
+            // Its number would begin a register there, while the one that counts may still be here.
+            Redirection::Ask(_) if is_fenced_set(question) => None,
+            Redirection::Ask(to) => {
+                question.asked_by = Some(Box::new(self.at.clone()));
+                Some(members.member(&to))
+            }
+            Redirection::TryAgain => {
+                let has_the_slot = asked_by.as_deref().unwrap_or(&self.at);
+                make_alone(question).then(|| members.member(has_the_slot))
+            }
+        }
     }
 }
 
@@ -32,8 +57,8 @@ impl Redirect for Router {
             return question.answer(Err(error));
         };
         question.redirects += 1;
-        if let Some((member, is_asking)) = target(&members, &mut question, redirection) {
-            send_on(&member, question, is_asking);
+        if let Some(member) = self.target(&members, &mut question, redirection) {
+            send_on(&member, question);
         } else {
             let answer = unanswerable(&question, error);
             question.answer(answer);
@@ -41,10 +66,10 @@ impl Redirect for Router {
     }
 
     fn leave_queue(&self, mut question: Question, reply: Reply) {
-        (question.form, question.redirects) = (Form::Queue(reply), 0);
+        (question.form, question.redirects, question.asked_by) = (Form::Queue(reply), 0, None);
         let members = self.members.upgrade();
         match members.and_then(|members| owner(&members, &question)) {
-            Some(owner) => send_on(&owner, question, false),
+            Some(owner) => send_on(&owner, question),
             None => question.answer(Err(NodeError::Disconnected)),
         }
     }
@@ -56,7 +81,7 @@ impl Redirect for Router {
     }
 
     fn host(&self) -> &str {
-        &self.host
+        &self.at.host
     }
 }
 
@@ -65,33 +90,14 @@ fn owner(members: &Members, question: &Question) -> Option<Member> {
     members.routes().member(slot_of(question.command.key())).cloned()
 }
 
-/// The member that a command goes to, in the form in which it goes there; and whether behind an `ASKING`.
-fn target(members: &Members, question: &mut Question, redirection: Redirection) -> Option<(Member, bool)> {
-    match redirection {
-        Redirection::Moved(to) => {
-            let member = members.member(&to);
-            members.want_map(Some(to));
-            make_whole(question);
-            Some((member, false))
-        }
-        // Its number would begin a register there, while the one that counts may still be here.
-        Redirection::Ask(_) if is_fenced_set(question) => None,
-        Redirection::Ask(to) => Some((members.member(&to), true)),
-        Redirection::TryAgain => {
-            let owner = owner(members, question)?;
-            make_alone(question).then_some((owner, false))
-        }
-    }
-}
-
 /// Whether the command is the plain `SET`, with commands about a number behind it.
 const fn is_fenced_set(question: &Question) -> bool {
     matches!(question.command.verb, Verb::SetNx { .. }) && question.command.fence.is_some()
 }
 
-fn send_on(member: &Member, question: Question, is_asking: bool) {
+fn send_on(member: &Member, question: Question) {
     match member.connections.live() {
-        Ok(live) => live.send_on(question, is_asking),
+        Ok(live) => live.send_on(question),
         Err(error) => question.answer(Err(error)),
     }
 }

@@ -69,13 +69,18 @@ impl<M> Routes<M> {
         let left_by_all = unknown_until(None);
         for (place, before) in places.iter_mut().zip(&self.places) {
             let owner = usize::from(before.member);
-            if now_at.get(owner).copied().unwrap_or(NOBODY) == place.member {
+            let is_same = match now_at.get(owner) {
+                // It may be at no place any more, which is not the same as having been at none.
+                Some(now_at) => *now_at != NOBODY && *now_at == place.member,
+                None => place.member == NOBODY,
+            };
+            if is_same {
                 place.since = before.since;
             }
             place.abstains_until = match left.get(owner) {
                 // Whoever has it after nobody had it takes over what the one before has left behind.
                 None => before.abstains_until,
-                Some(_) if place.since == before.since => before.abstains_until,
+                Some(_) if is_same => before.abstains_until,
                 Some(_) if place.member == NOBODY => before.abstains_until.max(left_by_all),
                 Some(left) => before.abstains_until.max(*left),
             };
@@ -136,6 +141,7 @@ mod tests {
         MemberAddress { host: "h".into(), port }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as it is where something abstains")]
     fn seconds(seconds: u64) -> Option<Instant> {
         Some(Instant::from_origin(Duration::from_secs(seconds)))
     }

@@ -205,12 +205,13 @@ mod tests {
 
     #[test]
     fn who_has_lost_slots() {
-        let map = |shards: &[(i64, i64, i64)]| {
+        type Shards = &'static [(i64, i64, i64)];
+        let map = |shards: Shards| {
             let entries = shards.iter().map(|(from, to, port)| entry(*from, *to, vec![member(bulk("h"), *port, "")]));
             SlotMap::parse(&Value::Array(entries.collect()), "h").unwrap()
         };
         let before = map(&[(0, 99, 1), (100, 199, 2), (200, 299, 3)]);
-        let table: [(&str, &[(i64, i64, i64)], &[u16]); 4] = [
+        let table: [(_, Shards, &[u16]); 4] = [
             ("nothing", &[(0, 99, 1), (100, 199, 2), (200, 299, 3)], &[]),
             ("a fail-over", &[(0, 99, 4), (100, 199, 2), (200, 299, 3)], &[1]),
             ("a move", &[(0, 98, 1), (99, 199, 2), (200, 299, 3)], &[1]),

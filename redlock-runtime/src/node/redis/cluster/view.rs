@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn who_is_cut_off_is_believed_when_there_is_nobody_better() {
-        let table: [(&str, &[(bool, u64)], usize, Option<(bool, u64)>); 6] = [
+        type Said = (bool, u64);
+        let table: [(_, &[Said], _, Option<Said>); 6] = [
             ("nobody answers", &[], 3, None),
             ("one is cut off and knows nothing", &[(false, 6)], 3, None),
             ("it has not noticed yet", &[(true, 6)], 3, None),

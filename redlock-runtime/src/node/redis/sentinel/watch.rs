@@ -7,6 +7,7 @@ use crate::node::redis::cluster::address::MemberAddress;
 use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connections::Connections;
 use crate::node::redis::subscriber;
+use crate::observe::events;
 use futures_core::Stream;
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -62,8 +63,7 @@ async fn listen(address: MemberAddress, sentinels: Arc<Sentinels>, connections: 
             }
             Err(error) => {
                 if let Some(times) = complaints.times(&error.to_string()) {
-                    let (node, sentinel) = (connections.server.node(), endpoint.label());
-                    tracing::warn!(node, sentinel, %error, times, "cannot listen to a Sentinel");
+                    events::sentinel_unheard(connections.server.node(), endpoint.label(), &error, times);
                 }
             }
         }
@@ -75,6 +75,7 @@ async fn listen(address: MemberAddress, sentinels: Arc<Sentinels>, connections: 
 async fn look_again(sentinels: &Arc<Sentinels>, connections: &Connections) {
     let Some(master) = sentinels.other_master().await else { return };
     if let Ok(live) = connections.live() {
+        events::master_changed(connections.server.node(), &master);
         live.end(NodeError::Unreachable(format!("the Sentinels have made {master} the master").into()));
     }
 }
