@@ -1,16 +1,12 @@
 //! Describing a manager. How one is made of it is in `build`.
 
 use super::LockManager;
-use crate::error::LockError;
 use crate::node::redis::NodeConfig;
 use crate::protocol::local_budget::LocalBudget;
 use crate::request::AfterRestart;
 use crate::request::{OrderCheck, Policy, Wait};
-use std::env::VarError;
 use std::fmt;
 use std::time::Duration;
-
-const NODES_VARIABLE: &str = "REDLOCK_NODES";
 
 /// Describes a [`LockManager`]: its nodes, and what a request that says nothing else gets.
 ///
@@ -38,17 +34,6 @@ impl LockManager {
     /// Starts to describe a manager.
     pub fn builder() -> LockManagerBuilder {
         LockManagerBuilder::default()
-    }
-
-    /// A manager for the nodes in the environment variable `REDLOCK_NODES`: Redis URLs, separated by commas.
-    ///
-    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
-    ///
-    /// # Errors
-    /// [`LockError::Configuration`] when the variable is not set or does not hold Redis URLs. There is no fall-back to
-    /// memory, which would exclude nobody.
-    pub fn from_env() -> Result<Self, LockError> {
-        Self::builder().nodes_from_env()?.build()
     }
 
     /// A manager whose only node is in this process: for tests and first steps. It excludes nobody else.
@@ -88,30 +73,6 @@ impl LockManagerBuilder {
     pub fn nodes<N: Into<NodeConfig>>(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.nodes.extend(nodes.into_iter().map(Into::into));
         self
-    }
-
-    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas. A comma that no scheme follows
-    /// is part of the URL, as in a password.
-    ///
-    /// # Errors
-    /// [`LockError::Configuration`] when the variable is not set, is empty or is not text.
-    pub fn nodes_from_env(self) -> Result<Self, LockError> {
-        let value = match std::env::var(NODES_VARIABLE) {
-            Err(VarError::NotUnicode(_)) => {
-                return Err(LockError::configuration(format!(
-                    "{NODES_VARIABLE} is not UTF-8: write other characters by their codes, such as %E4"
-                )));
-            }
-            value => value.unwrap_or_default(),
-        };
-        let urls = urls(&value);
-        if urls.is_empty() {
-            return Err(LockError::configuration(format!(
-                "{NODES_VARIABLE} is not set: write {NODES_VARIABLE}=redis://host:6379, or several URLs separated by \
-                 commas"
-            )));
-        }
-        Ok(self.nodes(urls))
     }
 
     /// How long to wait for the answers of the nodes in one round.
@@ -274,24 +235,6 @@ impl LockManagerBuilder {
     }
 }
 
-/// The URLs in a list with commas: a new one begins behind a comma where a scheme does.
-fn urls(list: &str) -> Vec<String> {
-    let mut urls: Vec<String> = Vec::new();
-    for part in list.split(',') {
-        match urls.last_mut() {
-            Some(url) if !begins_url(part) && !part.trim().is_empty() => *url = [url, ",", part].concat(),
-            _ => urls.push(part.to_owned()),
-        }
-    }
-    urls.into_iter().map(|url| url.trim().to_owned()).filter(|url| !url.is_empty()).collect()
-}
-
-/// Whether `text` begins with a scheme.
-fn begins_url(text: &str) -> bool {
-    let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'))
-}
-
 impl fmt::Debug for LockManagerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs may hold passwords.
@@ -300,26 +243,5 @@ impl fmt::Debug for LockManagerBuilder {
             .field("namespace", &self.namespace)
             .field("policy", &self.policy)
             .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_comma_separates_urls_where_a_scheme_follows() {
-        let table: [(&str, &[&str]); 7] = [
-            ("", &[]),
-            (" , ", &[]),
-            ("redis://a", &["redis://a"]),
-            ("redis://a, rediss://b,\n unix:///c ,", &["redis://a", "rediss://b", "unix:///c"]),
-            ("redis://:1,2,3@a,redis://:,@b", &["redis://:1,2,3@a", "redis://:,@b"]),
-            ("redis://a,b:6379", &["redis://a,b:6379"]),
-            ("redis+cluster://a?seed=b,redis://c", &["redis+cluster://a?seed=b", "redis://c"]),
-        ];
-        for (list, expected) in table {
-            assert_eq!(urls(list), expected, "{list}");
-        }
     }
 }

@@ -7,6 +7,7 @@ mod attach;
 mod build;
 mod builder;
 mod check;
+mod environment;
 mod fenced;
 mod held;
 mod installed;

@@ -92,9 +92,7 @@ async fn goes_on_over_a_failover(watched: &Watched, fail: impl AsyncFnOnce() -> 
     held.extend().await.unwrap();
     let at_master = value(watched.server(master)).await.unwrap_or_default();
     assert_eq!(at_master.trim_end_matches('+'), held.token().as_str());
-    if waiting.is_finished() {
-        panic!("{:?}", waiting.await);
-    }
+    assert!(!waiting.is_finished(), "{:?}", waiting.await);
     held.release().await.unwrap();
     waiting.await.unwrap().unwrap().release().await.unwrap();
     assert_nothing_left(&[ours, theirs], watched.server(master)).await;

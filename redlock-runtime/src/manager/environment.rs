@@ -1,0 +1,183 @@
+//! What operators set: the variables of the environment that describe a manager.
+
+use super::LockManager;
+use super::builder::LockManagerBuilder;
+use crate::error::LockError;
+use crate::request::AfterRestart;
+use std::env::VarError;
+use std::time::Duration;
+
+const NODES: &str = "REDLOCK_NODES";
+const NAMESPACE: &str = "REDLOCK_NAMESPACE";
+const NODE_TIMEOUT: &str = "REDLOCK_NODE_TIMEOUT_MS";
+const LONGEST_TTL: &str = "REDLOCK_LONGEST_TTL_MS";
+const AFTER_RESTART: &str = "REDLOCK_AFTER_RESTART";
+
+impl LockManager {
+    /// A manager as the environment describes it: its nodes
+    /// ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)), and the settings that are there
+    /// ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
+    ///
+    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when `REDLOCK_NODES` is not set or does not hold Redis URLs, or another variable is wrong.
+    /// There is no fall-back to memory, which would exclude nobody.
+    pub fn from_env() -> Result<Self, LockError> {
+        Self::builder().nodes_from_env()?.settings_from_env()?.build()
+    }
+}
+
+impl LockManagerBuilder {
+    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas. A comma that no scheme follows
+    /// is part of the URL, as in a password.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when the variable is not set, is empty or is not text.
+    pub fn nodes_from_env(self) -> Result<Self, LockError> {
+        let urls = urls(&read(NODES)?.unwrap_or_default());
+        if urls.is_empty() {
+            return Err(LockError::configuration(format!(
+                "{NODES} is not set: write {NODES}=redis://host:6379, or several URLs separated by commas"
+            )));
+        }
+        Ok(self.nodes(urls))
+    }
+
+    /// Takes the settings that are there from the environment. A variable that is not set or empty changes nothing, and what is
+    /// set on the builder after this wins.
+    ///
+    /// | variable | the same as |
+    /// |---|---|
+    /// | `REDLOCK_NAMESPACE=shop` | [`namespace`](Self::namespace) |
+    /// | `REDLOCK_NODE_TIMEOUT_MS=200` | [`node_timeout`](Self::node_timeout) |
+    /// | `REDLOCK_LONGEST_TTL_MS=60000` | [`longest_ttl`](Self::longest_ttl) |
+    /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](Self::after_restart) |
+    ///
+    /// What belongs to one node, such as credentials and certificates, stands in its URL; see
+    /// [`NodeConfig`](crate::NodeConfig).
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when a variable holds something else. Whether a value is in range is seen by
+    /// [`build`](Self::build).
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// // The operator decides where the program has said nothing, and never about the namespace.
+    /// let manager =
+    ///     LockManager::builder().settings_from_env()?.namespace("shop").node("redis://127.0.0.1").build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn settings_from_env(self) -> Result<Self, LockError> {
+        self.settings_from(read)
+    }
+
+    fn settings_from(mut self, read: impl Fn(&str) -> Result<Option<String>, LockError>) -> Result<Self, LockError> {
+        if let Some(namespace) = read(NAMESPACE)? {
+            self = self.namespace(namespace);
+        }
+        if let Some(value) = read(NODE_TIMEOUT)? {
+            self = self.node_timeout(millis(NODE_TIMEOUT, &value)?);
+        }
+        if let Some(value) = read(LONGEST_TTL)? {
+            self = self.longest_ttl(millis(LONGEST_TTL, &value)?);
+        }
+        if let Some(value) = read(AFTER_RESTART)? {
+            self = self.after_restart(after_restart(&value)?);
+        }
+        Ok(self)
+    }
+}
+
+/// The value of a variable, unless it is not set or empty.
+fn read(variable: &str) -> Result<Option<String>, LockError> {
+    match std::env::var(variable) {
+        Err(VarError::NotUnicode(_)) => Err(LockError::configuration(format!(
+            "{variable} is not UTF-8: write other characters by their codes, such as %E4"
+        ))),
+        value => Ok(value.ok().filter(|value| !value.trim().is_empty())),
+    }
+}
+
+fn millis(variable: &str, value: &str) -> Result<Duration, LockError> {
+    let number = value.trim().parse().map(Duration::from_millis);
+    number.map_err(|_| LockError::configuration(format!("{variable} is a number of milliseconds, such as 200")))
+}
+
+fn after_restart(value: &str) -> Result<AfterRestart, LockError> {
+    match value.trim() {
+        "abstain" => Ok(AfterRestart::Abstain),
+        "trust" => Ok(AfterRestart::Trust),
+        _ => Err(LockError::configuration(format!("{AFTER_RESTART} is `abstain` or `trust`"))),
+    }
+}
+
+/// The URLs in a list with commas: a new one begins behind a comma where a scheme does.
+fn urls(list: &str) -> Vec<String> {
+    let mut urls: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        match urls.last_mut() {
+            Some(url) if !begins_url(part) && !part.trim().is_empty() => *url = [url, ",", part].concat(),
+            _ => urls.push(part.to_owned()),
+        }
+    }
+    urls.into_iter().map(|url| url.trim().to_owned()).filter(|url| !url.is_empty()).collect()
+}
+
+/// Whether `text` begins with a scheme.
+fn begins_url(text: &str) -> bool {
+    let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_separates_urls_where_a_scheme_follows() {
+        let table: [(&str, &[&str]); 7] = [
+            ("", &[]),
+            (" , ", &[]),
+            ("redis://a", &["redis://a"]),
+            ("redis://a, rediss://b,\n unix:///c ,", &["redis://a", "rediss://b", "unix:///c"]),
+            ("redis://:1,2,3@a,redis://:,@b", &["redis://:1,2,3@a", "redis://:,@b"]),
+            ("redis://a,b:6379", &["redis://a,b:6379"]),
+            ("redis+cluster://a?seed=b,redis://c", &["redis+cluster://a?seed=b", "redis://c"]),
+        ];
+        for (list, expected) in table {
+            assert_eq!(urls(list), expected, "{list}");
+        }
+    }
+
+    fn settings(variables: &[(&str, &str)]) -> Result<LockManagerBuilder, String> {
+        let read = |variable: &str| {
+            let value = variables.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned());
+            Ok(value)
+        };
+        LockManager::builder().namespace("before").settings_from(read).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn settings_that_are_there_are_taken() {
+        let all = [(NAMESPACE, "shop"), (NODE_TIMEOUT, " 200"), (LONGEST_TTL, "90000"), (AFTER_RESTART, "abstain")];
+        let builder = settings(&all).unwrap();
+        assert_eq!(builder.namespace, "shop");
+        assert_eq!(builder.policy.node_timeout, Some(Duration::from_millis(200)));
+        assert_eq!(builder.policy.longest_ttl(), Duration::from_secs(90));
+        assert_eq!(builder.policy.after_restart(1), AfterRestart::Abstain);
+        assert_eq!(settings(&[(AFTER_RESTART, "trust")]).unwrap().policy.after_restart(3), AfterRestart::Trust);
+        assert_eq!(settings(&[]).unwrap().namespace, "before");
+    }
+
+    #[test]
+    fn what_is_wrong_names_its_variable() {
+        let table = [(NODE_TIMEOUT, "200ms"), (LONGEST_TTL, "-1"), (AFTER_RESTART, "maybe")];
+        for (variable, value) in table {
+            let error = settings(&[(variable, value)]).unwrap_err();
+            assert!(error.contains(variable), "{error}");
+        }
+    }
+}
