@@ -94,7 +94,7 @@ impl LockManagerBuilder {
     }
 
     /// The longest `ttl` that any manager of the same keys asks for: 13 ms to 30 days, the same for all of them. A longer one
-    /// is refused with [`LockError::Configuration`], also that of a lock to [`attach`](LockManager::attach).
+    /// is refused with [`LockError::Configuration`](crate::LockError::Configuration), also that of a lock to [`attach`](LockManager::attach).
     /// Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer; 30 days where restarted nodes are trusted,
     /// as with one node, since nobody needs to know it there.
     ///
