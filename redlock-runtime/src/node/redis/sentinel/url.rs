@@ -162,7 +162,7 @@ mod tests {
             assert!(message.starts_with("the URL of node 2 ") && message.contains(expected), "{url}: {message}");
             assert!(!message.contains("hunter2"), "{message}");
         }
-        let alone = Endpoint::parse("redis://s1?sentinel_user=u", 1).unwrap_err().to_string();
+        let alone = Endpoint::parse("redis://s1?sentinel_password_file=/secret", 1).unwrap_err().to_string();
         assert!(alone.contains("write redis+sentinel://"), "{alone}");
     }
 }
