@@ -45,7 +45,11 @@ impl Cluster {
             let builder = RedisServer::builder()
                 .config("cluster-enabled", &["yes"])
                 .config("cluster-config-file", &["cluster.conf"])
-                .config("cluster-node-timeout", &[NODE_TIMEOUT]);
+                .config("cluster-node-timeout", &[NODE_TIMEOUT])
+                // Otherwise a master waits for more replicas before it sends its data to the first.
+                .config("repl-diskless-sync-delay", &["0"])
+                // And others do not count a replica that has received nothing.
+                .config("repl-ping-replica-period", &["1"]);
             let builder = configure(builder);
             starting.spawn(async move { (index, builder.start().await) });
         }
@@ -60,6 +64,9 @@ impl Cluster {
         cluster.introduce().await;
         cluster.divide_slots().await;
         cluster.attach_replicas().await;
+        for index in 0..cluster.members.len() {
+            cluster.announce(index).await;
+        }
         cluster.wait_until_agreed(1 + replicas).await;
         cluster
     }
@@ -101,6 +108,26 @@ impl Cluster {
                 replica.inspect().try_command::<()>(&["CLUSTER", "REPLICATE", master]).await
             })
             .await;
+        }
+        for replica in &self.members[self.masters..] {
+            eventually(PATIENCE, "the replica has received something", async || {
+                match replica.inspect().info("replication", "slave_repl_offset").await {
+                    Some(offset) if offset != "0" => Ok(()),
+                    offset => Err(offset),
+                }
+            })
+            .await;
+        }
+    }
+
+    /// Lets member number `index` tell all others at once what it is and what it has. It would tell one of them in a second, at
+    /// random, and each within half of the long time after which one counts as dead.
+    async fn announce(&self, index: usize) {
+        for (number, other) in self.running() {
+            if number != index {
+                let port = other.port().to_string();
+                self.members[index].inspect().command::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port]).await;
+            }
         }
     }
 
@@ -223,6 +250,7 @@ impl Cluster {
         }
         self.members[to].inspect().command::<()>(&["CLUSTER", "ADDSLOTS", &text]).await;
         self.bump_epoch(to).await;
+        self.announce(to).await;
         self.wait_until_owned(slot, to).await;
     }
 
@@ -240,6 +268,7 @@ impl Cluster {
         let text = slot.to_string();
         self.members[owner].inspect().command::<()>(&["CLUSTER", "SETSLOT", &text, "NODE", &self.ids[owner]]).await;
         self.bump_epoch(owner).await;
+        self.announce(owner).await;
         self.wait_until_owned(slot, owner).await;
     }
 
@@ -356,6 +385,7 @@ impl Migration<'_> {
                 self.set_slot(number, &["NODE", &id]).await;
             }
         }
+        self.cluster.announce(self.to).await;
         self.wait_until_known().await;
         self.cluster.wait_until_owned(self.slot.parse().expect("a slot"), self.to).await;
     }

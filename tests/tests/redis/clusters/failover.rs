@@ -1,7 +1,7 @@
 //! Masters that die, and replicas that take over.
 
 use super::load::Load;
-use super::{assert_nothing_left, connected, keys};
+use super::{assert_nothing_left, connected, keys, ready};
 use crate::support::{builder, causes};
 use redlock_runtime::{LockError, LockGuard, LockManager, NodeError};
 use redlock_tests::{Cluster, Nodes, PATIENCE, eventually};
@@ -67,6 +67,23 @@ async fn the_owner_of_a_lock_that_was_lost_is_told() {
         let replica = cluster.fail_over(0).await;
         // As if the master had died before it could pass it on.
         cluster.member(replica).inspect().command::<()>(&["DEL", &key]).await;
+        pending().await
+    };
+    let error = tokio::time::timeout(3 * PATIENCE, manager.with_lock(&key, body)).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    assert_nothing_left(&[&manager], &cluster).await;
+}
+
+/// Nothing is connected anew: the member has been there all the time.
+#[tokio::test]
+async fn the_owner_of_a_lock_whose_slot_was_given_to_another_master_without_it_is_told() {
+    let cluster = Cluster::start(3, 0).await;
+    // It is not renewed before the test is over.
+    let manager = ready(builder([cluster.url()]).default_ttl(12 * PATIENCE)).await;
+    let key = cluster.key_on(0, "order").await;
+    let body = async |_: &LockGuard| -> Result<(), LockError> {
+        cluster.member(0).kill();
+        cluster.give(cluster.slot(&key).await, 1).await;
         pending().await
     };
     let error = tokio::time::timeout(3 * PATIENCE, manager.with_lock(&key, body)).await.unwrap().unwrap_err();
