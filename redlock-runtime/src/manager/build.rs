@@ -32,6 +32,8 @@ use tokio::sync::Notify;
 /// Where one node is.
 enum Place {
     Server(Endpoint),
+    /// The server is named by Sentinels.
+    Watched(Endpoint, Sentinels),
     Cluster(Seeds),
 }
 
@@ -42,7 +44,7 @@ impl Place {
         if Seeds::are_in(node) {
             Seeds::new(node, position).map(Self::Cluster)
         } else if sentinel::is_watched(node) {
-            Sentinels::endpoint(node, position).map(Self::Server)
+            sentinel::endpoint(node, position).map(|(endpoint, sentinels)| Self::Watched(endpoint, sentinels))
         } else {
             Endpoint::new(node, position).map(Self::Server)
         }
@@ -50,7 +52,7 @@ impl Place {
 
     fn label(&self) -> &str {
         match self {
-            Self::Server(endpoint) => endpoint.label(),
+            Self::Server(endpoint) | Self::Watched(endpoint, _) => endpoint.label(),
             Self::Cluster(seeds) => seeds.label(),
         }
     }
@@ -63,6 +65,10 @@ impl Place {
                 let endpoint = endpoint.of_host(host.clone());
                 RedisNode::start(endpoint, environment, Arc::clone(thread), Some(host))
             }
+            Self::Watched(endpoint, sentinels) => {
+                let watched = (endpoint.of_host(host.clone()), sentinels);
+                RedisNode::start_watched(watched, environment, Arc::clone(thread), Some(host))
+            }
             Self::Cluster(seeds) => {
                 let seeds = seeds.of_host(&host);
                 ClusterNode::start(seeds, environment, thread, Some(host))
@@ -72,7 +78,7 @@ impl Place {
 
     fn confirm_replicas(&self) -> Option<NonZeroU32> {
         match self {
-            Self::Server(endpoint) => endpoint.confirm_replicas(),
+            Self::Server(endpoint) | Self::Watched(endpoint, _) => endpoint.confirm_replicas(),
             Self::Cluster(seeds) => seeds.confirm_replicas(),
         }
     }
@@ -80,7 +86,9 @@ impl Place {
     /// What tells it from the nodes of other managers: the address, or those of all seeds, and the database.
     fn name(&self) -> String {
         match self {
-            Self::Server(endpoint) => format!("{}/{}", endpoint.label(), endpoint.database()),
+            Self::Server(endpoint) | Self::Watched(endpoint, _) => {
+                format!("{}/{}", endpoint.label(), endpoint.database())
+            }
             Self::Cluster(seeds) => seeds.name(),
         }
     }

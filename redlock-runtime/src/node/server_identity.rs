@@ -15,6 +15,11 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// It has been the one that takes locks for so long, if that is known: before, it was a replica and may have missed some.
+    pub(crate) fn in_office_for(self, time: Option<Duration>) -> Self {
+        Self { uptime: time.map_or(self.uptime, |time| time.min(self.uptime)), ..self }
+    }
+
     /// That of a server about which nothing is known but its address.
     pub(crate) fn unknown() -> Self {
         Self { run_id: "".into(), uptime: Duration::ZERO, is_durable: false, data: DataSet::default() }

@@ -8,13 +8,14 @@ use redlock_runtime::{
 };
 use redlock_tests::{Nodes, PATIENCE, RedisServer, Watched, eventually};
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
 const KEY: &str = "order:7";
 
-/// Longer than any failover here takes.
-const TTL: Duration = Duration::from_secs(60);
+/// Longer than anything is waited for here: no lease ends by itself.
+const TTL: Duration = Duration::from_secs(600);
 
 async fn manager_of(url: impl Into<NodeConfig>) -> LockManager {
     let manager = builder([url.into()]).default_ttl(TTL).build().unwrap();
@@ -32,9 +33,12 @@ async fn value(server: &RedisServer) -> Option<String> {
 
 /// Waits until `manager` takes its locks at the `server` that is master now: the one before may take some for a while.
 async fn back(manager: &LockManager, server: &RedisServer) {
+    // Never the same key twice: what the one before has taken, and given back, may have been passed on between the two.
+    let tries = AtomicUsize::new(0);
     eventually(PATIENCE, "it is back", async || {
-        let guard = manager.try_acquire("warm-up").await.map_err(|error| error.to_string())?;
-        let at_server = server.inspect().get("warm-up").await;
+        let key = format!("warm-up:{}", tries.fetch_add(1, Ordering::Relaxed));
+        let guard = manager.try_acquire(&*key).await.map_err(|error| error.to_string())?;
+        let at_server = server.inspect().get(&key).await;
         let is_there = at_server.as_deref() == Some(guard.token().as_str());
         guard.release().await.map_err(|error| error.to_string())?;
         if is_there { Ok(()) } else { Err(format!("{at_server:?}")) }
@@ -42,12 +46,13 @@ async fn back(manager: &LockManager, server: &RedisServer) {
     .await;
 }
 
-/// Nothing is left at the `server` once all managers have ended.
+/// Nothing is left at the `server` once all managers have ended, but what was tried at the one before.
 async fn assert_nothing_left(managers: &[LockManager], server: &RedisServer) {
     for manager in managers {
         assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.stats().releases);
     }
-    let left = server.inspect().contents().await;
+    let mut left = server.inspect().contents().await;
+    left.retain(|key, _| !key.contains("warm-up"));
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
@@ -126,12 +131,21 @@ async fn a_frozen_master_is_left_when_the_sentinels_say_so() {
     watched.server(0).thaw();
 }
 
+/// Whether a manager has a connection to the `server`.
+async fn has_manager(server: &RedisServer) -> bool {
+    let clients: String = server.inspect().command(&["CLIENT", "LIST"]).await;
+    clients.contains("name=redlock-")
+}
+
 #[tokio::test]
-async fn an_idle_manager_follows_the_master() {
+async fn a_manager_without_anything_to_do_follows_the_master() {
     let watched = Watched::start(1).await;
     let manager = manager_of(watched.url()).await;
     let (first, second) = (watched.server(0), watched.server(1));
-    watched.fail_over(0).await;
+    first.freeze();
+    watched.replaced(0).await;
+    eventually(PATIENCE, "it is connected", async || if has_manager(second).await { Ok(()) } else { Err(()) }).await;
+    first.thaw();
     back(&manager, second).await;
     watched.fail_over(1).await;
     back(&manager, first).await;
@@ -246,6 +260,19 @@ fn confirmed_by(url: impl Into<String>, replicas: u32) -> NodeConfig {
 async fn a_lock_that_replicas_have_to_confirm_is_at_the_replica_when_its_body_begins() {
     let watched = Watched::start(1).await;
     let (ours, theirs) = (manager_of(confirmed_by(watched.url(), 1)).await, manager_of(watched.url()).await);
+    watched.server(1).freeze();
+    let taking = tokio::spawn({
+        let ours = ours.clone();
+        async move { ours.acquire("order:8").await }
+    });
+    eventually(PATIENCE, "the master has it", async || watched.server(0).inspect().get("order:8").await.ok_or(()))
+        .await;
+    for _ in 0..3 {
+        watched.server(0).inspect().command::<()>(&["PING"]).await;
+    }
+    assert!(!taking.is_finished(), "the replica has not got it");
+    watched.server(1).thaw();
+    taking.await.unwrap().unwrap().release().await.unwrap();
     for _ in 0..20 {
         let waiting = {
             let held = theirs.acquire(KEY).await.unwrap();
@@ -276,6 +303,7 @@ async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
     let watched = Watched::start(1).await;
     let manager = manager_of(confirmed_by(watched.url(), 1)).await;
     let held = manager.acquire(KEY).await.unwrap();
+    let kept = manager.acquire(LockRequest::new("order:9").min_hold(TTL)).await.unwrap();
     cut_off_replica(&watched).await;
     let error = manager.try_acquire("order:8").await.unwrap_err();
     assert!(matches!(causes(&error)[..], [(_, NodeError::NotReplicated { acked: 0, wanted: 1 })]), "{error:?}");
@@ -283,7 +311,28 @@ async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
     assert!(error.to_string().contains("0 of the 1 replicas"), "{error}");
     assert!(held.is_held(), "the lease before was confirmed");
     held.release().await.unwrap();
-    assert_nothing_left(&[manager], watched.server(0)).await;
+    drop(kept);
+    let tries = (0..100).map(|i| {
+        let manager = manager.clone();
+        tokio::spawn(async move { manager.try_acquire(format!("order:{i}")).await.unwrap_err() })
+    });
+    for error in all(tries).await {
+        assert!(matches!(causes(&error)[..], [(_, NodeError::NotReplicated { .. })]), "{error:?}");
+    }
+    let report = manager.shutdown().await;
+    assert!(report, "all was given back");
+    let left = watched.server(0).inspect().keys().await;
+    assert_eq!(left, ["order:9"], "the one that is kept");
+}
+
+/// What the `tasks` return.
+async fn all<T: Send + 'static>(tasks: impl Iterator<Item = tokio::task::JoinHandle<T>>) -> Vec<T> {
+    let tasks: Vec<_> = tasks.collect();
+    let mut done = Vec::new();
+    for task in tasks {
+        done.push(task.await.unwrap());
+    }
+    done
 }
 
 #[tokio::test]

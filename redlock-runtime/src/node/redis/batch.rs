@@ -42,7 +42,9 @@ impl Batch {
         let size = gathered.len().min(LARGEST);
         let (mut pipeline, mut asked) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
         let mut makes_leases = false;
-        for outgoing in gathered.take(size) {
+        while asked.len() < size || matches!(asked.last(), Some((Asked::Asking, _))) {
+            // What follows an `ASKING` follows at once.
+            let Some(outgoing) = gathered.next() else { break };
             makes_leases |= confirmation::concerns(&outgoing);
             asked.push((outgoing.asked, 1 + outgoing.wire.rest.len()));
             pipeline.add_command(outgoing.wire.first);
@@ -55,6 +57,11 @@ impl Batch {
             pipeline.add_command(confirmation::wait(replicas));
         }
         Self { asked, replicas, answers: answers(connection.clone(), pipeline), sent: now }
+    }
+
+    /// Whether the replicas are being waited for.
+    pub(super) const fn waits_for_replicas(&self) -> bool {
+        self.replicas.is_some()
     }
 
     /// The answers to all commands. Nobody is woken for them: the driver of the connection brings them.

@@ -7,14 +7,11 @@
 //! It makes the loss of a lock in a failover less likely, and does not rule it out: a replica that has confirmed nothing may be
 //! the one that takes over.
 
-use super::question::{Asked, Outgoing};
+use super::question::{Asked, Confirmation, Outgoing};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
 use crate::protocol::command::{Answer, Reply};
 use redis::{Cmd, Value};
-
-/// Whether enough replicas have what was written; otherwise why that is not known, or how many have.
-pub(super) type Confirmation = Result<(), NodeError>;
 
 /// Whether the answer to what is `outgoing` may prove a lease.
 pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
@@ -44,9 +41,7 @@ pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Conf
 /// What `answer` is worth after that.
 pub(super) fn confirmed(answer: Answer, confirmation: Option<Confirmation>) -> Answer {
     match (&answer, confirmation) {
-        (Ok(Reply::Granted { .. } | Reply::Kept | Reply::Extended { .. } | Reply::Found { .. }), Some(Err(error))) => {
-            Err(error)
-        }
+        (Ok(Reply::Granted { .. } | Reply::Extended { .. } | Reply::Found { .. }), Some(Err(error))) => Err(error),
         _ => answer,
     }
 }
@@ -77,7 +72,6 @@ mod tests {
         let few = || Some(Err(NodeError::NotReplicated { acked: 0, wanted: 2 }));
         let proofs = [
             Reply::Granted { smaller: false, number: None },
-            Reply::Kept,
             Reply::Extended { waiters: 0, number: None },
             Reply::Found { waiters: 0, left: Duration::from_secs(1) },
         ];
@@ -86,7 +80,7 @@ mod tests {
             assert_eq!(confirmed(Ok(reply), Some(Ok(()))), Ok(reply));
             assert_eq!(confirmed(Ok(reply), None), Ok(reply));
         }
-        for reply in [Reply::Taken, Reply::Released, Reply::NotOwner] {
+        for reply in [Reply::Kept, Reply::Taken, Reply::Released, Reply::NotOwner] {
             assert_eq!(confirmed(Ok(reply), few()), Ok(reply));
         }
         assert_eq!(confirmed(Err(NodeError::Disconnected), few()), Err(NodeError::Disconnected));

@@ -1,11 +1,12 @@
 //! Makes one connection for commands: socket and handshake.
 
-use super::answer::{refused, wakeup};
+use super::answer::wakeup;
 use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
 use super::farewell::farewell;
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
+use super::reach::{Failure, cut, reach};
 use super::socket::{self, Control, Opened};
 use super::verification::Doubt;
 use crate::error::NodeError;
@@ -13,9 +14,8 @@ use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Deliver, Wakeup};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo};
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 
 /// Makes a connection that is ready for commands, and the task that drives it.
@@ -45,36 +45,24 @@ pub(super) async fn connect(
         greeted => greeted?,
     };
     let control = Arc::clone(&connection.control);
-    prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment)
-        .await
-        .map_err(|error| cut(&control).unwrap_or(error))
-}
-
-/// Opens a socket to the server, wherever that is right now.
-///
-/// # Errors
-/// Why it is not known where the server is, or why there is no socket.
-pub(super) async fn open(endpoint: &Endpoint) -> Result<Opened, Failure> {
-    let opened = match endpoint.sentinels() {
-        None => socket::open(endpoint).await,
-        Some(sentinels) => {
-            let master = sentinels.master().await.map_err(Failure::Before)?;
-            socket::open(&endpoint.elsewhere(&master.host, master.port)).await
-        }
-    };
-    opened.map_err(Failure::Socket)
+    let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment).await;
+    let (live, courier) = prepared.map_err(|error| cut(&control).unwrap_or(error))?;
+    if let Some(located) = control.located.get() {
+        live.located_at(located.at.clone());
+    }
+    Ok((live, courier))
 }
 
 /// Shakes hands, in RESP3 if the server speaks it.
 async fn greet(endpoint: &Endpoint, pushes: &Pushes) -> Result<(Connection, ProtocolVersion), Failure> {
-    let opened = open(endpoint).await?;
+    let opened = reach(endpoint).await?;
     // Not before: nobody is asked for credentials that no server would take.
     let login = endpoint.login().await.map_err(Failure::Before)?;
     match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), Some(pushes)).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = match open(endpoint).await {
+            let connection = match reach(endpoint).await {
                 Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await,
                 Err(failure) => Err(failure),
             };
@@ -83,66 +71,6 @@ async fn greet(endpoint: &Endpoint, pushes: &Pushes) -> Result<(Connection, Prot
         }
         connection => Ok((connection?, ProtocolVersion::RESP3)),
     }
-}
-
-/// A server that expects TLS says nothing to a client without it, and hangs up.
-const CLOSED: &str = "the server closed the connection during the handshake; if it expects TLS, write rediss://";
-
-/// Why there is no connection.
-pub(super) enum Failure {
-    /// Where the server is, or the login, is not known.
-    Before(NodeError),
-    Socket(io::Error),
-    Handshake(RedisError),
-}
-
-impl Failure {
-    /// What says more: the answer of the server to the first handshake, or this failure of the second one.
-    fn or(self, first: RedisError) -> Self {
-        match self {
-            Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
-            Self::Before(_) | Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
-        }
-    }
-}
-
-impl From<Failure> for NodeError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Before(error) => error,
-            Failure::Socket(error) => socket_failure(&error),
-            Failure::Handshake(error) => match refused(&error) {
-                // What a server does not like about the certificate of its client, it says after the handshake of TLS.
-                Self::Disconnected => tls_reason(&error)
-                    .map_or_else(|| Self::Unreachable(CLOSED.into()), |reason| Self::Tls(reason.into())),
-                refusal => refusal,
-            },
-        }
-    }
-}
-
-/// What TLS has against the connection, if that is what broke it.
-#[cfg(feature = "tls")]
-fn tls_reason(error: &RedisError) -> Option<String> {
-    use std::error::Error;
-
-    // The client crate shares the errors of its sockets.
-    let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
-    super::tls_failure::reason(shared.downcast_ref()?)
-}
-
-#[cfg(not(feature = "tls"))]
-const fn tls_reason(_error: &RedisError) -> Option<String> {
-    None
-}
-
-/// Why there is no socket.
-fn socket_failure(error: &io::Error) -> NodeError {
-    #[cfg(feature = "tls")]
-    if let Some(reason) = super::tls_failure::reason(error) {
-        return NodeError::Tls(reason.into());
-    }
-    NodeError::Unreachable(error.to_string().into())
 }
 
 /// Makes a connection for a question or two, on which nothing comes unasked, to a server at an address of its own.
@@ -178,11 +106,6 @@ async fn handshake(
     let (commands, driver) = connected.map_err(Failure::Handshake)?;
     control.received.is_complete();
     Ok(Connection { commands, driver: Box::pin(driver), control })
-}
-
-/// Why the connection was cut, if it was by us.
-pub(super) fn cut(control: &Control) -> Option<NodeError> {
-    control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
 }
 
 /// What becomes of what the server says unasked.

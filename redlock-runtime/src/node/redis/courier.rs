@@ -146,8 +146,10 @@ impl Future for Courier {
             // It has panicked on another thread, as it does on a runtime without sockets: no driver may be polled after that.
             return Poll::Ready(());
         }
+        // Those that come meanwhile go out together behind it: so many do not wait one behind the other.
+        let waits = self.batches.iter().any(Batch::waits_for_replicas);
         let room = mem::take(&mut self.room);
-        let gathered = self.live.outbox.take(cx, room);
+        let gathered = if waits { room } else { self.live.outbox.take(cx, room) };
         let Self { live, connection, verification, .. } = &mut *self;
         verification.ask(live, &connection.commands, !gathered.is_empty());
         self.send(gathered);
@@ -156,7 +158,8 @@ impl Future for Courier {
             self.is_distrusted = true;
             return Poll::Ready(());
         }
-        if self.verification.is_due(&self.live) {
+        let is_answered = waits && !self.batches.iter().any(Batch::waits_for_replicas);
+        if is_answered || self.verification.is_due(&self.live) {
             cx.waker().wake_by_ref();
         }
         self.is_polled = false;

@@ -1,11 +1,12 @@
 //! Where a node is and how to log in: a URL taken apart.
 
+use super::cluster::address::MemberAddress;
 use super::node_config::{Access, NodeConfig};
 use super::parameters;
-use super::sentinel::Sentinels;
 #[cfg(feature = "tls")]
 use super::tls_settings::TlsSettings;
 use crate::error::{LockError, NodeError};
+use crate::node::BoxFuture;
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -38,7 +39,24 @@ pub(crate) struct Endpoint {
     logged_in: Arc<Mutex<Option<Instant>>>,
     label: String,
     /// Who says where the server is, if the address is not its own.
-    sentinels: Option<Arc<Sentinels>>,
+    locator: Option<Arc<dyn Locate>>,
+}
+
+/// Where a server is right now, and since when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Located {
+    pub(super) at: MemberAddress,
+    /// For how long it has been the one that takes locks, at least, if that is known.
+    pub(super) since: Option<Duration>,
+}
+
+/// Whoever knows where a server is.
+pub(super) trait Locate: Send + Sync {
+    /// Where it is right now.
+    fn locate(&self) -> BoxFuture<'_, Result<Located, NodeError>>;
+
+    /// There is a new connection to it.
+    fn connected(&self);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +127,7 @@ impl Endpoint {
         let address = address(info.addr(), tls)
             .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
         let (label, login) = (address.to_string(), info.redis_settings().clone());
-        Ok(Self { label, login, access, address, host: None, logged_in: Arc::default(), sentinels: None })
+        Ok(Self { label, login, access, address, host: None, logged_in: Arc::default(), locator: None })
     }
 
     /// The program is asked on its own runtime.
@@ -136,7 +154,7 @@ impl Endpoint {
             access: self.access.clone(),
             host: self.host.clone(),
             logged_in: Arc::clone(&self.logged_in),
-            sentinels: None,
+            locator: None,
             address,
         }
     }
@@ -150,20 +168,34 @@ impl Endpoint {
             label: self.label.clone(),
             host: None,
             logged_in: Arc::default(),
-            sentinels: None,
+            locator: None,
             login,
             access,
         }
     }
 
-    /// The server is where the `sentinels` say, and is called `label`.
-    pub(super) fn watched_by(self, sentinels: Arc<Sentinels>, label: String) -> Self {
-        Self { sentinels: Some(sentinels), label, ..self }
+    /// The server is where the `locator` says, and is called `label`.
+    pub(super) fn located_by(self, locator: Arc<dyn Locate>, label: String) -> Self {
+        Self { locator: Some(locator), label, ..self }
     }
 
-    /// Who says where the server is.
-    pub(super) const fn sentinels(&self) -> Option<&Arc<Sentinels>> {
-        self.sentinels.as_ref()
+    /// Where the server is right now; `None` if it is at its address.
+    ///
+    /// # Errors
+    /// When it is to be found out, and is not.
+    pub(super) async fn locate(&self) -> Result<Option<Located>, NodeError> {
+        match &self.locator {
+            Some(locator) => locator.locate().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// There is a connection to the server, which has taken the login.
+    pub(super) fn connected(&self) {
+        self.logged_in();
+        if let Some(locator) = &self.locator {
+            locator.connected();
+        }
     }
 
     /// The port, unless it is a socket of this machine.
@@ -219,7 +251,7 @@ impl Endpoint {
     /// The `error` of a connection that was not made: one that passes, where what is asked for or read each time was right a
     /// moment ago, and is being changed; and where the Sentinels have not agreed yet which server takes locks.
     pub(super) fn passing(&self, error: NodeError) -> NodeError {
-        if error == NodeError::Replica && self.sentinels.is_some() {
+        if error == NodeError::Replica && self.locator.is_some() {
             return NodeError::Unreachable("the Sentinels name a server that is a replica right now".into());
         }
         let logged_in = *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! What a server says that hangs up on its clients, such as that it has too many of them.
 
-use super::connect::open;
 use super::endpoint::Endpoint;
+use super::reach::reach;
 use super::socket::Socket;
 use std::future::poll_fn;
 use std::io;
@@ -20,7 +20,7 @@ const LONGEST: usize = 256;
 /// The error that the server gives to a client that asks nothing, if it gives one. Whoever asks something may find that the
 /// connection is gone before the answer is read.
 pub(super) async fn farewell(endpoint: &Endpoint) -> Option<String> {
-    let said = async { first_bytes(&mut open(endpoint).await.ok()?.socket).await.ok() };
+    let said = async { first_bytes(&mut reach(endpoint).await.ok()?.socket).await.ok() };
     let said = timeout(PATIENCE, said).await.ok()??;
     error_in(&said)
 }

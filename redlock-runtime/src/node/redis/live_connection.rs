@@ -1,6 +1,7 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
+use super::cluster::address::MemberAddress;
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
 use super::lost_script::{is_script_lost, may_be_repeated, repeat};
@@ -38,6 +39,8 @@ pub(super) struct LiveConnection {
     is_listening: AtomicBool,
     /// Whether the server has refused the subscription.
     is_refused: AtomicBool,
+    /// Where the server was said to be, if it is not at an address of its own.
+    located: OnceLock<MemberAddress>,
     /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
     /// Whoever it is, the next handshake shall find out.
     end: OnceLock<NodeError>,
@@ -60,13 +63,14 @@ impl LiveConnection {
     ) -> Self {
         let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
         let (outbox, sent, redirect) = (Outbox::default(), AtomicU32::new(0), OnceLock::new());
-        let end = OnceLock::new();
+        let (located, end) = (OnceLock::new(), OnceLock::new());
         Self {
             outbox,
             scripts,
             has_pushes,
             is_listening,
             is_refused,
+            located,
             end,
             sent,
             abstention,
@@ -79,6 +83,17 @@ impl LiveConnection {
     /// For how much longer the node abstains, if so.
     pub(super) fn abstains_for(&self) -> Option<Duration> {
         self.server.abstains_for(self.abstention, self.server.now())
+    }
+
+    /// The server was said to be at this address.
+    pub(super) fn located_at(&self, address: MemberAddress) {
+        // It is said once.
+        let _ = self.located.set(address);
+    }
+
+    /// Where the server was said to be, if it is not at an address of its own.
+    pub(super) fn located(&self) -> Option<&MemberAddress> {
+        self.located.get()
     }
 
     /// The connection ends, for the reason that `error` says.

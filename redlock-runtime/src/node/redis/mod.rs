@@ -37,6 +37,7 @@ mod permissions;
 mod prepare;
 mod pulse;
 mod question;
+mod reach;
 mod relief;
 mod script;
 pub(crate) mod sentinel;
@@ -65,6 +66,7 @@ use self::answer::occupant;
 use self::cluster::redirection::Redirect;
 use self::connections::Connections;
 use self::endpoint::Endpoint;
+use self::sentinel::Sentinels;
 use self::supervisor::Supervised;
 use crate::error::NodeError;
 use crate::lock::LockKey;
@@ -104,7 +106,18 @@ impl RedisNode {
         host: Option<Handle>,
     ) -> Arc<Self> {
         let connections = Connections::new(endpoint.label(), environment);
-        Self::connect(endpoint, connections, thread, host)
+        Self::connect(endpoint, connections, None, thread, host)
+    }
+
+    /// The same with the server that the `sentinels` call the master, whichever that is.
+    pub(crate) fn start_watched(
+        (endpoint, sentinels): (Endpoint, Sentinels),
+        environment: Environment,
+        thread: Arc<BackgroundThread>,
+        host: Option<Handle>,
+    ) -> Arc<Self> {
+        let connections = Connections::new(endpoint.label(), environment);
+        Self::connect(endpoint, connections, Some(sentinels), thread, host)
     }
 
     /// Starts to connect to a member of a cluster: `membership` is what the node of that is called, and where the commands go
@@ -117,12 +130,13 @@ impl RedisNode {
         host: Option<Handle>,
     ) -> Arc<Self> {
         let connections = Connections::of_member(endpoint.label(), environment, membership);
-        Self::connect(endpoint, connections, thread, host)
+        Self::connect(endpoint, connections, None, thread, host)
     }
 
     fn connect(
         endpoint: Endpoint,
         connections: Connections,
+        sentinels: Option<Sentinels>,
         thread: Arc<BackgroundThread>,
         host: Option<Handle>,
     ) -> Arc<Self> {
@@ -131,8 +145,8 @@ impl RedisNode {
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&connections));
         let handle = thread.handle();
         let mut tasks = vec![handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
-        if let Some(sentinels) = endpoint.sentinels() {
-            let watch = sentinel::watch(Arc::clone(sentinels), Arc::clone(&connections));
+        if let Some(sentinels) = sentinels {
+            let watch = sentinel::watch(sentinels, Arc::clone(&connections));
             tasks.push(handle.spawn(watch).abort_handle());
         }
         let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());

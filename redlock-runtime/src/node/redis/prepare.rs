@@ -55,18 +55,21 @@ pub(super) async fn prepare(
     let scripts = Scripts::loaded(|| digest(digests.next()))?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
+    let since = connection.control.located.get().and_then(|located| located.since);
+    let identity = identity.map(|identity| identity.in_office_for(since));
     if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
         server.told(time, sent);
     }
     let counted = permitted(answers.next());
-    if let Some(refusal) = answers.next().and_then(|wait| wait.extract_error().err()) {
-        return Err(refused(&refusal));
-    }
     if info.is_replica() {
         if let Some(identity) = identity {
             server.is_replica(identity);
         }
         return Err(NodeError::Replica);
+    }
+    // Not before: a replica answers with an error.
+    if let Some(refusal) = answers.next().and_then(|wait| wait.extract_error().err()) {
+        return Err(refused(&refusal));
     }
     let abstention = server.connected(identity)?;
     // Only now: a node without a vote is not near, however soon it answers.

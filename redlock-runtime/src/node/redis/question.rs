@@ -1,7 +1,6 @@
 //! What waits to be sent on a connection, and who gets the answer.
 
 use super::cluster::address::MemberAddress;
-use super::confirmation::Confirmation;
 use crate::error::NodeError;
 use crate::node::pending::Recipient;
 use crate::protocol::command::{Answer, Command, Reply};
@@ -56,6 +55,9 @@ pub(super) struct Question {
     /// Whether the replicas have what it has written, where they have to.
     pub(super) confirmation: Option<Confirmation>,
 }
+
+/// Whether enough replicas have what was written; otherwise why that is not known, or how many have.
+pub(super) type Confirmation = Result<(), NodeError>;
 
 /// Which keys a command is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

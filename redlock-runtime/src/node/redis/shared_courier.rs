@@ -11,13 +11,13 @@
 //! 5. The socket follows with the next poll ([`Place`](super::movable::Place)), and so do all wakers, which each poll sets
 //!    anew.
 
-use super::connect::cut;
 use super::connections::Connections;
 use super::courier::Courier;
 use super::live_connection::LiveConnection;
 use super::movable::Side;
 use super::outbox::Outbox;
 use super::pulse::Seen;
+use super::reach::cut;
 use super::socket::Control;
 use crate::error::NodeError;
 use std::future::{Future, poll_fn};

@@ -2,12 +2,12 @@
 
 use super::bounded::{Bounded, Received};
 use super::dial::dial;
-use super::endpoint::{Address, Endpoint};
+use super::endpoint::{Address, Endpoint, Located};
 use super::movable::{Movable, Place, Transport};
 use super::stream::Stream;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -32,6 +32,8 @@ pub(super) struct Control {
     pub(super) place: Arc<Place>,
     /// How much has come.
     pub(super) received: Arc<Received>,
+    /// Where the server was said to be, if it is not at an address of its own.
+    pub(super) located: OnceLock<Located>,
 }
 
 /// Opens a socket to `endpoint`.

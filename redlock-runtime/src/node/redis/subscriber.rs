@@ -3,9 +3,9 @@
 use super::answer::{refused, wakeup_in};
 use super::backoff::Backoff;
 use super::complaints::Complaints;
-use super::connect::{Failure, cut, open};
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::reach::{Failure, cut, reach};
 
 use super::socket::{Control, Opened, Socket};
 use crate::error::NodeError;
@@ -16,8 +16,9 @@ use futures_core::Stream;
 use redis::ProtocolVersion;
 use redis::aio::{PubSub, PubSubStream};
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -62,7 +63,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
 
 /// Connects and subscribes to `channel`.
 pub(super) async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, Arc<Control>), NodeError> {
-    let Opened { socket, control } = open(endpoint).await?;
+    let Opened { socket, control } = reach(endpoint).await?;
     let messages = messages(endpoint, socket, channel).await;
     if let Some(cut) = cut(&control) {
         return Err(cut);
@@ -78,12 +79,26 @@ async fn messages(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<
     Ok(connection.into_on_message())
 }
 
-/// Takes in messages until the connection breaks.
+/// Takes in messages until the connection breaks, or the one for commands leads to another server: this one need not break.
 async fn receive(mut messages: PubSubStream, control: &Control, connections: &Connections) {
-    while let Some(message) = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await {
+    let mut left = pin!(wait_until(&connections.environment.changed, || is_elsewhere(control, connections)));
+    let mut next = async || {
+        poll_fn(|cx| match Pin::new(&mut messages).poll_next(cx) {
+            Poll::Pending => left.as_mut().poll(cx).map(|()| None),
+            message => message,
+        })
+        .await
+    };
+    while let Some(message) = next().await {
         control.received.is_complete();
         if let Some(wakeup) = wakeup_in(message.get_payload_bytes()) {
             (connections.environment.deliver)(wakeup);
         }
     }
+}
+
+/// Whether the connection for commands leads to another server than that of `control`.
+fn is_elsewhere(control: &Control, connections: &Connections) -> bool {
+    let here = control.located.get().map(|located| &located.at);
+    connections.live().is_ok_and(|live| live.located() != here)
 }

@@ -21,12 +21,12 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
         let connected = connect::connect(&endpoint, &connections.server, &connections.environment);
         match timeout(endpoint.connect_timeout(), connected).await {
             Ok(Ok((live, courier))) => {
-                endpoint.logged_in();
                 let has_pushes = live.has_pushes();
                 let up = |times| events::node_up(endpoint.label(), has_pushes, times);
                 complaints.times_up().into_iter().for_each(up);
                 connections.server.counters.connected();
                 connections.up(live);
+                endpoint.connected();
                 backoff.connected();
                 let mut driving = pin!(relief::drive(courier, connections, &mut host));
                 let ended = if complaints.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };

@@ -1,6 +1,6 @@
 //! The URL of a master that Sentinels name, taken apart.
 
-use super::Sentinels;
+use super::sentinels::Sentinels;
 use crate::error::LockError;
 use crate::node::redis::NodeConfig;
 use crate::node::redis::cluster::address::MemberAddress;
@@ -30,8 +30,11 @@ struct Parts {
     others: Vec<String>,
 }
 
-/// Takes the URL apart. No message repeats it, because it may hold a password.
-pub(super) fn endpoint(node: &NodeConfig, position: usize) -> Result<Endpoint, LockError> {
+/// Takes the URL apart: the node, and the Sentinels that say where it is. No message repeats it, because it may hold a password.
+///
+/// # Errors
+/// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
+pub(crate) fn endpoint(node: &NodeConfig, position: usize) -> Result<(Endpoint, Sentinels), LockError> {
     let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
     let Some(Parts { url, service, others }) = parts(&node.url) else {
         return Err(wrong(
@@ -50,7 +53,7 @@ pub(super) fn endpoint(node: &NodeConfig, position: usize) -> Result<Endpoint, L
     })?;
     let label = format!("{service}@{first}");
     let sentinels = Sentinels::new(&service, master.as_sentinel(), [first].into_iter().chain(others).collect());
-    Ok(master.watched_by(Arc::new(sentinels), label))
+    Ok((master.located_by(Arc::new(sentinels.clone()), label), sentinels))
 }
 
 /// `None` when there is no name of a master, or no database of that number. What is no URL at all is explained elsewhere.
@@ -89,12 +92,12 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn read(url: &str) -> Result<Endpoint, String> {
+    fn read(url: &str) -> Result<(Endpoint, Sentinels), String> {
         endpoint(&url.into(), 2).map_err(|error| error.to_string())
     }
 
-    fn sentinels(endpoint: &Endpoint) -> Vec<String> {
-        endpoint.sentinels().unwrap().addresses().iter().map(ToString::to_string).collect()
+    fn addresses(sentinels: &Sentinels) -> Vec<String> {
+        sentinels.addresses().iter().map(ToString::to_string).collect()
     }
 
     #[tokio::test]
@@ -112,10 +115,10 @@ mod tests {
         ];
         for (url, label, expected, database) in table {
             assert!(is_watched(&url.into()), "{url}");
-            let endpoint = read(url).expect(url);
+            let (endpoint, sentinels) = read(url).expect(url);
             assert_eq!((endpoint.label(), endpoint.database()), (label, database), "{url}");
-            assert_eq!(sentinels(&endpoint), expected, "{url}");
-            let (login, first) = (endpoint.login().await.unwrap(), &endpoint.sentinels().unwrap().first);
+            assert_eq!(addresses(&sentinels), expected, "{url}");
+            let (login, first) = (endpoint.login().await.unwrap(), sentinels.first());
             assert_eq!(login.password(), url.contains("p%3Fw").then_some("p?w"), "{url}");
             let of_sentinel = first.login().await.unwrap();
             assert_eq!((of_sentinel.username(), of_sentinel.password(), of_sentinel.db()), (None, None, 0), "{url}");
@@ -129,8 +132,8 @@ mod tests {
     async fn sentinels_have_a_login_of_their_own() {
         let node = NodeConfig::new("redis+sentinel://u:pw@s1/orders")
             .sentinel_credentials(crate::Credentials::new("watcher", "secret"));
-        let endpoint = endpoint(&node, 1).unwrap();
-        let login = endpoint.sentinels().unwrap().first.login().await.unwrap();
+        let (endpoint, sentinels) = endpoint(&node, 1).unwrap();
+        let login = sentinels.first().login().await.unwrap();
         assert_eq!((login.username(), login.password()), (Some("watcher"), Some("secret")));
         let master = endpoint.login().await.unwrap();
         assert_eq!((master.username(), master.password()), (Some("u"), Some("pw")));
@@ -139,8 +142,8 @@ mod tests {
     #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
     #[test]
     fn tls_is_for_both() {
-        let endpoint = read("rediss+sentinel://s1/orders").unwrap();
-        assert!(endpoint.is_tls() && endpoint.sentinels().unwrap().first.is_tls());
+        let (endpoint, sentinels) = read("rediss+sentinel://s1/orders").unwrap();
+        assert!(endpoint.is_tls() && sentinels.first().is_tls());
     }
 
     #[test]
@@ -158,7 +161,7 @@ mod tests {
             ("unix+sentinel:///run/redis.sock", "redis+sentinel://host:26379/name"),
         ];
         for (url, expected) in table {
-            let message = read(url).unwrap_err();
+            let message = read(url).map(drop).unwrap_err();
             assert!(message.starts_with("the URL of node 2 ") && message.contains(expected), "{url}: {message}");
             assert!(!message.contains("hunter2"), "{message}");
         }

@@ -1,11 +1,15 @@
 //! What a Sentinel says of a master.
 
-use super::NO_SENTINEL;
 use crate::error::NodeError;
 use crate::node::redis::answer::refused;
 use crate::node::redis::cluster::address::MemberAddress;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+/// What is wrong with servers that are no Sentinels.
+const NO_SENTINEL: &str =
+    "is to be named by a Sentinel, and what answers is none: write redis:// in place of redis+sentinel://";
 
 /// What one of them says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +17,18 @@ pub(super) struct View {
     /// The number of the configuration, which each failover raises. Zero if it does not say.
     pub(super) epoch: u64,
     pub(super) master: MemberAddress,
+    /// For how long it has known that one as the master, if it says so.
+    pub(super) since: Option<Duration>,
     /// The others that it knows.
     pub(super) sentinels: BTreeSet<MemberAddress>,
 }
 
-/// The view of the newest configuration: whoever has not heard of a failover names the master before it.
-pub(super) fn newest(views: Vec<View>) -> Option<View> {
-    views.into_iter().max_by_key(|view| view.epoch)
+/// The master of the newest configuration, and for how long one of those that know it has known it: whoever has not heard of a
+/// failover names the master before it.
+pub(super) fn newest(views: Vec<View>) -> Option<(MemberAddress, Option<Duration>)> {
+    let newest = views.iter().max_by_key(|view| view.epoch)?.clone();
+    let same = views.iter().filter(|view| (view.epoch, &view.master) == (newest.epoch, &newest.master));
+    Some((newest.master.clone(), same.filter_map(|view| view.since).max()))
 }
 
 impl View {
@@ -54,9 +63,17 @@ impl View {
         Ok(Self {
             epoch: state.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0),
             master: MemberAddress::new(&address, port, host),
+            since: since(&state, &address, port),
             sentinels: others.iter().filter_map(|other| place(other, host)).collect(),
         })
     }
+}
+
+/// For how long the master at that address has been one. While a failover is under way, the state is that of the one before.
+fn since(state: &HashMap<String, String>, address: &str, port: u16) -> Option<Duration> {
+    let is_of_it = state.get("ip")? == address && state.get("port")?.parse() == Ok(port);
+    let time = state.get("role-reported-time")?.parse().map(Duration::from_millis).ok()?;
+    Some(if is_of_it { time } else { Duration::ZERO })
 }
 
 fn read<T: FromRedisValue>(answer: Value) -> Option<T> {
@@ -98,12 +115,16 @@ mod tests {
         let answers = || {
             vec![
                 texts(&["10.0.0.1", "6379"]),
-                texts(&["name", "orders", "config-epoch", "7", "flags", "master"]),
+                texts(&["ip", "10.0.0.1", "port", "6379", "config-epoch", "7", "role-reported-time", "1500"]),
                 Value::Array(vec![texts(&["ip", "10.0.0.8", "port", "26379"]), texts(&["ip", "10.0.0.9"])]),
             ]
         };
         let view = View::parse(answers(), "orders", "10.0.0.7").unwrap();
         assert_eq!((view.epoch, &view.master), (7, &at("10.0.0.1:6379")));
+        assert_eq!(view.since, Some(Duration::from_millis(1500)));
+        let mut promoting = answers();
+        promoting[0] = texts(&["10.0.0.2", "6379"]);
+        assert_eq!(View::parse(promoting, "orders", "h").unwrap().since, Some(Duration::ZERO), "just promoted");
         assert_eq!(view.sentinels, BTreeSet::from([at("10.0.0.8:26379")]));
         let alone = View::parse(answers().into_iter().take(1).collect(), "orders", "10.0.0.7").unwrap();
         assert_eq!((alone.epoch, alone.master, alone.sentinels.len()), (0, view.master, 0), "it may tell no more");
@@ -124,9 +145,15 @@ mod tests {
 
     #[test]
     fn the_newest_configuration_counts() {
-        let view = |epoch, master| View { epoch, master: at(master), sentinels: BTreeSet::new() };
-        let views = [view(3, "before:1"), view(4, "now:1"), view(3, "before:1")];
-        assert_eq!(newest(views.to_vec()).map(|view| view.master), Some(at("now:1")));
+        let second = Duration::from_secs(1);
+        let view = |epoch, master, seconds: u32| View {
+            epoch,
+            master: at(master),
+            since: Some(seconds * second),
+            sentinels: BTreeSet::new(),
+        };
+        let views = vec![view(3, "before:1", 90), view(4, "now:1", 2), view(4, "now:1", 3), view(3, "before:1", 80)];
+        assert_eq!(newest(views), Some((at("now:1"), Some(3 * second))));
         assert_eq!(newest(Vec::new()), None);
     }
 }

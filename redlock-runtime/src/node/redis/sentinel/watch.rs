@@ -1,6 +1,9 @@
-//! Listens to the Sentinels: when they have made another server the master, the connection to the one before ends.
+//! Follows the master: when the Sentinels have put another server in its place, the connection to the one before ends.
+//!
+//! One task looks where the master is: when a Sentinel has said that there is another one, when a connection has come up, when
+//! a Sentinel is heard again that was not, and now and then all the same. It looks again and again until it has been told.
 
-use super::Sentinels;
+use super::sentinels::Sentinels;
 use crate::error::NodeError;
 use crate::node::redis::backoff::Backoff;
 use crate::node::redis::cluster::address::MemberAddress;
@@ -13,19 +16,58 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 /// Where a Sentinel says which master has been replaced by which server.
 const SWITCHES: &str = "+switch-master";
 
-/// Listens to all that are known. Runs until it is aborted, on the library's thread.
-pub(in crate::node::redis) async fn watch(sentinels: Arc<Sentinels>, connections: Arc<Connections>) {
-    let mut tasks = JoinSet::new();
-    let mut listeners = HashMap::<MemberAddress, AbortHandle>::new();
+/// How long the master is believed to be where it was when nobody says anything. Smaller, more questions; larger, a master that
+/// was replaced when no message came through is used for longer.
+const GOOD_FOR: Duration = Duration::from_secs(30);
+
+/// Looks where the master is, and listens to all Sentinels that are known. Runs until it is aborted, on the library's thread.
+pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc<Connections>) {
+    let (mut listeners, mut backoff) = (Listeners::default(), Backoff::new());
     loop {
+        listeners.follow(&sentinels, &connections);
+        match sentinels.ask().await {
+            Ok(located) => {
+                leave_others(&located.at, &connections);
+                listeners.follow(&sentinels, &connections);
+                backoff.connected();
+                // Either way there is a reason to look.
+                let _ = timeout(GOOD_FOR.mul_f64(0.75 + 0.25 * fastrand::f64()), sentinels.wanted()).await;
+            }
+            // The supervisor says why, if there is no connection.
+            Err(_) => backoff.pause().await,
+        }
+    }
+}
+
+/// Ends the connection if it leads to another server than the master.
+fn leave_others(master: &MemberAddress, connections: &Connections) {
+    let Ok(live) = connections.live() else { return };
+    if live.located().is_some_and(|at| at != master) {
+        events::master_changed(connections.server.node(), master);
+        live.end(NodeError::Unreachable(format!("the Sentinels have made {master} the master").into()));
+    }
+}
+
+/// The tasks that listen, each to one Sentinel.
+#[derive(Default)]
+struct Listeners {
+    /// Ends them with this.
+    tasks: JoinSet<()>,
+    handles: HashMap<MemberAddress, AbortHandle>,
+}
+
+impl Listeners {
+    /// Listens to all that are known now, and to no others.
+    fn follow(&mut self, sentinels: &Sentinels, connections: &Arc<Connections>) {
         let known = sentinels.addresses();
-        listeners.retain(|address, listener| {
+        self.handles.retain(|address, listener| {
             let is_known = known.contains(address);
             if !is_known {
                 listener.abort();
@@ -33,18 +75,18 @@ pub(in crate::node::redis) async fn watch(sentinels: Arc<Sentinels>, connections
             is_known
         });
         for address in known {
-            listeners
-                .entry(address.clone())
-                .or_insert_with(|| tasks.spawn(listen(address, Arc::clone(&sentinels), Arc::clone(&connections))));
+            if !self.handles.contains_key(&address) {
+                let listening = listen(address.clone(), sentinels.clone(), Arc::clone(connections));
+                self.handles.insert(address, self.tasks.spawn(listening));
+            }
         }
-        sentinels.changed.notified().await;
         // Those that were aborted.
-        while tasks.try_join_next().is_some() {}
+        while self.tasks.try_join_next().is_some() {}
     }
 }
 
 /// Listens to the Sentinel at `address` for ever.
-async fn listen(address: MemberAddress, sentinels: Arc<Sentinels>, connections: Arc<Connections>) {
+async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<Connections>) {
     let endpoint = sentinels.at(&address);
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
@@ -53,11 +95,11 @@ async fn listen(address: MemberAddress, sentinels: Arc<Sentinels>, connections: 
             Ok((mut messages, control)) => {
                 backoff.connected();
                 // What was said before this is not said again.
-                look_again(&sentinels, &connections).await;
+                sentinels.want_look();
                 while let Some(message) = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await {
                     control.received.is_complete();
-                    if concerns(message.get_payload_bytes(), &sentinels.service) {
-                        look_again(&sentinels, &connections).await;
+                    if concerns(message.get_payload_bytes(), sentinels.service()) {
+                        sentinels.want_look();
                     }
                 }
             }
@@ -68,15 +110,6 @@ async fn listen(address: MemberAddress, sentinels: Arc<Sentinels>, connections: 
             }
         }
         backoff.pause().await;
-    }
-}
-
-/// Ends the connection if the master is another one by now.
-async fn look_again(sentinels: &Arc<Sentinels>, connections: &Connections) {
-    let Some(master) = sentinels.other_master().await else { return };
-    if let Ok(live) = connections.live() {
-        events::master_changed(connections.server.node(), &master);
-        live.end(NodeError::Unreachable(format!("the Sentinels have made {master} the master").into()));
     }
 }
 
