@@ -40,6 +40,9 @@ pub use self::error::{FromLockError, LockError, LossCause, NodeError, NodeFailur
 pub use self::guard::{FencedGuard, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};
+pub use self::node::inspection::{
+    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner,
+};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;

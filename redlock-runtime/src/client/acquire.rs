@@ -296,7 +296,7 @@ impl<'c> Call<'c> {
                 }
                 Waited::Closed => return Err(Setback::Failed(LockError::Closed)),
                 Waited::TimedOut if acquisition.is_heard() => {
-                    return Err(Setback::Failed(self.timed_out(Some(acquisition))));
+                    return Err(Setback::Failed(self.timed_out(acquisition).await));
                 }
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }

@@ -16,7 +16,7 @@
 pub(crate) mod acquire;
 pub(crate) mod acquisition;
 pub(crate) mod clock_steps;
-mod gather;
+pub(crate) mod gather;
 #[cfg(test)]
 pub(crate) mod hooked_node;
 mod hot_keys;
@@ -25,6 +25,8 @@ pub(crate) mod local_queue;
 pub(crate) mod node_handle;
 mod recent_keys;
 pub(crate) mod release;
+mod revocations;
+pub(crate) mod revoked;
 pub(crate) mod shared;
 pub(crate) mod wakeup_router;
 mod watchdog;

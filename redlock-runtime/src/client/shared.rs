@@ -8,6 +8,7 @@ use crate::client::kept_tokens::KeptTokens;
 use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
+use crate::client::revocations::Revocations;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
@@ -38,6 +39,8 @@ const KNOWN_LOCK: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
+    /// What the process is called.
+    pub(crate) label: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) token_clock: Arc<TokenClock>,
     pub(crate) policy: Policy,
@@ -55,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) known_leases: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
+    /// Locks that are being broken from here.
+    pub(crate) revocations: Revocations,
     pub(crate) rules: Rules,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
@@ -75,13 +80,14 @@ impl Shared {
         nodes: Box<[NodeHandle]>,
         rules: Rules,
     ) -> Self {
-        let Environment { manager: id, token_clock, changed, servers, .. } = environment;
+        let Environment { manager: id, label, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
         let [known_locks, known_leases] = [(); 2].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         Self {
             id,
+            label,
             clock,
             token_clock,
             policy,
@@ -94,6 +100,7 @@ impl Shared {
             known_locks,
             known_leases,
             kept_tokens,
+            revocations: Revocations::default(),
             rules,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),
@@ -204,5 +211,21 @@ impl Shared {
         } else {
             LockError::NoQuorum { key, needed, nodes, causes }
         }
+    }
+}
+
+impl Shared {
+    /// The body has stopped whose lock was broken, and stands under the token of `subject`: whoever breaks it is told.
+    pub(crate) fn tell_stopped(&self, subject: &Subject) {
+        self.stopped(&subject.token);
+        for node in &self.nodes {
+            node.node().tell_stopped(subject);
+        }
+    }
+
+    /// The holder before `token` has stopped, if its lock is being broken from here.
+    pub(crate) fn stopped(&self, token: &OwnerToken) {
+        self.revocations.stopped(token);
+        self.changed.notify_waiters();
     }
 }

@@ -88,11 +88,15 @@ pub(super) mod tests {
         let no_quorum = |error| LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 2, causes: failures(error) };
         let waited = Duration::from_secs(2);
         vec![
-            (LockError::Contended { key: key(), lease_left: None }, Outward::Busy, None),
-            (LockError::Contended { key: key(), lease_left: millis(29_001) }, Outward::Busy, Some(5)),
-            (LockError::Contended { key: key(), lease_left: millis(0) }, Outward::Busy, Some(1)),
-            (LockError::TimedOut { key: key(), waited, lease_left: None }, Outward::Busy, None),
-            (LockError::TimedOut { key: key(), waited, lease_left: millis(2000) }, Outward::Busy, Some(2)),
+            (LockError::Contended { key: key(), lease_left: None, holder: None }, Outward::Busy, None),
+            (LockError::Contended { key: key(), lease_left: millis(29_001), holder: None }, Outward::Busy, Some(5)),
+            (LockError::Contended { key: key(), lease_left: millis(0), holder: None }, Outward::Busy, Some(1)),
+            (LockError::TimedOut { key: key(), waited, lease_left: None, holder: None }, Outward::Busy, None),
+            (
+                LockError::TimedOut { key: key(), waited, lease_left: millis(2000), holder: None },
+                Outward::Busy,
+                Some(2),
+            ),
             (
                 LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
                 Outward::Done,

@@ -3,6 +3,7 @@
 use crate::time::token_clock::TokenTime;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::fmt::{Hyphenated, Simple};
 use uuid::{Builder, Uuid, Variant, Version};
 
@@ -99,6 +100,15 @@ impl OwnerToken {
         self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()
     }
 
+    /// When the call asked for the lock that this token is of, by the clock of its process. Calls of one process that pass a
+    /// lock on among themselves share the token of the first of them.
+    ///
+    /// That clock follows the others that it hears of, so that it may be a little ahead.
+    #[must_use]
+    pub fn asked_at(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.time().millis())
+    }
+
     /// The token as it stands in Redis.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -189,6 +199,7 @@ mod tests {
         assert_eq!((attempt.get_version_num(), attempt.get_variant()), (7, Variant::RFC4122));
         assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
         assert_eq!(token.time(), time);
+        assert_eq!(token.asked_at().duration_since(UNIX_EPOCH).unwrap().as_millis(), 0x0123_4567_89ab);
     }
 
     #[test]

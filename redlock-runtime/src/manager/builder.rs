@@ -30,6 +30,8 @@ const NODES_VARIABLE: &str = "REDLOCK_NODES";
 pub struct LockManagerBuilder {
     pub(super) urls: Vec<String>,
     pub(super) namespace: String,
+    /// `None` for the name of the program.
+    pub(super) label: Option<String>,
     pub(super) policy: Policy,
 }
 
@@ -107,6 +109,19 @@ impl LockManagerBuilder {
         Ok(self.nodes(urls))
     }
 
+    /// Adds the nodes in one text, such as an argument of a program: URLs, separated by commas, as in `REDLOCK_NODES`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().node_list("redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3").build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn node_list(self, list: &str) -> Self {
+        self.nodes(urls(list))
+    }
+
     /// How long to wait for the answers of the nodes in one round.
     /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms.
     ///
@@ -151,6 +166,26 @@ impl LockManagerBuilder {
     /// stored under `order:7`. A namespace such as `locks` keeps them apart.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
+        self
+    }
+
+    /// What this process is called where people look for it: in [`inspect`](LockManager::inspect), in `CLIENT LIST`, and in
+    /// the command `redlock`. Default: the name of the program.
+    ///
+    /// The connections of the manager are called `redlock-<id>;order-service;host7;1234`: the id is that of all its tokens, and
+    /// the host and the process id follow the label. At most 64 bytes, printable ASCII without spaces and semicolons.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().label("order-service").in_memory()?;
+    /// let _guard = manager.acquire("order:7").await?;
+    /// assert!(manager.inspect("order:7").await.to_string().contains("held by order-service;"));
+    /// # Ok(()) }
+    /// ```
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
         self
     }
 
@@ -269,6 +304,7 @@ impl fmt::Debug for LockManagerBuilder {
         f.debug_struct("LockManagerBuilder")
             .field("nodes", &self.urls.len())
             .field("namespace", &self.namespace)
+            .field("label", &self.label)
             .field("policy", &self.policy)
             .finish()
     }

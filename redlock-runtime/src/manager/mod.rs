@@ -4,11 +4,14 @@
 //! in `protocol`.
 
 mod attach;
+mod break_lock;
 mod build;
 mod builder;
 mod check;
 mod fenced;
+mod inspect;
 mod installed;
+mod label;
 mod last_handle;
 mod lingering;
 mod trial;

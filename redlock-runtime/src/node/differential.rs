@@ -160,7 +160,7 @@ impl Pair {
         self.seen.extend(fence.and_then(|_| numbering(answer)));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
-            Notice::Busy => "what no node says by itself",
+            Notice::Busy | Notice::Revoked { .. } | Notice::Stopped => "what no node says by itself",
             Notice::Contended { .. } => "notice",
             Notice::Wanted { .. } => "notice of a holder",
         }));

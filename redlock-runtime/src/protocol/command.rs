@@ -172,6 +172,12 @@ pub(crate) enum Notice {
     Contended { by: OwnerToken },
     /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.
     Wanted { by: OwnerToken },
+    /// The token has lost the lock at this node, because somebody breaks it, who has put `by` in its place: so says the manager
+    /// of that one, through the node. It proves nothing, and makes whoever has the lock ask.
+    Revoked { by: OwnerToken },
+    /// The token has taken the place of another one, whose lock somebody breaks, and the body that ran under that has stopped:
+    /// so says its manager, through the node.
+    Stopped,
     /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
     Busy,
 }

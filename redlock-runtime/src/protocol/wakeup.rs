@@ -1,7 +1,9 @@
 //! Wake-ups as they travel: on one channel for each manager, as a line of text.
 //!
 //! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node;
-//! `busy <token> <key>` is published by the manager that has the lock. The key comes last because it may hold anything.
+//! `busy <token> <key>` is published by the manager that has the lock, and `revoked <token> <by> <key>` by one that breaks it;
+//! `stopped <by> <key>` is the answer to that.
+//! The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Notice, Subject, Wakeup};
@@ -19,6 +21,19 @@ pub(crate) fn busy(subject: &Subject) -> (String, String) {
     (channel(subject.token.manager()), ["busy ", subject.token.as_str(), " ", subject.key.name()].concat())
 }
 
+/// What tells the manager of the token in `subject` that its lock was broken, and stands under the token `by`: the channel, and
+/// the line.
+pub(crate) fn revoked(subject: &Subject, by: &OwnerToken) -> (String, String) {
+    let line = ["revoked ", subject.token.as_str(), " ", by.as_str(), " ", subject.key.name()].concat();
+    (channel(subject.token.manager()), line)
+}
+
+/// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped: the channel,
+/// and the line.
+pub(crate) fn stopped(subject: &Subject) -> (String, String) {
+    (channel(subject.token.manager()), ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat())
+}
+
 impl Wakeup {
     /// `None` when something else was published.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
@@ -27,10 +42,16 @@ impl Wakeup {
         let (notice, key) = match kind {
             "granted" => (Notice::Granted, rest),
             "busy" => (Notice::Busy, rest),
-            "contended" | "wanted" => {
+            "stopped" => (Notice::Stopped, rest),
+            "contended" | "wanted" | "revoked" => {
                 let (by, key) = rest.split_once(' ')?;
                 let by = OwnerToken::parse(by)?;
-                (if kind == "wanted" { Notice::Wanted { by } } else { Notice::Contended { by } }, key)
+                let notice = match kind {
+                    "wanted" => Notice::Wanted { by },
+                    "revoked" => Notice::Revoked { by },
+                    _ => Notice::Contended { by },
+                };
+                (notice, key)
             }
             _ => return None,
         };
@@ -54,10 +75,14 @@ mod tests {
             assert_eq!(Wakeup::parse(&format!("granted {token} {key}")), Some(granted));
             let busy = Wakeup { subject: subject(), notice: Notice::Busy };
             assert_eq!(Wakeup::parse(&super::busy(&busy.subject).1), Some(busy));
+            let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
+            assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject).1), Some(stopped));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };
             assert_eq!(Wakeup::parse(&format!("wanted {token} {by} {key}")), Some(wanted));
+            let revoked = Wakeup { subject: subject(), notice: Notice::Revoked { by } };
+            assert_eq!(Wakeup::parse(&super::revoked(&revoked.subject, &by).1), Some(revoked));
         }
         let wrong = [
             String::new(),
@@ -65,6 +90,7 @@ mod tests {
             format!("lost {token} k"),
             format!("contended {token} k"),
             format!("wanted {token} k"),
+            format!("revoked {token} k"),
         ];
         for payload in wrong {
             assert_eq!(Wakeup::parse(&payload), None, "{payload}");

@@ -231,6 +231,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: ManagerId::numbered(random.u128(..)),
+        label: Arc::from(""),
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),

@@ -72,6 +72,8 @@ fn reply_words(reply: Reply) -> String {
 fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {
     let token = trace.name(wakeup.subject.token);
     match wakeup.notice {
+        Notice::Revoked { by } => format!("{token}: {} broken by {}", wakeup.subject.key, trace.name(by)),
+        Notice::Stopped => format!("{token}: the holder of {} before has stopped", wakeup.subject.key),
         Notice::Busy => format!("{token}: {} is busy", wakeup.subject.key),
         Notice::Granted => format!("{token}: granted {}", wakeup.subject.key),
         Notice::Wanted { by } => format!("{token}: {} wanted by {}", wakeup.subject.key, trace.name(by)),

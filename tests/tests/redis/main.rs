@@ -10,6 +10,7 @@
 mod again;
 mod ballots;
 mod blocked_threads;
+mod breaking;
 mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
@@ -28,6 +29,7 @@ mod hiccups;
 mod holders;
 mod holding;
 mod hostile;
+mod inspecting;
 mod interop;
 mod keeping;
 mod lease;

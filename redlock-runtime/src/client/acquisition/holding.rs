@@ -87,8 +87,10 @@ impl Acquisition {
     }
 
     /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead.
+    ///
+    /// A lock that is renewed is held for long, so that its holder is to hear when somebody breaks it.
     pub(crate) fn renew(&self, now: Instant, soon: Instant) {
-        self.listen_to_waiters();
+        self.shared.listen();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
@@ -165,6 +167,7 @@ impl Acquisition {
             Loss::Released => LossCause::Released,
             Loss::MaxHold => LossCause::MaxHold,
             Loss::Taken => LossCause::Taken,
+            Loss::Revoked => LossCause::Revoked,
             Loss::NotRenewed => LossCause::NotRenewed { causes: self.failures(state.candidate.reasons(now)) },
             Loss::Expired => LossCause::Expired,
         };

@@ -3,6 +3,7 @@
 use super::state::{Sender, Sleeper, State};
 use super::{Acquisition, ConfirmedRelease};
 use crate::protocol::candidate::Phase;
+use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 
 impl Acquisition {
@@ -48,6 +49,9 @@ impl Acquisition {
         }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
+        if let Some(by) = state.revoked_by.take() {
+            self.shared.tell_stopped(&Subject::new(self.key().clone(), *by));
+        }
     }
 
     /// Leaves the lock with the nodes that have it, for another worker.

@@ -44,7 +44,7 @@ pub(super) async fn connect(
 }
 
 /// Shakes hands, in RESP3 if the server speaks it.
-async fn greet(
+pub(super) async fn greet(
     endpoint: &Endpoint,
     deliver: &Deliver,
     doubt: &Doubt,

@@ -65,6 +65,19 @@ impl Candidate {
         }
     }
 
+    /// Somebody says that the lock was broken at node number `index`: a holder asks there at once. What is said proves nothing,
+    /// so that a lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it.
+    pub(crate) fn revoked(&mut self, index: usize, now: Instant) {
+        if self.phase != Phase::Holding {
+            return;
+        }
+        self.contended_since.get_or_insert(now);
+        self.is_revoked = true;
+        if let Some(voter) = self.voters.get_mut(index) {
+            voter.ask_again(now);
+        }
+    }
+
     /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token
     /// asks the node anew.
     pub(crate) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {

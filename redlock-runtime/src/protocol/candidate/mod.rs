@@ -17,8 +17,8 @@
 //! 3. **Answers come in** through [`answered`](Candidate::answered), for each node in the order of its commands: the
 //!    candidate knows what it has asked. After one or more of them comes [`note_proof`](Candidate::note_proof). All answers
 //!    that are here are taken in before a command of step 2 is sent.
-//! 4. **The rest comes in** through [`claimed`](Candidate::claimed), [`contended`](Candidate::contended) and
-//!    [`wanted`](Candidate::wanted) (wake-ups),
+//! 4. **The rest comes in** through [`claimed`](Candidate::claimed), [`contended`](Candidate::contended),
+//!    [`wanted`](Candidate::wanted) and [`revoked`](Candidate::revoked) (wake-ups),
 //!    [`connections`](Candidate::connections) (the numbers of the present connections),
 //!    [`clock_stepped`](Candidate::clock_stepped) and [`tick`](Candidate::tick) (time). After any of these, and after answers
 //!    while it waits, come [`leave_tainted`](Candidate::leave_tainted) and [`next_commands`](Candidate::next_commands).
@@ -144,6 +144,8 @@ pub(crate) struct Candidate {
     poll_at: Instant,
     /// Whether a body is known to run under the lock, for a token that does not wait for its end.
     is_busy: bool,
+    /// Whether somebody says that the lock was broken.
+    is_revoked: bool,
 }
 
 /// Where a token is on its way.
@@ -180,6 +182,7 @@ impl Candidate {
             listening_by: now,
             poll_at: now,
             is_busy: false,
+            is_revoked: false,
         }
     }
 

@@ -198,7 +198,7 @@ impl Code {
             Notice::Granted => model::Notice::Granted,
             Notice::Contended { by } => model::Notice::Contended { by: self.number(by) },
             Notice::Wanted { by } => model::Notice::Wanted { by: self.number(by) },
-            Notice::Busy => panic!("no node says so by itself"),
+            Notice::Busy | Notice::Revoked { .. } | Notice::Stopped => panic!("no node says so by itself"),
         };
         (token, notice)
     }

@@ -1,8 +1,10 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
+mod look;
 mod queue;
 mod registers;
 
+pub(crate) use self::look::Seen;
 use self::queue::Queue;
 use self::registers::Registers;
 use crate::lock::LockKey;
