@@ -126,8 +126,9 @@ impl Acquisition {
             Notice::Busy | Notice::Stopped => {}
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
-                state.revoked_by = Some(Box::new(by));
-                state.candidate.revoked(index, now);
+                if state.candidate.revoked(index, now) {
+                    self.shared.revocations.revoked(*self.token(), by);
+                }
                 // The watchdog asks, who also looks for the answer.
                 return true;
             }

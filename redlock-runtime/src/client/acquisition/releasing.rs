@@ -49,8 +49,9 @@ impl Acquisition {
         }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
-        if let Some(by) = state.revoked_by.take() {
-            self.shared.tell_stopped(&Subject::new(self.key().clone(), *by));
+        let by = state.candidate.is_revoked().then(|| self.shared.revocations.ended(self.token())).flatten();
+        if let Some(by) = by {
+            self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
         }
     }
 

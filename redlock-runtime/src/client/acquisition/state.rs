@@ -24,8 +24,6 @@ pub(super) struct State {
     pub(super) sleeper: Option<Sleeper>,
     /// Who has asked last whether a body runs. Boxed: it is rare, and there are many locks.
     pub(super) asker: Option<Box<Asker>>,
-    /// The token under which the lock stands, as somebody says who breaks it. Boxed for the same reason.
-    pub(super) revoked_by: Option<Box<OwnerToken>>,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
@@ -63,7 +61,7 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, asker: None, revoked_by: None }
+        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, asker: None }
     }
 
     /// The candidate, and what sends for it.

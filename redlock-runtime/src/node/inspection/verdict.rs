@@ -42,19 +42,18 @@ impl Inspection {
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let holder = self.holder()?;
-        let mut left: Vec<_> =
-            self.nodes.iter().filter(|node| node.holder == *holder).map(|node| node.remaining?.into()).collect();
-        left.sort_unstable_by(|a: &Option<Duration>, b| b.cmp(a));
-        left.get(self.needed.checked_sub(1)?).copied().flatten()
+        let agreeing = self.nodes.iter().filter(|node| node.holder == *holder);
+        let mut left: Vec<_> = agreeing.filter_map(|node| node.remaining).collect();
+        left.sort_unstable_by(|a, b| b.cmp(a));
+        left.get(self.needed.checked_sub(1)?).copied()
     }
 
     /// Those who wait for the key at any node, in the order in which they are served; of a long queue the first hundred.
     #[must_use]
     pub fn waiters(&self) -> Vec<&Owner> {
-        let is_better = |a: &Owner, b: &Owner| a.address.is_some() || b.address.is_none();
         let mut waiters: Vec<&Owner> = self.nodes.iter().flat_map(|node| &node.waiters).collect();
         // Of one token, the entry that says most comes first and stays.
-        waiters.sort_by(|a, b| a.token.cmp(&b.token).then_with(|| is_better(b, a).cmp(&is_better(a, b))));
+        waiters.sort_by_key(|owner| (owner.token, owner.address.is_none()));
         waiters.dedup_by_key(|owner| owner.token);
         waiters
     }
@@ -90,5 +89,74 @@ impl fmt::Display for Inspection {
         unnamed
             .into_iter()
             .try_for_each(|(node, error)| write!(f, "\n  which processes these are is unknown at {node}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::NodeError;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
+
+    fn owner(counter: u16) -> Owner {
+        Owner::of(OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, counter)))
+    }
+
+    /// Three nodes that have these holders, each for some seconds.
+    fn inspection(holders: [(Holder, u64); 3]) -> Inspection {
+        let node = |(holder, left): (Holder, u64)| {
+            let remaining = Some(Duration::from_secs(left)).filter(|left| !left.is_zero());
+            NodeInspection { holder, remaining, ..NodeInspection::of("a") }
+        };
+        Inspection { key: "order:7".into(), nodes: holders.map(node).into(), needed: 2 }
+    }
+
+    #[test]
+    fn a_majority_says_who_has_it_and_until_when() {
+        let [a, b] = [0, 1].map(|counter| Holder::Owner(owner(counter)));
+        let foreign = Holder::Foreign { value: "worker".into() };
+        let table = [
+            ([(a.clone(), 9), (a.clone(), 7), (a.clone(), 8)], Some(&a), Some(8)),
+            ([(a.clone(), 9), (b.clone(), 7), (a.clone(), 5)], Some(&a), Some(5)),
+            ([(a.clone(), 9), (b.clone(), 7), (Holder::Nobody, 0)], None, None),
+            ([(a.clone(), 9), (Holder::Nobody, 0), (Holder::Nobody, 0)], Some(&Holder::Nobody), None),
+            ([(a.clone(), 9), (Holder::Unknown, 0), (Holder::Unknown, 0)], None, None),
+            ([(foreign.clone(), 9), (foreign.clone(), 8), (Holder::Nobody, 0)], Some(&foreign), Some(8)),
+        ];
+        for (holders, holder, left) in table {
+            let inspection = inspection(holders);
+            assert_eq!(
+                (inspection.holder(), inspection.remaining().map(|left| left.as_secs())),
+                (holder, left),
+                "{inspection}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_abstains_has_no_say_and_is_heard_all_the_same() {
+        let a = Holder::Owner(owner(0));
+        let mut inspection = inspection([(a.clone(), 9), (a.clone(), 9), (Holder::Nobody, 0)]);
+        inspection.nodes[1].error = Some(NodeError::Abstains(Duration::from_secs(60)));
+        assert_eq!(inspection.holder(), None);
+        let text = inspection.to_string();
+        assert!(
+            text.starts_with("\"order:7\": no majority: 2 of 3 nodes must agree, and 2 can be relied on"),
+            "{text}"
+        );
+        assert!(text.contains("a: held by manager") && text.contains("does not count for another 60.0s"), "{text}");
+    }
+
+    #[test]
+    fn who_waits_is_named_once_with_what_is_known() {
+        let mut inspection = inspection([(); 3].map(|()| (Holder::Nobody, 0)));
+        let named = Owner { address: Some("10.0.0.9:1".into()), ..owner(1) };
+        inspection.nodes[0].waiters = vec![owner(0), owner(1)];
+        inspection.nodes[1].waiters = vec![named];
+        let waiters = inspection.waiters();
+        assert_eq!(waiters, [&owner(0), &owner(1)]);
+        assert!(waiters[1].address.is_some());
     }
 }

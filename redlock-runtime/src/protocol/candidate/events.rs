@@ -66,16 +66,23 @@ impl Candidate {
     }
 
     /// Somebody says that the lock was broken at node number `index`: a holder asks there at once. What is said proves nothing,
-    /// so that a lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it.
-    pub(crate) fn revoked(&mut self, index: usize, now: Instant) {
+    /// so that a lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it. `false`
+    /// for who holds nothing.
+    pub(crate) fn revoked(&mut self, index: usize, now: Instant) -> bool {
         if self.phase != Phase::Holding {
-            return;
+            return false;
         }
         self.contended_since.get_or_insert(now);
         self.is_revoked = true;
         if let Some(voter) = self.voters.get_mut(index) {
             voter.ask_again(now);
         }
+        true
+    }
+
+    /// Whether somebody has said so.
+    pub(crate) const fn is_revoked(&self) -> bool {
+        self.is_revoked
     }
 
     /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token

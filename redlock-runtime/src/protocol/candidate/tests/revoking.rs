@@ -7,7 +7,7 @@ impl Scene {
     /// Node `node` tells that the lock was broken there; what the holder asks by that.
     fn revoke(&mut self, node: usize) -> Vec<(usize, Verb)> {
         let (now, mut sent) = (self.now(), Vec::new());
-        self.candidate.revoked(node, now);
+        assert!(self.candidate.revoked(node, now));
         self.candidate.renew(now, now, |out| sent.push((out.index, out.verb)));
         sent
     }
@@ -48,7 +48,7 @@ fn it_has_lost_the_lock_when_a_majority_says_so_and_knows_why() {
 fn who_waits_is_told_nothing_by_it() {
     let mut scene = Scene::waiting(3);
     let before = scene.wants();
-    scene.candidate.revoked(0, scene.now());
+    assert!(!scene.candidate.revoked(0, scene.now()));
     assert_eq!(scene.wants(), before);
     assert!(!scene.candidate.is_contended());
 }
