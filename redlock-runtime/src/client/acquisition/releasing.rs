@@ -9,7 +9,8 @@ use crate::protocol::last_command::LastCommand;
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
-        self.end(&mut self.state(), in_background);
+        let is_revoked = self.end(&mut self.state(), in_background);
+        self.tell_stopped(is_revoked);
     }
 
     /// Gives the lock back; the answers can be waited for.
@@ -17,10 +18,12 @@ impl Acquisition {
         let lost = self.lost();
         let mut state = self.state();
         let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.known_taken());
-        self.end(&mut state, |sender, index, last| {
+        let is_revoked = self.end(&mut state, |sender, index, last| {
             sender.forget_answers(index);
             confirmed.send(index, last);
         });
+        drop(state);
+        self.tell_stopped(is_revoked);
         confirmed
     }
 
@@ -35,10 +38,11 @@ impl Acquisition {
         }
     }
 
-    /// Ends the token, once: `send` is called for each node that may know it, with the last command.
-    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) {
+    /// Ends the token, once: `send` is called for each node that may know it, with the last command. Whether
+    /// somebody has said that he breaks the lock.
+    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) -> bool {
         if !state.candidate.end() {
-            return;
+            return false;
         }
         state.watchers.call();
         state.take_in(self.shared.clock);
@@ -49,8 +53,13 @@ impl Acquisition {
         }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
-        let by = state.candidate.is_revoked().then(|| self.shared.revocations.ended(self.token())).flatten();
-        if let Some(by) = by {
+        state.candidate.is_revoked()
+    }
+
+    /// Whoever breaks the lock, if it `is_revoked`, hears that its body has stopped. Under no mutex, because others are woken by
+    /// it.
+    fn tell_stopped(&self, is_revoked: bool) {
+        if is_revoked && let Some(by) = self.shared.revocations.ended(self.token()) {
             self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
         }
     }
@@ -64,6 +73,9 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
+        let is_revoked = state.candidate.is_revoked();
+        drop(state);
+        self.tell_stopped(is_revoked);
     }
 }
 

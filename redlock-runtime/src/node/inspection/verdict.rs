@@ -152,11 +152,12 @@ mod tests {
     #[test]
     fn who_waits_is_named_once_with_what_is_known() {
         let mut inspection = inspection([(); 3].map(|()| (Holder::Nobody, 0)));
-        let named = Owner { address: Some("10.0.0.9:1".into()), ..owner(1) };
-        inspection.nodes[0].waiters = vec![owner(0), owner(1)];
+        let [first, second] = [0, 1].map(owner);
+        let named = Owner { address: Some("10.0.0.9:1".into()), ..second.clone() };
+        inspection.nodes[0].waiters = vec![first.clone(), second.clone()];
         inspection.nodes[1].waiters = vec![named];
         let waiters = inspection.waiters();
-        assert_eq!(waiters, [&owner(0), &owner(1)]);
+        assert_eq!(waiters, [&first, &second]);
         assert!(waiters[1].address.is_some());
     }
 }
