@@ -44,9 +44,10 @@ impl LockManager {
     ///
     /// The holder is told first. It asks its nodes, hears that the lock is not its own any more, and its body is dropped at its
     /// next await with [`LossCause::Revoked`](crate::LossCause::Revoked). When that is done the next one is served, or after two
-    /// seconds. A holder can be told when somebody waits in its process or it has renewed its lease once, and while it is connected; the report
-    /// says whether it was, and whether it has stopped. One that was not goes on until it notices by itself: for that long two may be at work, as also when
-    /// a body blocks its thread. What must never happen then is for [fencing tokens](Self::acquire_fenced) to prevent.
+    /// seconds. The report says whether the holder was told, and has stopped. It can be told while it is connected, once its
+    /// manager has anything to listen for: [`ready`](Self::ready) or [`check`](Self::check) was called, a call has waited, or a
+    /// lease was renewed. One that was not told goes on until it notices by itself: for that long two may be at work, as also
+    /// when a body blocks its thread. What must never happen then is for [fencing tokens](Self::acquire_fenced) to prevent.
     ///
     /// Whoever has the lock under another token by then keeps it, so that it is no harm to come too late or to come twice. The
     /// lock of another program, a text that is no token of ours, is removed if it is exactly `token`; its holder is not told.

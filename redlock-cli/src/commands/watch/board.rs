@@ -66,7 +66,7 @@ impl Board {
     /// Remembers who is who.
     fn learn(&mut self, lock: &Inspection) {
         let holders = lock.nodes.iter().filter_map(|node| node.holder.owner());
-        for owner in holders.filter(|owner| owner.label.is_some() || owner.is_connected == Some(false)) {
+        for owner in holders.filter(|owner| owner.is_connected.is_some()) {
             self.labels.insert(manager(owner), described(owner));
         }
     }
@@ -92,10 +92,10 @@ fn manager(owner: &Owner) -> String {
 
 /// The process of a token, in short.
 fn described(owner: &Owner) -> String {
-    match (&owner.label, &owner.address, owner.is_connected) {
-        (Some(label), Some(address), _) => format!("{label} at {address}"),
-        (Some(label), None, _) => label.to_string(),
-        (None, _, Some(false)) => format!("{}, not connected", manager(owner)),
-        (None, ..) => manager(owner),
+    let name = owner.label.as_deref().map_or_else(|| manager(owner), str::to_owned);
+    match (&owner.address, owner.is_connected) {
+        (Some(address), _) => format!("{name} at {address}"),
+        (None, Some(false)) => format!("{name}, not connected"),
+        (None, _) => name,
     }
 }
