@@ -6,13 +6,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
     cat <<'TEXT'
-Usage: tests/run.sh [--long] [--help]
+Usage: tests/run.sh [--servers] [--long] [--help]
 
 Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime when they are missing (Debian and its relatives), then
-runs, in this order: formatting, clippy, documentation, all tests, the examples, packaging. Stops at the first failure.
-The tests of the attribute in the editor are left out, which is printed, where rust-analyzer is not installed.
+runs, in this order: formatting, clippy, documentation, all tests, those that need servers with Valkey as well, the examples,
+packaging. Stops at the first failure.
+The tests of the attribute in the editor are left out, which is printed, where rust-analyzer is not installed; those with
+Valkey where there is no binary of it (see tests/servers.sh).
 
-  --long   then search the models with three tokens as well: up to an hour and 9 GB of memory
+  --servers  run the tests that need servers with all of tests/servers.sh --list, not only with one
+  --long     then search the models with three tokens as well: up to an hour and 9 GB of memory
 
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
@@ -23,8 +26,11 @@ TEXT
 }
 
 long=
+# The one for each run is the newest that is not Redis.
+servers=valkey-9.1
 for argument in "$@"; do
     case $argument in
+        --servers) servers=$(tests/servers.sh --list) ;;
         --long) long=yes ;;
         -h | --help) usage && exit 0 ;;
         *) printf 'unknown option: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
@@ -122,6 +128,29 @@ check_toolchain() {
     cargo clippy --version || fail 'no clippy; run: rustup component add clippy'
 }
 
+# --- Other servers ------------------------------------------------------------------------------------------------
+
+# The same tests with another server; what its binary cannot do is left out, which is printed.
+tests_on() {
+    local name=$1 server left_out=()
+    if [[ $(uname -sm) != 'Linux x86_64' ]]; then
+        echo "left out: tests/servers.sh has no binaries for $(uname -sm)"
+        return 0
+    fi
+    server=$(tests/servers.sh "$name") || return 1
+    "$server" --version
+    if ! has_tls "$server"; then
+        echo 'left out: the tests of TLS, which this binary was built without'
+        left_out=(--skip tls::)
+    fi
+    REDIS_SERVER=$server cargo test --workspace --all-features --test redis -- "${left_out[@]}"
+}
+
+# By the server's own word: one that speaks TLS misses its certificate, and ends; one that does not ends as well.
+has_tls() {
+    "$1" --port 0 --tls-port 1 2>&1 </dev/null | grep -q 'tls-cert-file'
+}
+
 # --- Examples -----------------------------------------------------------------------------------------------------
 
 # Starts a server on a free port; sets `redis_pid` and `redis_port`.
@@ -188,7 +217,11 @@ step 'Clippy without default features' \
     cargo clippy -p redlock-runtime --no-default-features "${deny_warnings[@]}"
 step 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --all-features
 # Most tests wait for servers most of the time, so that more of them than there are cores run at once.
-step 'Tests' env RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}" cargo test --workspace --all-features
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}"
+step 'Tests' cargo test --workspace --all-features
+for server in $servers; do
+    step "Tests on $server" tests_on "$server"
+done
 step 'Example: quickstart in memory' env -u REDLOCK_NODES "${quickstart[@]}"
 step 'A server for the examples' start_redis
 step 'Example: quickstart on Redis' quickstart_on_redis

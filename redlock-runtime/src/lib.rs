@@ -36,17 +36,18 @@ mod request;
 mod simulation;
 mod time;
 
-pub use self::error::{FromLockError, LockError, LossCause, NodeError, NodeFailure};
-pub use self::guard::{FencedGuard, LockGuard};
+pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
+pub use self::guard::{FencedGuard, Inherited, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};
 pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner,
 };
+pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
-pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, Wait};
+pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, OrderCheck, Wait};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

@@ -1,7 +1,7 @@
 //! Looking into a server from outside, over a connection of its own.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, IntoConnectionInfo, RedisConnectionInfo, RedisResult};
@@ -12,6 +12,12 @@ use crate::{PATIENCE, eventually};
 
 /// A frozen server is a mistake in the test: say so soon.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The real time.
+fn unix_millis() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since_1970.as_millis()).expect("before the year 292 million")
+}
 
 /// A connection for tests to look at what the code under test has left in Redis.
 ///
@@ -60,6 +66,18 @@ impl Inspector {
             .set_connection_timeout(Some(ANSWER_TIMEOUT))
             .set_response_timeout(Some(ANSWER_TIMEOUT));
         self.client.get_multiplexed_async_connection_with_config(&config).await
+    }
+
+    /// Whether commands see a wall clock that is `millis` ahead of the real one, to the millisecond. Blocks.
+    pub(crate) fn clock_is_ahead_by(&self, millis: i64) -> bool {
+        let connected = self.client.get_connection_with_timeout(ANSWER_TIMEOUT);
+        let mut connection = connected.unwrap_or_else(|error| panic!("TIME: {error}"));
+        connection.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("a timeout that is not zero");
+        let before = unix_millis();
+        let answer = redis::cmd("TIME").query(&mut connection);
+        let (seconds, micros): (i64, i64) = answer.unwrap_or_else(|error| panic!("TIME: {error}"));
+        let seen = seconds * 1000 + micros / 1000 - millis;
+        (before - 1..=unix_millis() + 1).contains(&seen)
     }
 
     /// All key names, sorted.

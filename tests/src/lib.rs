@@ -37,6 +37,7 @@ mod port;
 mod private_dir;
 mod proxy;
 mod server;
+mod warnings;
 
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub use layers::{Layers, Sources};
 pub use nodes::Nodes;
 pub use proxy::{Direction, Flow, Proxy, Traffic};
 pub use server::{Builder, RedisServer};
+pub use warnings::Warnings;
 
 /// How long the harness waits for something that should happen at once: 20 s, enough for a loaded machine.
 ///

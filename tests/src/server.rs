@@ -76,6 +76,12 @@ impl RedisServer {
         certificates::ca_file(&self.dir)
     }
 
+    /// PEM files with the certificate of a client, signed by that authority, and its key.
+    #[must_use]
+    pub fn client_files(&self) -> [PathBuf; 2] {
+        certificates::client_files(&self.dir)
+    }
+
     /// The plain TCP port; the same over restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
@@ -135,20 +141,23 @@ impl RedisServer {
         self.process().thaw();
     }
 
-    /// Sets the wall clock of the server to `seconds` ahead of the real time; behind, if negative.
+    /// Sets the wall clock of the server to `seconds` ahead of the real time; behind, if negative. Blocks until the server's
+    /// commands see it.
     ///
     /// # Panics
-    /// Unless the server was built with [`Builder::own_clock`].
+    /// Unless the server was built with [`Builder::own_clock`], or when it runs and does not answer.
     pub fn set_clock(&self, seconds: i64) {
-        self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(seconds * 1000);
+        self.set_clock_millis(seconds * 1000);
     }
 
     /// As [`set_clock`](Self::set_clock), in milliseconds.
     ///
     /// # Panics
-    /// Unless the server was built with [`Builder::own_clock`].
+    /// Unless the server was built with [`Builder::own_clock`], or when it runs and does not answer.
     pub fn set_clock_millis(&self, millis: i64) {
         self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(millis);
+        // Valkey keeps the time that it has read for a while, so that the next command might still see the old one.
+        while self.is_running() && !self.inspector.clock_is_ahead_by(millis) {}
     }
 
     /// Ends the process at once (SIGKILL), as a crash would, also while frozen. Clients see their connections reset.

@@ -1,7 +1,7 @@
 //! The messages in README.md are those that the errors print.
 
 use crate::program::alone;
-use redlock_runtime::{LockError, LockManager, LockRequest};
+use redlock_runtime::{LockError, LockManager, LockRequest, distributed_lock};
 use redlock_tests::Nodes;
 use std::time::Duration;
 
@@ -15,6 +15,19 @@ fn assert_documented(error: &LockError, text: &str) {
     let row = README.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
     let row = row.unwrap_or_else(|| panic!("no row for {name}"));
     assert!(row.contains(text), "{name} prints:\n{text}\nThe README has:\n{row}");
+}
+
+/// A function that calls another one with the same key.
+#[distributed_lock(key = "order:7", manager = locks)]
+async fn capture(locks: &LockManager) -> Result<(), LockError> {
+    locks.acquire(KEY).await.map(drop)
+}
+
+/// The text of a call that would wait for its caller, with the lines in the README.
+fn with_documented_lines(error: &LockError) -> String {
+    let LockError::WouldDeadlock { held, .. } = error else { panic!("{error}") };
+    let (taken, asked) = (held.taken_at().to_string(), held.asked_at().to_string());
+    error.to_string().replace(&taken, "src/orders.rs:7").replace(&asked, "src/orders.rs:12")
 }
 
 #[tokio::test(start_paused = true)]
@@ -35,6 +48,8 @@ async fn errors_on_the_way_to_the_lock_and_back() {
     assert_documented(&taken, taken.to_string().split("; it ends in").next().unwrap());
     let lost =
         locks.with_lock(request().renew(false), async |_| std::future::pending::<Result<(), LockError>>().await).await;
+    let would_deadlock = capture(&locks).await.unwrap_err();
+    assert_documented(&would_deadlock, &with_documented_lines(&would_deadlock));
     let not_installed = LockManager::current().map(drop);
     assert!(locks.shutdown().await);
     let closed = locks.acquire(KEY).await.map(drop);

@@ -46,6 +46,7 @@ pub(super) fn check_options(options: &Options, errors: &mut Errors) {
         confirmed_releases_do_not_linger(options),
         fencing_tokens_grow_within_one_key(options),
         windows_are_somebodys(options),
+        windows_are_run_once(options),
         who_waits_for_ever_is_never_contended(options),
     ];
     let mut told = Vec::new();
@@ -139,6 +140,15 @@ fn windows_are_somebodys(options: &Options) -> Option<Contradiction<'_>> {
                    window is nobody's: leave `wait` out, which waits for a second at most";
     let names = both(options, "once_per", "wait").filter(|_| matches!(options.wait, Some(Waiting::None)))?;
     Some((names, message.into()))
+}
+
+/// A nested call would run again in the window of its caller. A default of a block says nothing for a function with windows.
+fn windows_are_run_once(options: &Options) -> Option<Contradiction<'_>> {
+    let message =
+        "`once_per` runs once in each window, and `reentrant` would let a nested call run in it again: keep one";
+    let names = both(options, "once_per", "reentrant")?;
+    let is_own = options.own_name("reentrant").is_some();
+    is_own.then(|| (names, message.into()))
 }
 
 /// `constant` beside a template with arguments.

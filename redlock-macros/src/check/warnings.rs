@@ -92,11 +92,14 @@ fn transaction_outlives_the_lock(function: &Function) -> Option<Warning> {
 
 /// A call of the function by itself with the same key.
 fn call_waits_for_itself(checked: &Checked<'_>) -> Option<Warning> {
-    let Checked { function, form, bindings, key, in_body, .. } = checked;
+    let Checked { options, function, form, bindings, key, in_body, .. } = checked;
+    if options.enters_its_own() {
+        return None;
+    }
     let Found { span, only_if } = recursion::find(function, form, bindings, key, in_body)?;
     let message = format!(
-        "this call of `{}` needs the lock that its caller holds, so it can only wait for it in vain: move what is \
-         repeated into a function without `#[distributed_lock]`",
+        "this call of `{}` needs the lock that its caller holds, so it can only wait for it in vain: write `reentrant`, or move \
+         what is repeated into a function without `#[distributed_lock]`",
         function.signature.ident
     );
     Some(Warning { span, message, only_if })

@@ -5,8 +5,7 @@ use super::tokens::{at, here};
 use super::value::{root, way};
 use super::writer::Writer;
 use crate::analyze::key::{Named, Part, Root};
-use crate::options::Time;
-use crate::options::Waiting;
+use crate::options::{Order, Time, Waiting};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
@@ -79,7 +78,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #ttl #wait #hold)
     }
 
-    /// The options that say for how long the lock is held, whatever the body does.
+    /// The options that say for how long the lock is held, whatever the body does, and whose it may be before.
     fn hold_terms(&self) -> TokenStream {
         let options = &self.lock.options;
         let renew = options.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
@@ -91,7 +90,10 @@ impl Writer<'_> {
             ("window_start", &options.window_start),
         ];
         let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
-        renew.into_iter().chain(limits).collect()
+        let reentrant = options.enters_its_own().then(|| quote_spanned!(here()=> .reentrant()));
+        let is_unchecked = options.order == Order::Unchecked;
+        let unchecked = is_unchecked.then(|| quote_spanned!(here()=> .order_unchecked()));
+        renew.into_iter().chain(limits).chain(reentrant).chain(unchecked).collect()
     }
 
     /// An option that is a duration and is checked when the function runs.

@@ -104,10 +104,12 @@ impl Writer<'_> {
     /// The future that runs the body, and stops it or not when the lock is lost.
     fn hold(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
-        match self.lock.options.on_lost {
-            Lost::Cancel => quote_spanned!(here()=> #private::hold(&__guard, #body)),
-            Lost::Continue => quote_spanned!(here()=> #private::hold_through(&__guard, #body)),
-        }
+        let hold = match self.lock.options.on_lost {
+            Lost::Cancel => quote_spanned!(here()=> #private::hold),
+            Lost::Continue => quote_spanned!(here()=> #private::hold_through),
+        };
+        let shown = self.lock.options.guard.as_ref().map(|_| quote_spanned!(here()=> .with_guard()));
+        quote_spanned!(here()=> #hold(&__guard, #body) #shown)
     }
 
     /// The window is given back when the body has failed.

@@ -137,6 +137,7 @@ const ALIASES: &[Alias] = &[
     Alias { words: &["onloss", "lost", "onexpired", "onexpire"], option: "on_lost", hint: "" },
     Alias { words: &["fence", "fenced", "fencingtoken", "token"], option: "fencing", hint: "" },
     Alias { words: &["lock", "lockguard", "handle", "as"], option: "guard", hint: "" },
+    Alias { words: &["recursive", "reentrance", "reentrancy", "nested"], option: "reentrant", hint: "" },
     Alias { words: &["shared", "exclusive", "rwlock", "read", "write"], option: "mode", hint: "" },
     Alias { words: &["semaphore", "slots", "concurrency"], option: "permits", hint: "" },
 ];

@@ -3,9 +3,9 @@
 use super::key::{read_key, read_path};
 use super::types::Options;
 use super::values::{
-    flag, read_attribute, read_crate, read_fencing, read_guard, read_linger, read_manager, read_max_hold,
-    read_min_hold, read_mode, read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per,
-    read_permits, read_release, read_renew, read_ttl, read_wait, read_window_start,
+    read_attribute, read_crate, read_fencing, read_guard, read_linger, read_manager, read_max_hold, read_min_hold,
+    read_mode, read_on_contended, read_on_error, read_on_failure, read_on_lost, read_once_per, read_order_check,
+    read_permits, read_reentrant, read_release, read_renew, read_ttl, read_wait, read_window_start,
 };
 use syn::parse::ParseStream;
 
@@ -59,6 +59,8 @@ pub(super) const OPTIONS: &[Row] = &[
     value("window_start", "window_start = \"6h\"", read_window_start),
     value("guard", "guard = lock", read_guard),
     Row { form: Form::Flag, ..value("fencing", "fencing", read_fencing) },
+    Row { form: Form::Flag, ..value("reentrant", "reentrant", read_reentrant) },
+    value("order_check", "order_check = off", read_order_check),
     value("on_contended", "on_contended = skip", read_on_contended),
     value("on_failure", "on_failure = give_back", read_on_failure),
     value("on_error", "on_error = |error| ..", read_on_error),
@@ -69,7 +71,6 @@ pub(super) const OPTIONS: &[Row] = &[
     later(value("mode", "mode = shared", read_mode)),
     later(value("path", "path = \"/tenants/{tenant}\"", read_path)),
     later(value("permits", "permits = 4", read_permits)),
-    later(Row { form: Form::Flag, ..value("reentrant", "reentrant", flag) }),
 ];
 
 /// The option of defaults that says how the attribute of the functions is called.

@@ -16,6 +16,8 @@ pub(crate) struct Options {
     pub(crate) guard: Option<Ident>,
     /// `fencing`: the lock comes with a fencing token.
     pub(crate) is_fenced: bool,
+    pub(crate) nested: Nested,
+    pub(crate) order: Order,
     pub(crate) on_contended: Option<Contended>,
     pub(crate) on_error: Option<Expr>,
     pub(crate) on_lost: Lost,
@@ -93,6 +95,23 @@ pub(crate) enum Failed {
     GiveBack,
 }
 
+/// What becomes of a call in the body of another with the same key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Nested {
+    #[default]
+    Refused,
+    /// `reentrant`
+    Enters,
+}
+
+/// Whether the manager looks at the order in which locks are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    Checked,
+    Unchecked,
+}
+
 /// Whether the call waits for the answer to its release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Release {
@@ -113,6 +132,11 @@ impl Options {
     /// Whether a body that fails gives its window back. A default of a block may say so for functions without windows.
     pub(crate) fn gives_windows_back(&self) -> bool {
         self.once_per.is_some() && self.on_failure == Failed::GiveBack
+    }
+
+    /// Whether the call may enter the lock of its caller. As a default of a block, it says nothing for functions with windows.
+    pub(crate) fn enters_its_own(&self) -> bool {
+        self.nested == Nested::Enters && self.once_per.is_none()
     }
 
     /// The name of an option that was given, rightly or wrongly, by the function or by a block around it.

@@ -3,7 +3,7 @@
 use super::common::{expression, has_quotes, refuse, ungrouped, unquoted, word};
 use super::duration::{self, Time};
 use super::proposal;
-use super::types::{Contended, Failed, Lost, Options, Release, Waiting};
+use super::types::{Contended, Failed, Lost, Nested, Options, Order, Release, Waiting};
 use std::time::Duration;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
@@ -213,6 +213,11 @@ pub(super) fn read_on_lost(options: &mut Options, input: ParseStream<'_>) -> syn
     Ok(())
 }
 
+pub(super) fn read_order_check(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.order = word(input, "order_check", &[("on", Order::Checked), ("off", Order::Unchecked)])?;
+    Ok(())
+}
+
 pub(super) fn read_release(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let words = [("background", Release::Background), ("confirmed", Release::Confirmed)];
     options.release = word(input, "release", &words)?;
@@ -253,8 +258,8 @@ pub(super) fn read_fencing(options: &mut Options, _: ParseStream<'_>) -> syn::Re
     Ok(())
 }
 
-/// Reads a flag that nothing acts on yet.
 #[expect(clippy::unnecessary_wraps, reason = "one type for all rows of the table")]
-pub(super) fn flag(_: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
+pub(super) fn read_reentrant(options: &mut Options, _: ParseStream<'_>) -> syn::Result<()> {
+    options.nested = Nested::Enters;
     Ok(())
 }

@@ -1,20 +1,26 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
+mod attaching;
 mod first_try;
+mod nested;
+mod ordered;
 mod taken;
 
+pub(crate) use self::attaching::attach;
+
 use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
+use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
 use crate::protocol::candidate::{Waited, Wanted};
-use crate::protocol::command::Subject;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
-use crate::request::{DetachedLock, LockRequest, Wait};
+use crate::request::{LockRequest, Place, Wait};
 use crate::time::clock::Instant;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -26,50 +32,41 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 /// leaked is succeeded later.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
+/// What a call has of a lock.
+pub(crate) enum Share {
+    Turn(LocalTurn),
+    /// A part in the lock of a call that encloses it.
+    View(View),
+}
+
 /// A lock that is held, and its fencing token if one was asked for.
 pub(crate) struct Obtained {
-    pub(crate) turn: LocalTurn,
+    pub(crate) share: Share,
     pub(crate) fencing_token: Option<FencingToken>,
+    /// Where it was asked for.
+    pub(crate) place: Place,
+}
+
+impl Obtained {
+    /// The token that the nodes know.
+    pub(crate) fn acquisition(&self) -> &Acquisition {
+        match &self.share {
+            Share::Turn(turn) => turn.acquisition(),
+            Share::View(view) => view.acquisition(),
+        }
+    }
 }
 
 /// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues.
 ///
 /// # Cancel safety
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     let call = Call::begin(local, request)?;
-    call.may_start().await?;
-    let mut turn = call.obtain().await?;
-    loop {
-        match call.number(&turn).await {
-            Ok(fencing_token) => return Ok(call.hold(turn, fencing_token)),
-            Err(Unnumbered::TooLate) if call.has_time() => turn = call.start_again(turn).await?,
-            Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
-            Err(Unnumbered::Failed(error)) => return Err(error),
-        }
+    if let Some(view) = call.enter_the_callers().await? {
+        return Ok(view);
     }
-}
-
-/// Takes up a lock that another call has left at the nodes.
-///
-/// # Cancel safety
-/// When the future is dropped at any await, what was taken up is given back: the [`LocalTurn`] sees to that.
-pub(crate) async fn attach(
-    local: &Arc<LocalQueue>,
-    detached: &DetachedLock,
-    is_fenced: bool,
-) -> Result<Obtained, LockError> {
-    let mut request =
-        LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
-    request.is_fenced = is_fenced;
-    let call = Call::begin(local, request)?;
-    let turn = call.adopt(detached).await?;
-    match call.number(&turn).await {
-        Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),
-        // There is no second try: the lock was left once.
-        Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
-        Err(Unnumbered::Failed(error)) => Err(error),
-    }
+    call.take().await
 }
 
 /// A request with everything decided.
@@ -79,6 +76,11 @@ struct Call<'c> {
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
+    /// Whether it may enter the lock of a call that encloses it.
+    is_reentrant: bool,
+    /// Whether others may wait for it in another order.
+    has_ordered_lock: bool,
+    place: Place,
     begun: Instant,
 }
 
@@ -100,10 +102,10 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] for what is out of range.
-    fn begin(local: &'c Arc<LocalQueue>, request: LockRequest) -> Result<Self, LockError> {
+    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
-        let linger = policy.linger_of(&request)?;
-        let key = request.key.below(&shared.namespace);
+        let linger = policy.linger_of(request)?;
+        let key = request.key.clone().below(&shared.namespace);
         if let Some(fault) = key.fault() {
             return Err(LockError::configuration(fault));
         }
@@ -120,8 +122,12 @@ impl<'c> Call<'c> {
         if !linger.is_zero() {
             local.linger();
         }
-        let wanted = Wanted { ttl, is_fenced: request.is_fenced, linger };
-        Ok(Self { local, key, wanted, wait, hold: request.hold, begun: shared.clock.now() })
+        let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
+        let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
+        let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
+        let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = *request;
+        let begun = shared.clock.now();
+        Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, begun })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -130,6 +136,20 @@ impl<'c> Call<'c> {
 
     fn now(&self) -> Instant {
         self.shared().clock.now()
+    }
+
+    /// Takes the lock, with a number if one was asked for.
+    async fn take(&self) -> Result<Obtained, LockError> {
+        self.may_start().await?;
+        let mut turn = self.obtain().await?;
+        loop {
+            match self.number(&turn).await {
+                Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
+                Err(Unnumbered::TooLate) if self.has_time() => turn = self.start_again(turn).await?,
+                Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
+                Err(Unnumbered::Failed(error)) => return Err(error),
+            }
+        }
     }
 
     /// Waits for the first connections.
@@ -146,9 +166,9 @@ impl<'c> Call<'c> {
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
-        turn.acquisition().begin(self.hold, now);
-        self.local.watch(&self.key, self.wanted.ttl, now);
-        Obtained { turn, fencing_token }
+        let counted_for = turn.acquisition().begin(self.hold, now);
+        self.local.watch(&self.key, counted_for, now);
+        Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
     /// Takes the turn for the key, waiting for whoever has it.
@@ -181,6 +201,8 @@ impl<'c> Call<'c> {
             if left <= lease {
                 return Err(self.gave_up_in_line());
             }
+            // The late answer to a renewal may have given a caller its lock back.
+            self.caller_that_may_end()?;
             if let Some(refusal) = self.refusal_in_line() {
                 return Err(refusal);
             }
@@ -193,19 +215,6 @@ impl<'c> Call<'c> {
         let first = self.local.acquisition(self.key.name()).filter(|first| first.is_waiting() && first.is_refused())?;
         let is_silent = self.now().since(self.begun) >= LONGEST_SILENCE;
         is_silent.then(|| first.failure())
-    }
-
-    /// Takes the turn, and with it a lock that was left under another token.
-    async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
-        self.may_start().await?;
-        let mut turn = self.enter().await?;
-        let other = Some(Box::new(*detached.token()));
-        let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), other };
-        let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
-        turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
-        turn.acquisition().take_up(self.wanted);
-        turn.acquisition().adopt().await?;
-        Ok(turn)
     }
 
     /// Makes the lock of this process that of this call. A turn that another call has by now is waited for once more.
@@ -245,7 +254,8 @@ impl<'c> Call<'c> {
     async fn is_useful_after_extension(&self, acquisition: &Acquisition) -> bool {
         let is_extended = timeout(self.patience(), acquisition.extend()).await.is_ok_and(|extended| extended.is_ok());
         // What was proven before stays so when too few nodes answer.
-        is_extended || acquisition.is_useful()
+        // But for a key that has to stay taken after the call, claims prove too little.
+        is_extended || acquisition.is_useful() && !(self.wanted.is_kept && acquisition.stands_on_claims())
     }
 
     /// The fencing token of a lock that is held, if one was asked for.
@@ -329,7 +339,7 @@ impl<'c> Call<'c> {
 
     /// How long the first try may take.
     fn patience(&self) -> Duration {
-        let node_timeout = self.shared().policy.node_timeout(self.wanted.ttl);
+        let node_timeout = self.shared().node_timeout(self.wanted.ttl);
         match (self.wait, self.left()) {
             // A caller who does not wait for holders still waits for answers.
             (Wait::None, _) | (_, None) => node_timeout,

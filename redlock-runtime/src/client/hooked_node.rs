@@ -14,6 +14,7 @@ use crate::request::Policy;
 use crate::time::clock::Clock;
 use std::fmt;
 use std::future::ready;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,12 +39,19 @@ pub(crate) struct HookedNode {
     unanswered: Mutex<Vec<Recipient>>,
     /// Those who were told that a body runs.
     told: Mutex<Vec<OwnerToken>>,
+    abstains: AtomicBool,
 }
 
 impl HookedNode {
     pub(crate) fn new(clock: Clock, hook: impl Fn(&Command) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         let hook: Hook = Box::new(hook);
-        Arc::new(Self { clock, state: Mutex::default(), hook, unanswered: Mutex::default(), told: Mutex::default() })
+        let (state, unanswered, told, abstains) = Default::default();
+        Arc::new(Self { clock, state, hook, unanswered, told, abstains })
+    }
+
+    /// From now on the node abstains.
+    pub(crate) fn abstain(&self) {
+        self.abstains.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn told(&self) -> Vec<OwnerToken> {
@@ -82,6 +90,10 @@ impl Node for HookedNode {
 
     fn status(&self) -> Status {
         Status::Up
+    }
+
+    fn abstains_for(&self) -> Option<Duration> {
+        self.abstains.load(Ordering::Relaxed).then_some(Duration::MAX)
     }
 
     fn up_for<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {

@@ -4,6 +4,7 @@
 use crate::client::recent_keys::RecentKeys;
 use crate::lock::LockKey;
 use crate::time::clock::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// For how long a key is hot after others have waited for it. Smaller, a first try fails more often before the call waits;
@@ -36,6 +37,8 @@ pub(crate) struct HotKeys {
     waited_for: RecentKeys,
     /// Those that were given to a crowd just now.
     given: RecentKeys,
+    /// Until when locks that others want are taken for locks that they use, in milliseconds of the clock.
+    in_use_until: AtomicU64,
 }
 
 impl HotKeys {
@@ -44,6 +47,7 @@ impl HotKeys {
             wanted: RecentKeys::remembered_for(MEMORY),
             waited_for: RecentKeys::remembered_for(SHORT_WAITS_APART),
             given: RecentKeys::remembered_for(REST),
+            in_use_until: AtomicU64::default(),
         }
     }
 
@@ -58,9 +62,15 @@ impl HotKeys {
         self.wanted.note(key, now);
     }
 
+    /// Idle locks do not pay here, and so hardly anywhere: until then a short wait counts as any other.
+    pub(crate) fn presume_in_use(&self, until: Instant) {
+        self.in_use_until.store(until.millis(), Ordering::Relaxed);
+    }
+
     /// A call has waited for `key` since `begun`, which others want or had left idle: a first short wait counts as that.
     pub(crate) fn heat_unless_idle(&self, key: &LockKey, begun: Instant, now: Instant) {
-        if now.since(begun) >= SHORT_WAIT || self.waited_for.contains(key, now) {
+        let is_presumed_in_use = now.millis() < self.in_use_until.load(Ordering::Relaxed);
+        if is_presumed_in_use || now.since(begun) >= SHORT_WAIT || self.waited_for.contains(key, now) {
             self.heat(key, now);
         }
         self.waited_for.note(key, now);
@@ -112,6 +122,17 @@ mod tests {
                 hot.heat_unless_idle(&key, at(begun), at(now));
                 assert_eq!(!hot.may_try_at_once(&key, true, at(now)), is_hot, "{waits:?} at {now}");
             }
+        }
+    }
+
+    #[test]
+    fn where_idle_locks_do_not_pay_a_short_wait_is_for_a_lock_that_is_used() {
+        let at = |millis| Instant::from_origin(Duration::from_millis(millis));
+        for (now, is_hot) in [(99, true), (100, false)] {
+            let (hot, key) = (HotKeys::new(), LockKey::from("order:7"));
+            hot.presume_in_use(at(100));
+            hot.heat_unless_idle(&key, at(now), at(now));
+            assert_eq!(!hot.may_try_at_once(&key, true, at(now)), is_hot, "at {now}");
         }
     }
 

@@ -10,18 +10,21 @@
 //! | [`acquisition`] | one token, driven |
 //! | [`watchdog`] | renews what is held |
 //! | [`local_queue`] | owns the acquisitions: one line for each key |
+//! | [`enclosing`], [`lock_order`] | which locks the callers of a call hold, and in which order they were taken |
 //! | [`window`] | calls that take a window of time; the others are [`acquire`]'s |
 //! | [`acquire`], [`wakeup_router`], [`clock_steps`] | what comes from above and from below: calls, wake-ups, steps of clocks |
 
 pub(crate) mod acquire;
 pub(crate) mod acquisition;
 pub(crate) mod clock_steps;
+pub(crate) mod enclosing;
 pub(crate) mod gather;
 #[cfg(test)]
 pub(crate) mod hooked_node;
 mod hot_keys;
 mod kept_tokens;
 pub(crate) mod local_queue;
+mod lock_order;
 pub(crate) mod node_handle;
 mod recent_keys;
 pub(crate) mod release;

@@ -5,6 +5,7 @@
 
 use crate::client::hot_keys::HotKeys;
 use crate::client::kept_tokens::KeptTokens;
+use crate::client::lock_order::LockOrder;
 use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
@@ -48,6 +49,9 @@ pub(crate) struct Shared {
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Box<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
+    /// What tells the servers of this manager from those of others, databases included; `None` for nodes that no other
+    /// manager has.
+    pub(crate) servers_are: Option<Box<str>>,
     pub(crate) servers: Arc<ServerRegister>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
@@ -58,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) known_leases: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
+    /// In which orders locks were taken.
+    pub(crate) lock_order: LockOrder,
     /// Locks that are being broken from here.
     pub(crate) revocations: Revocations,
     pub(crate) rules: Rules,
@@ -94,12 +100,14 @@ impl Shared {
             quorum,
             namespace,
             nodes,
+            servers_are: None,
             servers,
             changed,
             hot_keys,
             known_locks,
             known_leases,
             kept_tokens,
+            lock_order: LockOrder::default(),
             revocations: Revocations::default(),
             rules,
             terms: Mutex::default(),
@@ -114,17 +122,28 @@ impl Shared {
         OwnerToken::new(self.id, self.token_clock.next())
     }
 
+    /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.
+    pub(crate) fn has_the_nodes_of(&self, other: &Self) -> bool {
+        self.servers_are.is_some() && self.servers_are == other.servers_are
+    }
+
     /// The terms of leases with this `ttl`. Acquisitions that follow each other with the same one share them.
     pub(crate) fn terms(&self, ttl: Duration) -> Arc<LeaseTerms> {
         // No code that can panic runs under this mutex.
         let mut last = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
-        let terms = last.take().filter(|terms| terms.ttl == ttl).unwrap_or_else(|| Arc::new(self.new_terms(ttl)));
-        Arc::clone(last.insert(terms))
+        let node_timeout = self.node_timeout(ttl);
+        let same = last.take().filter(|terms| terms.ttl == ttl && terms.node_timeout == node_timeout);
+        Arc::clone(last.insert(same.unwrap_or_else(|| Arc::new(self.new_terms(ttl, node_timeout)))))
     }
 
-    fn new_terms(&self, ttl: Duration) -> LeaseTerms {
-        let (node_timeout, drift_factor) = (self.policy.node_timeout(ttl), self.policy.drift_factor);
-        LeaseTerms { ttl, drift_factor, node_timeout, quorum: self.quorum, rules: self.rules }
+    fn new_terms(&self, ttl: Duration, node_timeout: Duration) -> LeaseTerms {
+        let Self { quorum, rules, policy: Policy { drift_factor, .. }, .. } = *self;
+        LeaseTerms { ttl, drift_factor, node_timeout, quorum, rules }
+    }
+
+    /// How long a node is waited for, in a call with this `ttl`.
+    pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
+        self.policy.node_timeout(ttl, self.servers.round_trips.to_quorum())
     }
 
     /// Opens the channels for wake-ups, at the first contention: most managers never need them.

@@ -4,7 +4,7 @@
 //!    want it.
 //! 2. A token that only keeps its key taken is left alone.
 //! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
-//!    give back what it has.
+//!    give back what it has. While its release is on its way, another one would find nothing.
 //! 4. When a connection is new, every token that is held asks its node soon whether it still has the lock. The watchdog
 //!    sends the questions, spread so that many of them hold up neither this process nor the node.
 
@@ -60,7 +60,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let shared = local.shared();
     let wanted_by = match notice {
         Notice::Contended { by } | Notice::Wanted { by } => Some(by),
-        Notice::Granted | Notice::Busy => None,
+        Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) | Notice::Busy => None,
         Notice::Revoked { by } => {
             revoked(local, index, &subject, by);
             return;
@@ -88,11 +88,69 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     }
 }
 
-/// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken.
+/// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken, or a
+/// release on its way gives it back.
 fn release_unknown(local: &LocalQueue, index: usize, subject: Subject) {
     let (shared, now) = (local.shared(), local.shared().clock.now());
     let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
-    if !is_kept && shared.rules.apply(Rule::UnknownTokensAreReleased) {
+    let is_leaving = shared.nodes.get(index).is_some_and(|node| node.ledger().leaving.contains(&subject.token));
+    if !is_kept && !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::acquisition::Acquisition;
+    use crate::client::hooked_node::{Fate, HookedNode};
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::protocol::command::Verb;
+    use crate::time::clock::Clock;
+    use crate::time::token_clock::TokenTime;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    const KEY: &str = "order:7";
+    const TTL: Duration = Duration::from_secs(30);
+
+    /// How many releases of one token a node is sent that still announces a claim of it after the first one.
+    async fn releases(of_take: Fate, of_release: Fate, is_wanted: bool) -> usize {
+        let releases = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&releases);
+        let node = HookedNode::new(Clock::tokio(), move |command| {
+            if !matches!(command.verb, Verb::Release { .. }) {
+                return of_take;
+            }
+            seen.fetch_add(1, Ordering::Relaxed);
+            of_release
+        });
+        let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
+        let now = local.shared().clock.now();
+        let ours = Acquisition::of_key(local.shared(), &KEY.into(), TTL, now);
+        ours.try_at_once(now, TTL).await;
+        if is_wanted {
+            let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+            assert!(ours.notice(0, Notice::Contended { by }));
+        }
+        ours.release();
+        route(&local, 0, Wakeup { subject: Subject::new(KEY.into(), *ours.token()), notice: Notice::Granted });
+        releases.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_released_once_more_unless_a_release_on_its_way_makes_an_end_of_it() {
+        use Fate::{Answered, CutOff, Unanswered};
+        let table = [
+            ("the release is on its way", Answered, Unanswered, true, 1),
+            ("it is answered", Answered, Answered, true, 2),
+            ("nobody knows what became of it", Answered, CutOff, true, 2),
+            ("something before it may come after it", CutOff, Unanswered, true, 2),
+            ("nobody else is known to want the lock", Answered, Unanswered, false, 2),
+        ];
+        for (name, of_take, of_release, is_wanted, expected) in table {
+            assert_eq!(releases(of_take, of_release, is_wanted).await, expected, "{name}");
+        }
     }
 }

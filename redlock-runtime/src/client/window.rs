@@ -1,6 +1,6 @@
 //! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
 
-use crate::client::acquire::{Obtained, acquire as acquire_key};
+use crate::client::acquire::{Obtained, Share, acquire as acquire_key};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// # Cancel safety
 /// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: LockRequest) -> Result<Obtained, LockError> {
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     match request.windows {
         None => acquire_key(local, request).await,
         // Boxed, so that calls without windows do not pay for it with the size of their futures.
-        Some(windows) => Box::pin(acquire_window(local, request, windows)).await,
+        Some(windows) => Box::pin(acquire_window(local, request.clone(), windows)).await,
     }
 }
 
@@ -37,7 +37,7 @@ async fn acquire_window(
 ) -> Result<Obtained, LockError> {
     check(&request, windows)?;
     let shared = local.shared();
-    let key = request.key.below(&shared.namespace);
+    let key = request.key.clone().below(&shared.namespace);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
     let window = windows.at(time(shared, &key).await?);
@@ -45,13 +45,17 @@ async fn acquire_window(
     request.key = key.in_window(window.index);
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
-    match acquire_key(local, request).await {
+    match acquire_key(local, &request).await {
         Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
         // The process stood still, and the key of whoever has run the window may have expired meanwhile.
         Ok(late) => {
-            late.turn.acquisition().give_back_window();
+            if let Share::Turn(turn) = &late.share {
+                turn.give_back_window();
+            }
             Err(taken())
         }
+        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
+        Err(LockError::WouldDeadlock { held, .. }) if !held.is_about_order() => Err(taken()),
         Err(error) if error.is_contended() => Err(taken()),
         Err(error) => Err(error),
     }
@@ -64,7 +68,9 @@ fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
     if let Some(fault) = request.key.fault() {
         return Err(LockError::configuration(fault));
     }
-    let refused = if request.hold.min_hold.is_some() {
+    let refused = if request.is_reentrant {
+        "once_per runs once in each window, and reentrant would let a nested call run in it again: keep one"
+    } else if request.hold.min_hold.is_some() {
         "once_per and min_hold are two ways to keep a key taken: keep one"
     } else if request.is_fenced {
         "once_per has a key for each window, and fencing tokens grow only within one key: leave out one of the two"
@@ -138,7 +144,7 @@ fn failure(node: &NodeHandle, clock: Option<Result<Duration, NodeError>>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use crate::{LockError, LockManager, LockRequest, Wait};
+    use crate::{LockError, LockManager, LockRequest, OrderCheck, Wait};
     use std::collections::BTreeMap;
     use std::time::Duration;
     use tokio::time::{advance, sleep};
@@ -204,11 +210,26 @@ mod tests {
         assert!(error.is_contended(), "{error}");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_is_taken_in_another_order_is_nobodys_yet() {
+        let manager = LockManager::builder().order_check(OrderCheck::Deny).in_memory().unwrap();
+        let window = async || manager.acquire(request()).await;
+        let order = async || manager.acquire("order:7").await;
+        let guard = window().await.unwrap();
+        drop(guard.scope(order()).await.unwrap());
+        drop(guard);
+        advance(PERIOD).await;
+        let guard = order().await.unwrap();
+        let error = guard.scope(window()).await.unwrap_err();
+        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+    }
+
     #[tokio::test]
     async fn what_does_not_go_with_windows_is_refused() {
         let manager = LockManager::in_memory();
         let table = [
             (request().min_hold(PERIOD), "two ways"),
+            (request().reentrant(true), "run in it again"),
             (request().wait(Wait::None), "needs a wait"),
             (request().wait(Duration::ZERO), "needs a wait"),
             (LockRequest::new("report").once_per(Duration::ZERO), "too short"),

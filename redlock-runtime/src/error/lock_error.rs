@@ -1,5 +1,6 @@
 //! What can go wrong, sorted by what the caller does next.
 
+use crate::error::held_lock::HeldLock;
 use crate::error::loss::LossCause;
 use crate::error::node_error::NodeFailure;
 use crate::lock::{LockKey, OwnerToken};
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
 /// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
 /// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
-/// | [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
+/// | [`WouldDeadlock`](Self::WouldDeadlock), [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
 /// | [`Closed`](Self::Closed) | is shutting down |
 ///
 /// The `Display` text is one line without secrets: a node is named by its address, never by its URL.
@@ -116,6 +117,25 @@ pub enum LockError {
         /// Why it is not held any more.
         cause: LossCause,
     },
+    /// The call would wait for a lock of its own caller, which waits for the call. It is told so at once, and nothing was
+    /// sent. A call that waits already is told within a second, when a renewal that is answered late gives its caller the lock
+    /// back. A call that does not wait is told [`Contended`](Self::Contended) instead.
+    ///
+    /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One that
+    /// sees its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the
+    /// call waits. Where all that have the lock do, it is a warning in the log, and the call waits.
+    ///
+    /// A lock of another manager is known to be the same if both managers have the same servers, by the same addresses. Otherwise
+    /// the call waits in vain, until its `wait` is over.
+    ///
+    /// With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also a call that takes locks in another order than others did.
+    #[non_exhaustive]
+    WouldDeadlock {
+        /// What was asked for.
+        key: LockKey,
+        /// What the caller holds, with the lines of both.
+        held: Box<HeldLock>,
+    },
     /// A setting or an argument that can never work.
     #[non_exhaustive]
     Configuration {
@@ -158,7 +178,8 @@ impl LockError {
             Self::Contended { key, .. }
             | Self::TimedOut { key, .. }
             | Self::WindowTaken { key, .. }
-            | Self::Lost { key, .. } => Some(key),
+            | Self::Lost { key, .. }
+            | Self::WouldDeadlock { key, .. } => Some(key),
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
             Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
         }
@@ -245,6 +266,7 @@ impl fmt::Display for LockError {
             Self::Lost { key, held_for, cause } => {
                 write!(f, "{:?} was lost after it had been held for {held_for:.1?}: {cause}", key.as_str())
             }
+            Self::WouldDeadlock { key, held } => write!(f, "{:?} {held}", key.as_str()),
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(
                 "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \

@@ -6,6 +6,7 @@
 mod from_lock_error;
 #[cfg(feature = "tonic")]
 mod grpc_status;
+mod held_lock;
 #[cfg(feature = "axum")]
 mod http_response;
 mod lock_error;
@@ -15,8 +16,12 @@ mod node_error;
 mod outward;
 mod refusal;
 mod retry_after;
+mod source_line;
 
 pub use self::from_lock_error::FromLockError;
+pub use self::held_lock::HeldLock;
+pub(crate) use self::held_lock::{OrderStep, Why};
 pub use self::lock_error::LockError;
 pub use self::loss::LossCause;
 pub use self::node_error::{NodeError, NodeFailure};
+pub use self::source_line::SourceLine;

@@ -26,7 +26,10 @@ impl Outward {
             LockError::WindowTaken { .. } => Self::Done,
             LockError::NoQuorum { .. } | LockError::Closed => Self::Unavailable,
             LockError::Lost { .. } => Self::Interrupted,
-            LockError::Refused { .. } | LockError::Configuration { .. } | LockError::NotInstalled => Self::Broken,
+            LockError::Refused { .. }
+            | LockError::WouldDeadlock { .. }
+            | LockError::Configuration { .. }
+            | LockError::NotInstalled => Self::Broken,
         };
         match outward {
             Self::Busy | Self::Done => {}
@@ -67,7 +70,7 @@ pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u6
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::error::{LossCause, NodeError, NodeFailure};
+    use crate::error::{HeldLock, LossCause, NodeError, NodeFailure, SourceLine, Why};
     use std::time::Duration;
 
     /// One error of each kind, full of what is not for strangers, with what to tell of it and when to try again.
@@ -87,6 +90,9 @@ pub(super) mod tests {
         let lost = |cause| LockError::Lost { key: key(), held_for: Duration::from_secs(29), cause };
         let no_quorum = |error| LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 2, causes: failures(error) };
         let waited = Duration::from_secs(2);
+        let at = |line| SourceLine::new("src/secret.rs", line);
+        let would_deadlock =
+            LockError::WouldDeadlock { key: key(), held: Box::new(HeldLock::new(key(), at(637), at(638), Why::Same)) };
         vec![
             (LockError::Contended { key: key(), lease_left: None, holder: None }, Outward::Busy, None),
             (LockError::Contended { key: key(), lease_left: millis(29_001), holder: None }, Outward::Busy, Some(5)),
@@ -112,6 +118,7 @@ pub(super) mod tests {
                 Outward::Broken,
                 None,
             ),
+            (would_deadlock, Outward::Broken, None),
             (LockError::configuration("the URL redis://alice:hunter2@10.0.0.2 is wrong"), Outward::Broken, None),
             (LockError::NotInstalled, Outward::Broken, None),
         ]

@@ -33,10 +33,10 @@ pub struct FencedGuard {
 impl FencedGuard {
     /// # Errors
     /// [`LockError::NoQuorum`] when the lock has no number, which a fenced request does not get.
-    pub(crate) fn new(Obtained { turn, fencing_token }: Obtained) -> Result<Self, LockError> {
-        match fencing_token {
-            Some(token) => Ok(Self { guard: LockGuard::new(turn), token }),
-            None => Err(turn.acquisition().failure()),
+    pub(crate) fn new(obtained: Obtained) -> Result<Self, LockError> {
+        match obtained.fencing_token {
+            Some(token) => Ok(Self { guard: LockGuard::new(obtained), token }),
+            None => Err(obtained.acquisition().failure()),
         }
     }
 

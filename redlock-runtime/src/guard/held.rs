@@ -1,39 +1,118 @@
-//! What stands behind a guard: the turn of a call, until it ends.
+//! What stands behind a guard: the turn of a call, until it ends, or the view of a nested call.
 //!
 //! Bodies and timers ask here whether they may go on. Several turns behind one guard would be put together here, and nobody
 //! else would notice.
 
-use crate::client::acquisition::Acquisition;
+use crate::client::acquire::{Obtained, Share};
+use crate::client::acquisition::{Acquisition, ConfirmedRelease};
+use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
+use crate::lock::OwnerToken;
+use crate::request::Place;
 use std::task::Waker;
 use std::time::Duration;
 
-pub(crate) struct Held {
-    turn: LocalTurn,
+pub(crate) enum Held {
+    Turn {
+        turn: LocalTurn,
+        /// Where the lock was asked for.
+        place: Place,
+    },
+    View(View),
 }
 
 impl Held {
-    pub(crate) const fn new(turn: LocalTurn) -> Self {
-        Self { turn }
-    }
-
-    pub(crate) const fn turn(&self) -> &LocalTurn {
-        &self.turn
+    pub(crate) fn new(Obtained { share, place, .. }: Obtained) -> Self {
+        match share {
+            Share::Turn(turn) => Self::Turn { turn, place },
+            Share::View(view) => Self::View(view),
+        }
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {
-        self.turn.acquisition()
+        match self {
+            Self::Turn { turn, .. } => turn.acquisition(),
+            Self::View(view) => view.acquisition(),
+        }
+    }
+
+    /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the
+    /// call that encloses it.
+    ///
+    /// # Errors
+    /// Why a view was lost before. Whether a turn was, the answers say.
+    pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
+        match self {
+            Self::Turn { turn, .. } => Ok(turn.end()),
+            Self::View(view) => {
+                let loss = (!self.lets_go_on()).then(|| view.loss());
+                view.give_back();
+                loss.map_or(Ok(None), Err)
+            }
+        }
+    }
+
+    /// The key of a window is free again when the lock is given back. No view is one of a window.
+    pub(crate) fn give_back_window(&self) {
+        if let Self::Turn { turn, .. } = self {
+            turn.give_back_window();
+        }
+    }
+
+    /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
+    /// node knows.
+    pub(crate) fn detach(&self) -> OwnerToken {
+        match self {
+            Self::Turn { turn, .. } => turn.detach(),
+            Self::View(view) => {
+                view.give_back();
+                let key = view.acquisition().key().as_str();
+                tracing::warn!(key, "a nested call cannot leave the lock of its caller to another worker");
+                view.acquisition().shared().new_token()
+            }
+        }
+    }
+
+    /// The frame of a body, which may see its guard.
+    pub(crate) fn frame(&self, shows_guard: bool) -> Frame {
+        Frame::of_body(self.tenure(), shows_guard)
+    }
+
+    /// What calls in a body see of the lock.
+    pub(crate) fn tenure(&self) -> Tenure {
+        match self {
+            Self::Turn { turn, place } => {
+                let (acquisition, turn) = turn.shared();
+                Tenure::Turn { acquisition, turn, place: *place }
+            }
+            Self::View(view) => view.tenure().clone(),
+        }
     }
 
     /// How much longer the lock is provably held; zero when it was given back.
     pub(crate) fn remaining(&self) -> Duration {
-        if self.turn.has_ended() { Duration::ZERO } else { self.acquisition().validity() }
+        match self {
+            Self::Turn { turn, .. } => {
+                let proven = turn.acquisition().validity();
+                // After that: what is proven may be another call's as soon as the turn has ended.
+                if turn.has_ended() { Duration::ZERO } else { proven }
+            }
+            Self::View(view) => view.remaining(),
+        }
+    }
+
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.acquisition().stands_on_claims()
     }
 
     /// Whether it was given back.
     pub(crate) fn is_released(&self) -> bool {
-        self.turn.has_ended()
+        match self {
+            Self::Turn { turn, .. } => turn.has_ended(),
+            Self::View(view) => view.is_released(),
+        }
     }
 
     /// Whether a body may go on: the lock is held, or the body itself has given it back.
@@ -41,14 +120,34 @@ impl Held {
         self.is_released() || !self.remaining().is_zero()
     }
 
+    /// # Errors
+    /// [`LockError::Lost`] when the token is not this call's any more. A lease that has run out is found so by the nodes.
+    pub(crate) fn may_be_extended(&self) -> Result<(), LockError> {
+        let is_ours = match self {
+            Self::Turn { turn, .. } => !turn.has_ended(),
+            Self::View(view) => !view.remaining().is_zero(),
+        };
+        is_ours.then_some(()).ok_or_else(|| self.loss())
+    }
+
     /// Why the lock is not held.
     pub(crate) fn loss(&self) -> LockError {
-        if self.is_released() { self.acquisition().released() } else { self.acquisition().lost() }
+        match self {
+            Self::Turn { turn, .. } if turn.has_ended() => turn.acquisition().released(),
+            Self::Turn { turn, .. } => turn.acquisition().lost(),
+            Self::View(view) => view.loss(),
+        }
     }
 
     /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
     pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
-        self.acquisition().watch(watcher, waker)
+        match self {
+            Self::Turn { turn, .. } => turn.acquisition().watch(watcher, waker),
+            Self::View(view) => {
+                view.acquisition().watch(watcher, waker);
+                view.remaining()
+            }
+        }
     }
 
     pub(crate) fn forget_watcher(&self, watcher: u32) {

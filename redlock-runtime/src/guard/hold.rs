@@ -1,9 +1,9 @@
 //! Runs a body while its lock is held, and not longer.
 
+use crate::client::enclosing::Frame;
 use crate::error::LockError;
-use crate::guard::held::Held;
 use crate::guard::lock_guard::LockGuard;
-use crate::guard::loss_timer::{self, LossTimer};
+use crate::guard::loss_timer::{self, Watched};
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +17,8 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
-        timer: LossTimer,
+        watched: Watched<'g>,
+        shows_guard: bool,
     }
 }
 
@@ -26,7 +27,14 @@ pin_project! {
 /// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
 /// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
-    Hold { body: Some(body), guard, timer: LossTimer::new() }
+    Hold { body: Some(body), guard, watched: Watched::new(guard.held()), shows_guard: false }
+}
+
+impl<F> Hold<'_, F> {
+    /// The body has a name for its guard, and may give the lock back while a call in another branch of it waits.
+    pub fn with_guard(self) -> Self {
+        Self { shows_guard: true, ..self }
+    }
 }
 
 impl<F: Future> Future for Hold<'_, F> {
@@ -38,12 +46,15 @@ impl<F: Future> Future for Hold<'_, F> {
             this.body.set(None);
             return Poll::Ready(Err(error));
         }
-        if let Some(body) = this.body.as_mut().as_pin_mut()
-            && let Poll::Ready(output) = body.poll(cx)
-        {
-            return Poll::Ready(Ok(output));
+        if let Some(body) = this.body.as_mut().as_pin_mut() {
+            let mut frame = None;
+            let inside = Frame::enter(&mut frame, || this.guard.held().frame(*this.shows_guard));
+            if let Poll::Ready(output) = body.poll(cx) {
+                return Poll::Ready(Ok(output));
+            }
+            drop(inside);
         }
-        let error = ready!(this.timer.poll_lost(this.guard.held(), cx));
+        let error = ready!(this.watched.poll_lost(cx));
         this.body.set(None);
         Poll::Ready(Err(error))
     }
@@ -57,7 +68,8 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
-        timer: LossTimer,
+        watched: Watched<'g>,
+        shows_guard: bool,
         has_begun: bool,
         is_lost: bool,
     }
@@ -68,7 +80,15 @@ pin_project! {
 /// It does not begin without the lock. That it goes on without it is written to the log and counted, once: nobody else would
 /// ever know.
 pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
-    HoldThrough { body: Some(body), guard, timer: LossTimer::new(), has_begun: false, is_lost: false }
+    let watched = Watched::new(guard.held());
+    HoldThrough { body: Some(body), guard, watched, shows_guard: false, has_begun: false, is_lost: false }
+}
+
+impl<F> HoldThrough<'_, F> {
+    /// As [`Hold::with_guard`].
+    pub fn with_guard(self) -> Self {
+        Self { shows_guard: true, ..self }
+    }
 }
 
 impl<F: Future> Future for HoldThrough<'_, F> {
@@ -84,9 +104,12 @@ impl<F: Future> Future for HoldThrough<'_, F> {
         }
         *this.has_begun = true;
         let Some(body) = this.body.as_pin_mut() else { return Poll::Pending };
+        let mut frame = None;
+        let inside = Frame::enter(&mut frame, || this.guard.held().frame(*this.shows_guard));
         let output = body.poll(cx);
+        drop(inside);
         if !*this.is_lost
-            && let Some(error) = loss(this.guard.held(), this.timer, output.is_ready(), cx)
+            && let Some(error) = loss(this.watched, output.is_ready(), cx)
         {
             *this.is_lost = true;
             this.guard.held().acquisition().outlived(&error);
@@ -96,11 +119,11 @@ impl<F: Future> Future for HoldThrough<'_, F> {
 }
 
 /// Why the lock is not held any more, if so. A body that `is_over` needs no timer.
-fn loss(held: &Held, timer: &mut LossTimer, is_over: bool, cx: &mut Context<'_>) -> Option<LockError> {
+fn loss(watched: &mut Watched<'_>, is_over: bool, cx: &mut Context<'_>) -> Option<LockError> {
     if is_over {
-        return loss_timer::check_held(held).err();
+        return loss_timer::check_held(watched.held()).err();
     }
-    match timer.poll_lost(held, cx) {
+    match watched.poll_lost(cx) {
         Poll::Ready(error) => Some(error),
         Poll::Pending => None,
     }

@@ -1,9 +1,14 @@
 //! A held lock.
 
-use crate::client::local_queue::LocalTurn;
+#[cfg(test)]
+mod tests;
+
+use crate::client::acquire::Obtained;
+use crate::client::enclosing::Frame;
 use crate::error::LockError;
 use crate::guard::held::Held;
-use crate::guard::loss_timer::LossTimer;
+use crate::guard::inherited::{Inherited, Scoped};
+use crate::guard::loss_timer::Watched;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::request::DetachedLock;
@@ -40,8 +45,8 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(crate) const fn new(turn: LocalTurn) -> Self {
-        Self { held: Held::new(turn) }
+    pub(crate) fn new(obtained: Obtained) -> Self {
+        Self { held: Held::new(obtained) }
     }
 
     pub(crate) const fn held(&self) -> &Held {
@@ -69,6 +74,9 @@ impl LockGuard {
     /// How much longer the lock is provably held: what is left of the `ttl` after clock drift, at a majority of the
     /// nodes, counted from when they were last asked, and no longer than `max_hold`. Zero when the lease has run out or
     /// was given back.
+    ///
+    /// A lock that another process has just handed over is held for a second at most, until the nodes have answered that it is
+    /// held for the `ttl`; they were asked before the guard was made.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.held.remaining()
@@ -100,12 +108,13 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn lost(&self) -> LockError {
-        Watching { held: &self.held, timer: LossTimer::new() }.await
+        Watching { watched: Watched::new(&self.held), margin: Duration::ZERO }.await
     }
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
     ///
-    /// Renewal keeps more than half of it; so something is wrong by then, or there is no renewal, or `max_hold` is near.
+    /// Renewal keeps more than half of it; so something is wrong by then, or there is no renewal, or `max_hold` is near. The
+    /// second for which a lock is handed over ([`remaining`](Self::remaining)) counts as no lease.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -113,7 +122,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn at_risk(&self) {
-        Watching { held: &self.held, timer: LossTimer::ahead(self.ttl() / 5) }.await;
+        Watching { watched: Watched::new(&self.held), margin: self.ttl() / 5 }.await;
     }
 
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
@@ -131,10 +140,10 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.
     pub async fn extend(&self) -> Result<(), LockError> {
-        if self.held.is_released() {
-            return Err(self.held.loss());
-        }
-        self.held.acquisition().extend().await
+        self.held.may_be_extended()?;
+        self.held.acquisition().extend().await?;
+        // Once more: what was given back meanwhile may be another call's, whose lease that is.
+        self.held.may_be_extended()
     }
 
     /// Gives the lock back and waits until a majority of the nodes has confirmed it. What is called later does nothing.
@@ -158,9 +167,9 @@ impl LockGuard {
     /// The lock is given back whether or not the future is polled to its end.
     pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
         let patience = self.held.acquisition().node_timeout();
-        let release = self.held.turn().end();
+        let release = self.held.release();
         async move {
-            match release {
+            match release? {
                 Some(release) => release.confirmed(patience).await,
                 // Another call of this process has it now, which is only given what is still held.
                 None => Ok(()),
@@ -168,45 +177,79 @@ impl LockGuard {
         }
     }
 
+    /// Runs `future` as a body of this guard: calls inside find that they are made under its lock, as in the body of
+    /// [`with_lock`](crate::LockManager::with_lock). [Reentrant](crate::LockRequest::reentrant) ones enter it.
+    ///
+    /// Unlike such a body, it is not stopped when the lock is lost: ask the guard.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let pay = async || manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop);
+    /// guard.scope(pay()).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<'_, F> {
+        Scoped::new(Frame::of_body(self.held.tenure(), true), future)
+    }
+
+    /// The lock, for a task that works for this call: in its [`scope`](Inherited::scope), calls find the lock as in the body.
+    /// The lock still ends with the guard, which should wait for the task.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let task = tokio::spawn(guard.inherit().scope({
+    ///     let manager = manager.clone();
+    ///     async move { manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop) }
+    /// }));
+    /// task.await.expect("it does not panic")?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn inherit(&self) -> Inherited {
+        Inherited::new(Frame::inherited(self.held.tenure()))
+    }
+
     /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,
     /// whoever asks next in this window gets it. For a body that has failed. Without a window it does nothing.
     pub fn give_back_window(&self) {
-        self.held.acquisition().give_back_window();
+        self.held.give_back_window();
     }
 
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///
-    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A guard that was released before has
+    /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A lock that was handed over just before has at
+    /// least a second left, or its `ttl` if that is shorter, until the servers have executed what asks for more. A guard that was released before has
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.held.turn().detach(), self.ttl())
+        DetachedLock::new(self.key().clone(), self.held.detach(), self.ttl())
     }
 }
 
-/// The future of [`LockGuard::lost`].
+/// The future of [`LockGuard::lost`], and of [`LockGuard::at_risk`] with a `margin`.
 struct Watching<'g> {
-    held: &'g Held,
-    timer: LossTimer,
+    watched: Watched<'g>,
+    margin: Duration,
 }
 
 impl Future for Watching<'_> {
     type Output = LockError;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
-        let Self { held, timer } = &mut *self;
-        let lost = timer.poll_lost(held, cx);
+        let margin = self.margin;
+        let (held, lost) = (self.watched.held(), self.watched.poll_ahead(margin, cx));
         // After having registered: a release from now on wakes us.
         if held.is_released() { Poll::Ready(held.loss()) } else { lost }
-    }
-}
-
-impl Drop for Watching<'_> {
-    fn drop(&mut self) {
-        if let Some(watcher) = self.timer.watcher() {
-            self.held.forget_watcher(watcher);
-        }
     }
 }
 
@@ -217,110 +260,5 @@ impl fmt::Debug for LockGuard {
             .field("token", self.token())
             .field("remaining", &self.remaining())
             .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{LockManager, LockRequest, LossCause};
-    use tokio::runtime::Builder;
-    use tokio::time::advance;
-
-    const TTL: Duration = Duration::from_millis(100);
-    const LONG: Duration = Duration::from_secs(10);
-
-    fn request() -> LockRequest {
-        LockRequest::new("order:7").ttl(TTL)
-    }
-
-    fn held_for<T>(outcome: Result<T, LockError>) -> Duration {
-        match outcome.err() {
-            Some(LockError::Lost { held_for, .. }) => held_for,
-            other => panic!("a lost lock expected: {other:?}"),
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_lock_was_not_held_for_longer_than_was_proven() {
-        let manager = LockManager::in_memory();
-        let guard = manager.acquire(request()).await.unwrap();
-        advance(LONG).await;
-        assert!(held_for(guard.release().await) < TTL);
-        let guard = manager.acquire(request()).await.unwrap();
-        advance(LONG).await;
-        assert!(held_for(guard.extend().await) < TTL);
-        let guard = manager.acquire(request()).await.unwrap();
-        advance(TTL / 2).await;
-        guard.extend().await.unwrap();
-        advance(LONG).await;
-        assert!((TTL..TTL * 3 / 2).contains(&held_for(guard.release().await)));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_was_given_back_cannot_be_handed_on_nor_extended() {
-        let manager = LockManager::in_memory();
-        let guard = manager.acquire(request()).await.unwrap();
-        let waiting = tokio::spawn({
-            let manager = manager.clone();
-            async move { manager.acquire(request()).await }
-        });
-        tokio::task::yield_now().await;
-        guard.release().await.unwrap();
-        let heir = waiting.await.unwrap().unwrap();
-        assert!(matches!(guard.extend().await, Err(LockError::Lost { cause: LossCause::Released, .. })));
-        drop(guard.detach());
-        advance(10 * TTL).await;
-        tokio::time::sleep(TTL).await;
-        drop(heir);
-        drop(manager.try_acquire(request()).await.expect("the heir has given it back"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_extension_does_not_go_beyond_the_longest_hold() {
-        let manager = LockManager::in_memory();
-        let guard = manager.acquire(request().max_hold(TTL / 2)).await.unwrap();
-        guard.extend().await.unwrap();
-        advance(TTL / 2).await;
-        assert!(matches!(guard.extend().await, Err(LockError::Lost { cause: LossCause::MaxHold, .. })));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn fencing_tokens_grow_over_a_lock_that_was_detached() {
-        let manager = LockManager::in_memory();
-        let first = manager.acquire_fenced(request()).await.unwrap();
-        let (token, detached) = (first.fencing_token(), first.into_guard().detach());
-        let attached = manager.attach(detached).await.unwrap();
-        let waiting = tokio::spawn({
-            let manager = manager.clone();
-            async move { manager.acquire_fenced(request()).await }
-        });
-        tokio::task::yield_now().await;
-        drop(attached);
-        let next = waiting.await.unwrap().unwrap();
-        assert!(next.fencing_token() > token, "{} after {token}", next.fencing_token());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_body_that_notices_late_held_its_lock_no_longer() {
-        let late = async |_: &LockGuard| -> Result<(), LockError> {
-            advance(LONG).await;
-            std::future::pending().await
-        };
-        assert!(held_for(LockManager::in_memory().with_lock(request(), late).await) < TTL);
-    }
-
-    #[test]
-    fn a_lease_runs_out_in_every_paused_runtime_whatever_the_time_was_in_the_one_before() {
-        for ahead in [LONG * 1000, Duration::ZERO] {
-            let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-            runtime.block_on(async {
-                advance(ahead).await;
-                let guard = LockManager::in_memory().acquire(request()).await.unwrap();
-                assert!(guard.is_held());
-                advance(LONG).await;
-                assert!(!guard.is_held(), "{guard:?}");
-            });
-        }
     }
 }

@@ -6,8 +6,10 @@
 pub(crate) mod fenced_guard;
 pub(crate) mod held;
 pub(crate) mod hold;
+mod inherited;
 mod lock_guard;
 pub(crate) mod loss_timer;
 
 pub use self::fenced_guard::FencedGuard;
+pub use self::inherited::Inherited;
 pub use self::lock_guard::LockGuard;

@@ -8,18 +8,27 @@ use uuid::fmt::{Hyphenated, Simple};
 use uuid::{Builder, Uuid, Variant, Version};
 
 /// Names one manager of one process.
+///
+/// By the version of the UUID, nodes tell managers that are told of claims together with their times from older ones, which
+/// have version 7 and could not read that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ManagerId(Uuid);
 
 impl ManagerId {
     pub(crate) fn random() -> Self {
-        Self(Uuid::now_v7())
+        Self(Builder::from_u128(Uuid::now_v7().as_u128()).with_version(Version::Custom).into_uuid())
     }
 
     /// The same one at every run.
     #[cfg(test)]
-    pub(crate) const fn numbered(number: u128) -> Self {
-        Self(Uuid::from_u128(number))
+    pub(crate) fn numbered(number: u128) -> Self {
+        Self(Builder::from_u128(number).with_version(Version::Custom).into_uuid())
+    }
+
+    /// One of an earlier version, which is not told of the times of claims.
+    #[cfg(test)]
+    pub(crate) fn of_old(number: u128) -> Self {
+        Self(Builder::from_u128(number).with_version(Version::SortRand).into_uuid())
     }
 }
 
@@ -45,6 +54,8 @@ impl OwnerToken {
     pub(crate) const ATTEMPT_LEN: usize = Hyphenated::LENGTH;
     /// Where the part stands that chance decides, after the time.
     const CHANCE: std::ops::Range<usize> = "tttttttt-tttt-7ccc-".len().."tttttttt-tttt-7ccc-vvvv-vvvv".len();
+    /// Where the version of the manager's id stands, counted from 0.
+    pub(crate) const VERSION: usize = Self::ATTEMPT_LEN + "@mmmmmmmmmmmm".len();
     /// The length of the text that holds the time.
     pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
 
@@ -109,6 +120,11 @@ impl OwnerToken {
         UNIX_EPOCH + Duration::from_millis(self.time().millis())
     }
 
+    /// Whether its manager is told of claims together with their times.
+    pub(crate) fn reads_claims(&self) -> bool {
+        self.text.get(Self::VERSION) == Some(&CLAIMS_VERSION)
+    }
+
     /// The token as it stands in Redis.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -116,6 +132,9 @@ impl OwnerToken {
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 }
+
+/// The version of the ids of managers that are told of claims together with their times, as it stands in a token.
+pub(crate) const CLAIMS_VERSION: u8 = b'8';
 
 /// The time at the start of a token's text, of which this is the part that holds it.
 pub(crate) fn time(prefix: &str) -> Option<TokenTime> {
@@ -200,6 +219,14 @@ mod tests {
         assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
         assert_eq!(token.time(), time);
         assert_eq!(token.asked_at().duration_since(UNIX_EPOCH).unwrap().as_millis(), 0x0123_4567_89ab);
+    }
+
+    #[test]
+    fn managers_are_told_from_older_ones() {
+        let of = |manager| OwnerToken::new(manager, TokenTime::new(1, 2));
+        let managers = [ManagerId::random(), ManagerId::numbered(u128::MAX), ManagerId::of_old(u128::MAX)];
+        assert_eq!(managers.map(|manager| of(manager).reads_claims()), [true, true, false]);
+        assert!(of(ManagerId::random()).again().reads_claims());
     }
 
     #[test]

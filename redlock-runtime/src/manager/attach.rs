@@ -6,6 +6,8 @@ use crate::error::LockError;
 use crate::guard::LockGuard;
 use crate::guard::fenced_guard::FencedGuard;
 use crate::request::DetachedLock;
+use std::future::Future;
+use std::panic::Location;
 
 impl LockManager {
     /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Both managers need the same namespace.
@@ -43,8 +45,10 @@ impl LockManager {
     /// assert!(matches!(again, Err(LockError::Lost { .. })));
     /// # Ok(()) }
     /// ```
-    pub async fn attach(&self, detached: DetachedLock) -> Result<LockGuard, LockError> {
-        attach(&self.local, &detached, false).await.map(|obtained| LockGuard::new(obtained.turn))
+    #[track_caller]
+    pub fn attach(&self, detached: DetachedLock) -> impl Future<Output = Result<LockGuard, LockError>> {
+        let location = Location::caller();
+        async move { attach(&self.local, &detached, false, location).await.map(LockGuard::new) }
     }
 
     /// Takes up a lock that another worker has left, as [`attach`](Self::attach) does, together with a
@@ -72,7 +76,9 @@ impl LockManager {
     /// second.release().await
     /// # }
     /// ```
-    pub async fn attach_fenced(&self, detached: DetachedLock) -> Result<FencedGuard, LockError> {
-        attach(&self.local, &detached, true).await.and_then(FencedGuard::new)
+    #[track_caller]
+    pub fn attach_fenced(&self, detached: DetachedLock) -> impl Future<Output = Result<FencedGuard, LockError>> {
+        let location = Location::caller();
+        async move { attach(&self.local, &detached, true, location).await.and_then(FencedGuard::new) }
     }
 }

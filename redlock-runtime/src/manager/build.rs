@@ -49,18 +49,19 @@ impl LockManagerBuilder {
         let thread = BackgroundThread::shared().map_err(|error| {
             LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
-        let (clock, nodes) = (Clock::Boot, endpoints.len());
+        let (clock, nodes, servers_are) = (Clock::Boot, endpoints.len(), servers_are(&endpoints));
         let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
         let environment = builder.environment(clock, nodes);
         let router = WakeupRouter::default();
         let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
             let environment = Environment { deliver, connected, ..environment.clone() };
+            let endpoint = endpoint.of_host(host.clone());
             let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
             NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
-        let manager = builder.finish(clock, environment, nodes, Some(thread.handle().clone()));
+        let manager = builder.finish(clock, environment, nodes, Some(servers_are), Some(thread.handle().clone()));
         router.connect(&manager.local);
         Ok(manager)
     }
@@ -71,7 +72,7 @@ impl LockManagerBuilder {
     /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         self.check()?;
-        if !self.urls.is_empty() {
+        if !self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a manager in memory has no other nodes: leave out `node` and `nodes`",
             ));
@@ -85,7 +86,7 @@ impl LockManagerBuilder {
         let node = Arc::new(MemoryNode::new(clock));
         let builder = Self { policy: self.policy.of_nodes(1), ..self };
         let environment = builder.environment(clock, 1);
-        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None)
+        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None, None)
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
@@ -108,10 +109,12 @@ impl LockManagerBuilder {
         clock: Clock,
         environment: Environment,
         nodes: Box<[NodeHandle]>,
+        servers_are: Option<Box<str>>,
         runtime: Option<Handle>,
     ) -> LockManager {
         let namespace = namespace::prefix(&self.namespace);
-        let shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        let mut shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
+        shared.servers_are = servers_are;
         let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
         watch_clocks(&local);
         LockManager::new(local)
@@ -136,13 +139,13 @@ impl LockManagerBuilder {
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
-        if self.urls.is_empty() {
+        if self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
             ));
         }
-        let numbered = (1..).zip(&self.urls);
-        let endpoints = numbered.map(|(i, url)| Endpoint::parse(url, i)).collect::<Result<Vec<_>, _>>()?;
+        let numbered = (1..).zip(&self.nodes);
+        let endpoints = numbered.map(|(i, node)| Endpoint::new(node, i)).collect::<Result<Vec<_>, _>>()?;
         let mut seen = HashSet::new();
         match endpoints.iter().find(|endpoint| !seen.insert(endpoint.label())) {
             Some(twice) => Err(LockError::configuration(format!(
@@ -152,4 +155,12 @@ impl LockManagerBuilder {
             None => Ok(endpoints),
         }
     }
+}
+
+/// What tells the servers of a manager from those of others: their addresses in any order, with their databases.
+fn servers_are(endpoints: &[Endpoint]) -> Box<str> {
+    let server = |endpoint: &Endpoint| format!("{}/{}", endpoint.label(), endpoint.database());
+    let mut servers: Vec<_> = endpoints.iter().map(server).collect();
+    servers.sort_unstable();
+    servers.join(" ").into()
 }

@@ -2,9 +2,10 @@
 
 use super::LockManager;
 use crate::error::LockError;
+use crate::node::redis::NodeConfig;
 use crate::protocol::local_budget::LocalBudget;
 use crate::request::AfterRestart;
-use crate::request::{Policy, Wait};
+use crate::request::{OrderCheck, Policy, Wait};
 use std::env::VarError;
 use std::fmt;
 use std::time::Duration;
@@ -28,7 +29,7 @@ const NODES_VARIABLE: &str = "REDLOCK_NODES";
 #[derive(Clone, Default)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct LockManagerBuilder {
-    pub(super) urls: Vec<String>,
+    pub(super) nodes: Vec<NodeConfig>,
     pub(super) namespace: String,
     /// `None` for the name of the program.
     pub(super) label: Option<String>,
@@ -74,14 +75,16 @@ impl LockManagerBuilder {
     /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
     /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the
     /// user may ask the server who it is (`+info`).
-    pub fn node(mut self, url: impl Into<String>) -> Self {
-        self.urls.push(url.into());
+    ///
+    /// What a URL cannot say, such as credentials that change, is said by a [`NodeConfig`].
+    pub fn node(mut self, node: impl Into<NodeConfig>) -> Self {
+        self.nodes.push(node.into());
         self
     }
 
     /// Adds several nodes; see [`node`](Self::node).
-    pub fn nodes<U: Into<String>>(mut self, urls: impl IntoIterator<Item = U>) -> Self {
-        self.urls.extend(urls.into_iter().map(Into::into));
+    pub fn nodes<N: Into<NodeConfig>>(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        self.nodes.extend(nodes.into_iter().map(Into::into));
         self
     }
 
@@ -123,9 +126,12 @@ impl LockManagerBuilder {
     }
 
     /// How long to wait for the answers of the nodes in one round.
-    /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms.
+    /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms; or four times what the nearest majority takes to answer, where
+    /// that is longer: up to 250 ms, and up to a tenth of the `ttl`.
     ///
-    /// Slow nodes cost nothing while a majority is fast. Raise it when the nodes are further away than that.
+    /// How far away the nodes are is measured all the time, and a node to which there is no connection does not count among
+    /// the nearest. Slow nodes cost nothing while a majority is fast. Set it when nodes are further away than 60 ms, or when
+    /// calls should notice a dead majority sooner or later than that. [`CheckReport`](crate::CheckReport) tells what it is.
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.policy.node_timeout = Some(timeout);
         self
@@ -221,8 +227,8 @@ impl LockManagerBuilder {
     /// Where the same process mostly comes back to a key within a second or two: work that is spread over processes by the
     /// key, as by a partition, a session or a shard. Not where processes take turns on the same keys: each such turn costs
     /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
-    /// seconds is kept, one that others asked for before it was used again four times is not for 2 s, then 4 s, up to 64 s,
-    /// and then only after 32 uses in quick succession, later 512; a manager for which most of that is in vain stops for ten
+    /// seconds is kept, one that others asked for before it was used again twice is not for 2 s, then 4 s, up to 64 s,
+    /// and then only after 8 uses in quick succession, later 64; a manager that saves too little by all this stops for ten
     /// seconds. See [`linger_stats`](LockManager::linger_stats).
     ///
     /// # What others see
@@ -258,6 +264,13 @@ impl LockManagerBuilder {
     /// for longest are given back, or nearly so. Default: 1024.
     pub fn most_idle(mut self, locks: usize) -> Self {
         self.policy.most_idle = locks;
+        self
+    }
+
+    /// What is done when locks are taken in one order here and in another one there; see [`OrderCheck`].
+    /// Default: [`OrderCheck::Warn`] with debug assertions, and otherwise [`OrderCheck::Off`].
+    pub fn order_check(mut self, check: OrderCheck) -> Self {
+        self.policy.order_check = check;
         self
     }
 
@@ -302,7 +315,7 @@ impl fmt::Debug for LockManagerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs may hold passwords.
         f.debug_struct("LockManagerBuilder")
-            .field("nodes", &self.urls.len())
+            .field("nodes", &self.nodes.len())
             .field("namespace", &self.namespace)
             .field("label", &self.label)
             .field("policy", &self.policy)

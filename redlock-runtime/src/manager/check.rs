@@ -28,7 +28,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn check(shared: &Shared) -> CheckReport {
     shared.heard_of_all().await;
     let nodes = reports(shared, |_| false).await.into_iter().flatten().collect();
-    CheckReport { nodes, needed: shared.quorum.needed, deployment: deployment(shared) }
+    let deployment = deployment(shared);
+    CheckReport { nodes, needed: shared.quorum.needed, node_timeout: deployment.node_timeout, deployment }
 }
 
 /// # Errors
@@ -89,8 +90,7 @@ fn known_error(node: &NodeHandle) -> Option<NodeError> {
 
 /// The report on each node, as soon as it is there for all or `is_enough`.
 async fn reports(shared: &Shared, is_enough: impl Fn(&[Option<NodeReport>]) -> bool) -> Vec<Option<NodeReport>> {
-    let deployment = &deployment(shared);
-    let report = |index| Box::pin(trial::report(shared, index, deployment, PATIENCE)) as BoxFuture<'_, _>;
+    let report = |index| Box::pin(trial::report(shared, index, || deployment(shared), PATIENCE)) as BoxFuture<'_, _>;
     outputs((0..shared.nodes.len()).map(report).collect(), is_enough).await
 }
 
@@ -98,7 +98,7 @@ async fn reports(shared: &Shared, is_enough: impl Fn(&[Option<NodeReport>]) -> b
 fn deployment(shared: &Shared) -> Deployment {
     let policy = &shared.policy;
     Deployment {
-        node_timeout: policy.node_timeout(policy.default_ttl),
+        node_timeout: shared.node_timeout(policy.default_ttl),
         tolerated_amnesia: policy.tolerated_amnesia,
         trusts_restarts: policy.after_restart(shared.nodes.len()) == AfterRestart::Trust,
     }

@@ -7,6 +7,8 @@ use crate::error::LockError;
 use crate::guard::fenced_guard::FencedGuard;
 use crate::guard::hold::hold;
 use crate::request::{LockRequest, Wait};
+use std::future::Future;
+use std::panic::Location;
 
 impl LockManager {
     /// Takes the lock together with a [`FencingToken`](crate::FencingToken), waiting for it if need be.
@@ -55,9 +57,13 @@ impl LockManager {
     /// guard.release().await
     /// # }
     /// ```
-    pub async fn acquire_fenced(&self, request: impl Into<LockRequest>) -> Result<FencedGuard, LockError> {
-        let request = LockRequest { is_fenced: true, ..request.into() };
-        acquire(&self.local, request).await.and_then(FencedGuard::new)
+    #[track_caller]
+    pub fn acquire_fenced(
+        &self,
+        request: impl Into<LockRequest>,
+    ) -> impl Future<Output = Result<FencedGuard, LockError>> {
+        let request = LockRequest { is_fenced: true, ..request.into().asked_at(Location::caller()) };
+        async move { acquire(&self.local, &request).await.and_then(FencedGuard::new) }
     }
 
     /// Takes the lock together with a [`FencingToken`](crate::FencingToken) if it is free now, whatever `wait` the request
@@ -72,8 +78,12 @@ impl LockManager {
     ///
     /// # Cancel safety
     /// As for [`acquire_fenced`](Self::acquire_fenced).
-    pub async fn try_acquire_fenced(&self, request: impl Into<LockRequest>) -> Result<FencedGuard, LockError> {
-        self.acquire_fenced(request.into().wait(Wait::None)).await
+    #[track_caller]
+    pub fn try_acquire_fenced(
+        &self,
+        request: impl Into<LockRequest>,
+    ) -> impl Future<Output = Result<FencedGuard, LockError>> {
+        self.acquire_fenced(request.into().wait(Wait::None))
     }
 
     /// Runs `body` while it holds the lock, as [`with_lock`](Self::with_lock) does, with a guard that has a
@@ -99,14 +109,18 @@ impl LockManager {
     ///     .await?;
     /// # assert!(token.as_u64() > 0); Ok(()) }
     /// ```
-    pub async fn with_fenced_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> R
+    #[track_caller]
+    pub fn with_fenced_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> impl Future<Output = R>
     where
         F: AsyncFnOnce(&FencedGuard) -> R,
         R: FromLockError,
     {
-        match self.acquire_fenced(request).await {
-            Ok(guard) => hold(&guard, body(&guard)).await.unwrap_or_else(R::from_lock_error),
-            Err(error) => R::from_lock_error(error),
+        let request = request.into().asked_at(Location::caller());
+        async move {
+            match self.acquire_fenced(request).await {
+                Ok(guard) => hold(&guard, body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error),
+                Err(error) => R::from_lock_error(error),
+            }
         }
     }
 }

@@ -31,6 +31,8 @@ use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
 use crate::request::{LockRequest, Wait};
 use std::fmt;
+use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -118,7 +120,8 @@ impl LockManager {
     /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Refused`] when
     /// so many refused for good that it is no use to try again,
     /// [`LockError::Configuration`] for an unusable key or `ttl`, [`LockError::Closed`] after
-    /// [`shutdown`](Self::shutdown).
+    /// [`shutdown`](Self::shutdown). [`LockError::WouldDeadlock`] when the call would wait for its own caller; and
+    /// [`LockError::Lost`] when it is [reentrant](LockRequest::reentrant) and was handed a lock that has ended.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -126,8 +129,10 @@ impl LockManager {
     /// # Cancel safety
     /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
     /// have taken the lock or a place in a queue, and what was granted meanwhile goes to the next.
-    pub async fn acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
-        acquire(&self.local, request.into()).await.map(|obtained| LockGuard::new(obtained.turn))
+    #[track_caller]
+    pub fn acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
+        let request = request.into().asked_at(Location::caller());
+        async move { acquire(&self.local, &request).await.map(LockGuard::new) }
     }
 
     /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
@@ -145,8 +150,9 @@ impl LockManager {
     ///
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
-    pub async fn try_acquire(&self, request: impl Into<LockRequest>) -> Result<LockGuard, LockError> {
-        self.acquire(request.into().wait(Wait::None)).await
+    #[track_caller]
+    pub fn try_acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
+        self.acquire(request.into().wait(Wait::None))
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.
@@ -179,14 +185,18 @@ impl LockManager {
     ///     .await?;
     /// # assert_eq!(total, 42); Ok(()) }
     /// ```
-    pub async fn with_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> R
+    #[track_caller]
+    pub fn with_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> impl Future<Output = R>
     where
         F: AsyncFnOnce(&LockGuard) -> R,
         R: FromLockError,
     {
-        match self.acquire(request).await {
-            Ok(guard) => hold(&guard, body(&guard)).await.unwrap_or_else(R::from_lock_error),
-            Err(error) => R::from_lock_error(error),
+        let request = request.into().asked_at(Location::caller());
+        async move {
+            match self.acquire(request).await {
+                Ok(guard) => hold(&guard, body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error),
+                Err(error) => R::from_lock_error(error),
+            }
         }
     }
 
@@ -255,7 +265,8 @@ impl LockManager {
     /// until every release that was sent is answered.
     ///
     /// Call it before the process ends, so that the last releases are not lost with it. Guards that are still held stay
-    /// valid and give their locks back as usual.
+    /// valid and give their locks back as usual, and [reentrant](crate::LockRequest::reentrant) calls in their bodies enter them
+    /// still.
     ///
     /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds
     /// the wait by the longest `ttl` in use. That may be long: wrap it in `tokio::time::timeout` where the process must

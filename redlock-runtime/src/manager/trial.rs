@@ -16,12 +16,18 @@ use tokio::time::timeout;
 /// scripts in the midst of it looks broken; more, one that is broken is found out later.
 const TRIES: usize = 2;
 
-/// What node number `index` is like, and whether a lock works there. Each answer is waited for in `patience`.
-pub(super) async fn report(shared: &Shared, index: usize, deployment: &Deployment, patience: Duration) -> NodeReport {
+/// What node number `index` is like, and whether a lock works there. Each answer is waited for in `patience`. The `deployment`
+/// is looked at when the node has answered: it follows the distance.
+pub(super) async fn report(
+    shared: &Shared,
+    index: usize,
+    deployment: impl Fn() -> Deployment,
+    patience: Duration,
+) -> NodeReport {
     let Some(handle) = shared.nodes.get(index) else { return NodeReport::unknown("") };
     let node = handle.node();
     let mut report = node.report(trial(shared).key(), patience).await;
-    report.weigh(deployment);
+    report.weigh(&deployment());
     if report.may_be_tried() {
         let expects_hand_over = node.hands_over() && report.capabilities.wake_ups == Some(true);
         match attempts(shared, index, node, expects_hand_over, patience).await {

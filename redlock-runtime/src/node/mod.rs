@@ -14,6 +14,7 @@ pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
 pub(crate) mod report;
+mod round_trips;
 mod server_clock;
 pub(crate) mod server_facts;
 pub(crate) mod server_identity;

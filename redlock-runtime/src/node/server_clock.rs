@@ -1,17 +1,29 @@
-//! Notices that the clock of a server was stepped, or that ours has stood still.
+//! Notices that the clock of a server was stepped, or that ours has stood still; and says when it was what it has shown.
 //!
 //! Redis expires keys by the wall clock of its machine. When that is set forward, keys that were given before end earlier
 //! than whoever holds them thinks.
+//!
+//! A server announces a claim with the time at which that began ([`ServerClock::earliest`]). The last answer has told how far
+//! its clock was ahead of ours at the most, which says when it was by ours at the earliest. That may not be later than now:
+//! otherwise the clock was set forward in between. What remains is a step that an announcement hides which was on its way for at
+//! least as long, until the next answer.
 
 use crate::protocol::lease;
+use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
 use std::time::Duration;
+
+/// How old an answer may be by which a claim is proven. Larger, a step of the clock has more time to be hidden; smaller, those
+/// who wait, and ask once in a second, prove less often.
+const OLDEST: Duration = Duration::from_secs(10);
 
 /// What is known of how far the clock of a server is ahead of ours.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerClock {
     drift_factor: f64,
     last: Option<Offset>,
+    /// What the last answer on the present connection says by itself.
+    latest: Option<Offset>,
     /// How far it was ahead when that was last told.
     told: Option<i64>,
 }
@@ -26,7 +38,7 @@ struct Offset {
 
 impl ServerClock {
     pub(crate) const fn new(drift_factor: f64) -> Self {
-        Self { drift_factor, last: None, told: None }
+        Self { drift_factor, last: None, latest: None, told: None }
     }
 
     /// How far it is ahead of ours, in microseconds, if that is more or less by `least` than what this has told before.
@@ -44,6 +56,7 @@ impl ServerClock {
     /// When its clock has gone ahead by more than drift can explain, the result is by how much at the most.
     pub(crate) fn observe(&mut self, time: Duration, sent: Instant, received: Instant) -> Option<Duration> {
         let now = Offset::between(time, sent, received);
+        self.latest = Some(now);
         let last = self.last.replace(now)?;
         let last = last.widened(micros(lease::drift(sent.since(last.seen), self.drift_factor)));
         if last.most < now.least {
@@ -54,6 +67,25 @@ impl ServerClock {
             self.last = Some(Offset { least: last.least.max(now.least), most: last.most.min(now.most), ..now });
         }
         None
+    }
+
+    /// The next connection may be to another server.
+    pub(crate) const fn disconnected(&mut self) {
+        self.latest = None;
+    }
+
+    /// When the clock of the server has shown `time`, of which a message has told that is here at `now`: at the earliest, by our
+    /// clock. `None` when that cannot be said.
+    pub(crate) fn earliest(&self, time: Duration, now: Instant, rules: Rules) -> Option<Instant> {
+        if !rules.apply(Rule::ProofNeedsATime) {
+            return Some(now);
+        }
+        // Not what is left of several answers: a step that one of them has shown would be hidden by those before.
+        let latest = self.latest.filter(|latest| now.since(latest.seen) <= OLDEST)?;
+        let latest = latest.widened(micros(lease::drift(now.since(latest.seen), self.drift_factor)));
+        let since_origin = u64::try_from(micros(time).saturating_sub(latest.most)).ok()?;
+        let earliest = Instant::from_origin(Duration::from_micros(since_origin));
+        (earliest <= now || !rules.apply(Rule::StepVoidsProof)).then_some(earliest)
     }
 }
 
@@ -121,6 +153,64 @@ mod tests {
         for (name, observations, expected) in table {
             assert_eq!(steps(observations), expected, "{name}");
         }
+    }
+
+    /// An answer, and what is told of a claim, as (time of the server, sent, received); how long after the first answer was sent
+    /// the claim began.
+    fn begun(answer: (u64, u64, u64), (time, arrived): (u64, u64), rules: Rules) -> Option<u64> {
+        let mut clock = ServerClock::new(0.01);
+        let (told, sent, received) = answer;
+        clock.observe(Duration::from_millis(START + told), at(sent), at(received));
+        let earliest = clock.earliest(Duration::from_millis(START + time), at(arrived), rules)?;
+        u64::try_from(earliest.since(at(sent)).as_millis()).ok()
+    }
+
+    #[test]
+    fn a_time_was_shown_at_the_earliest_when_the_clock_is_as_far_ahead_as_it_can_be() {
+        // Less the drift, 1 % of the age of the answer, 2 ms and a microsecond.
+        let table = [
+            ("at once", (1000, 1000, 1001), (1100, 1100), Some(96)),
+            ("later", (1000, 1000, 1001), (2000, 2000), Some(987)),
+            ("announced late", (1000, 1000, 1001), (2000, 9000), Some(917)),
+            ("the answer took its time", (1500, 1000, 2000), (2000, 2000), Some(487)),
+            ("another clock than ours", (700_000, 1000, 1001), (700_100, 1100), Some(96)),
+            ("the clock was set back", (9000, 1000, 1001), (8500, 2000), Some(0)),
+            ("the clock was set forward", (1000, 1000, 1001), (4000, 2000), None),
+            ("the announcement was late as well", (1000, 1000, 1001), (4000, 5000), Some(2957)),
+            ("long ago", (1000, 1000, 1001), (11_000, 11_000), Some(9897)),
+            ("too long ago", (1000, 1000, 1001), (11_002, 11_002), None),
+        ];
+        for (name, answer, claim, expected) in table {
+            assert_eq!(begun(answer, claim, Rules::default()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn without_a_rule_a_time_was_shown_later() {
+        let without = |rule| Rules { without: Some(rule) };
+        let (late, stepped) = ((2000, 9000), (4000, 2000));
+        assert_eq!(begun((1000, 1000, 1001), late, without(Rule::ProofNeedsATime)), Some(8000));
+        assert_eq!(begun((1000, 1000, 1001), stepped, without(Rule::StepVoidsProof)), Some(2987));
+    }
+
+    #[test]
+    fn a_step_that_the_last_answer_has_shown_is_not_hidden_by_those_before() {
+        let mut clock = ServerClock::new(0.01);
+        let of = |millis| Duration::from_millis(START + millis);
+        clock.observe(of(0), at(0), at(1));
+        // It took longer than the step, so that both can be true.
+        assert_eq!(clock.observe(of(3000), at(1000), at(9000)), None);
+        let earliest = clock.earliest(of(11_000), at(9100), Rules::default()).unwrap();
+        assert!(earliest <= at(9000), "{earliest:?}");
+    }
+
+    #[test]
+    fn another_connection_has_told_nothing_yet() {
+        let mut clock = ServerClock::new(0.01);
+        assert_eq!(clock.earliest(Duration::from_millis(START), at(5), Rules::default()), None);
+        clock.observe(Duration::from_millis(START), at(5), at(6));
+        clock.disconnected();
+        assert_eq!(clock.earliest(Duration::from_millis(START), at(7), Rules::default()), None);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
+use crate::protocol::command::{Notice, ProvenClaim};
 use crate::time::clock::Instant;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// So many microseconds more or less between the clocks of a server and ours are told to whoever wants to know roughly.
@@ -60,16 +61,33 @@ impl ServerFacts {
         abstention.left(at, || self.servers.others_suffice(at))
     }
 
+    /// A connection is about to be made. What was heard on the one before may have come after that was said to be broken.
+    pub(crate) fn connecting(&self) {
+        self.clock().disconnected();
+    }
+
     /// The connection broke.
     pub(crate) fn disconnected(&self) {
+        self.clock().disconnected();
         self.servers.disconnected(&self.address);
+    }
+
+    /// The server, which votes, has answered to what was `sent`.
+    pub(crate) fn answered(&self, sent: Instant, received: Instant) {
+        self.servers.round_trips.measured(&self.address, received.since(sent));
+    }
+
+    /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.
+    pub(crate) fn proven(&self, notice: Notice) -> Notice {
+        let Notice::Claimed(claim) = notice else { return notice };
+        let earliest = self.clock().earliest(claim.begun, self.now(), self.servers.rules());
+        earliest.map_or(Notice::Granted, |from| Notice::Proven(ProvenClaim { length: claim.length, from }))
     }
 
     /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
-        // No code that can panic runs under this mutex.
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = self.clock();
         let step = clock.observe(time, sent, received);
         let news = clock.news(NEWS);
         drop(clock);
@@ -79,5 +97,46 @@ impl ServerFacts {
         if let Some(step) = step {
             self.servers.stepped(&self.address, step);
         }
+    }
+
+    fn clock(&self) -> MutexGuard<'_, ServerClock> {
+        // No code that can panic runs under this mutex.
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::Environment;
+    use crate::protocol::command::Claim;
+    use crate::protocol::timing::CLAIM;
+    use crate::time::clock::Clock;
+    use tokio::time::advance;
+
+    /// What the server's clock shows all the time.
+    const TIME: Duration = Duration::from_secs(1_700_000_000);
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_told_on_one_connection_proves_nothing_on_the_next() {
+        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        let facts = ServerFacts::new("node", servers);
+        // No time is earlier than the origin of the clock.
+        advance(CLAIM).await;
+        let told = || facts.told(TIME, facts.now());
+        let proves =
+            || matches!(facts.proven(Notice::Claimed(Claim { length: CLAIM, begun: TIME })), Notice::Proven(_));
+        assert!(!proves(), "nothing was told");
+        told();
+        assert!(proves());
+        facts.disconnected();
+        assert!(!proves());
+        // The last answers are handed out when it is known that the connection is broken.
+        told();
+        facts.connecting();
+        assert!(!proves());
+        told();
+        assert!(proves());
     }
 }

@@ -7,11 +7,12 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
+use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
-use crate::protocol::rules::Rule;
+use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
@@ -27,6 +28,7 @@ pub(crate) struct ServerRegister {
     pub(crate) drift_factor: f64,
     /// Draws fencing numbers by the clocks of the servers.
     pub(crate) ballots: BallotClock,
+    pub(crate) round_trips: RoundTrips,
     caution: Caution,
     quorum: Quorum,
     on_step: OnceLock<OnStep>,
@@ -46,7 +48,8 @@ impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
         let (ahead, known) = (Mutex::default(), Mutex::default());
-        Self { clock, drift_factor, ballots, caution, quorum, on_step: OnceLock::new(), longest_lease, ahead, known }
+        let (round_trips, on_step) = (RoundTrips::new(quorum.needed), OnceLock::new());
+        Self { clock, drift_factor, ballots, round_trips, caution, quorum, on_step, longest_lease, ahead, known }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -81,6 +84,10 @@ impl ServerRegister {
         if let Some(middle) = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= self.quorum.needed) {
             self.ballots.servers_are_ahead(*middle);
         }
+    }
+
+    pub(crate) const fn rules(&self) -> Rules {
+        self.caution.rules
     }
 
     /// Whether it matters that a server has forgotten something.
@@ -150,6 +157,7 @@ impl ServerRegister {
 
     /// The connection to `address` broke.
     pub(crate) fn disconnected(&self, address: &str) {
+        self.round_trips.disconnected(address);
         let now = self.clock.now();
         if let Some(known) = self.known().get_mut(address) {
             known.lost_at = Some(now);
@@ -182,7 +190,6 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::rules::Rules;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.

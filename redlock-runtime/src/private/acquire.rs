@@ -2,6 +2,7 @@
 
 use super::Settings;
 use crate::client::window::acquire as obtain;
+use crate::request::Place;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;
@@ -19,7 +20,7 @@ pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings:
     let (manager, request) = (manager.cloned(), request(key, settings));
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
-        obtain(&manager.local, request).await.map(|obtained| LockGuard::new(obtained.turn))
+        obtain(&manager.local, &request).await.map(LockGuard::new)
     })
 }
 
@@ -32,7 +33,7 @@ pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, se
     let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request(key, settings) });
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
-        obtain(&manager.local, request).await.and_then(FencedGuard::new)
+        obtain(&manager.local, &request).await.and_then(FencedGuard::new)
     })
 }
 
@@ -45,7 +46,9 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         linger: settings.linger,
         windows: settings.windows,
         is_fenced: false,
-        site: Some(settings.site),
+        is_reentrant: settings.is_reentrant,
+        has_ordered_lock: settings.has_ordered_lock,
+        place: Some(Place::Attribute(settings.site)),
     }
 }
 
@@ -54,15 +57,16 @@ mod tests {
     use super::request;
     use crate::LockRequest;
     use crate::private::{Settings, Site};
+    use crate::request::Place;
 
     #[test]
     fn a_request_knows_the_attribute_that_it_comes_from() {
         static SITE: Site = Site::new("order:{id}", "shop::orders", "src/orders.rs", 7);
         let site = &SITE;
         let request = request(format_args!("order:{}", 12), Settings::of(site));
-        assert!(request.site.is_some_and(|found| std::ptr::eq(found, site)));
+        assert!(matches!(request.place, Some(Place::Attribute(found)) if std::ptr::eq(found, site)));
         let shown = format!("{request:?}");
         assert!(shown.contains("\"order:{id}\" in shop::orders at src/orders.rs:7"), "{shown}");
-        assert!(!format!("{:?}", LockRequest::new("order:12")).contains("site"));
+        assert!(!format!("{:?}", LockRequest::new("order:12")).contains("place"));
     }
 }

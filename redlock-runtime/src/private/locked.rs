@@ -1,6 +1,7 @@
 //! The whole of an ordinary call: acquire, then run the body while the lock is held.
 
 use super::Acquire;
+use crate::client::enclosing::{Frame, Inside};
 use crate::guard::loss_timer::{self, LossTimer};
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
@@ -23,7 +24,19 @@ pin_project! {
 
 enum Lease {
     Acquiring(Acquire),
-    Held(LockGuard, LossTimer),
+    Held(Holding),
+}
+
+/// A lock that is held, and its body is run.
+struct Holding {
+    timer: LossTimer,
+    guard: LockGuard,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.timer.forget(self.guard.held());
+    }
 }
 
 /// Acquires the lock, then runs `body` as long as it is provably held. An error becomes the output by way of `failed`.
@@ -44,7 +57,11 @@ impl<R, F: Future<Output = R>> Future for Locked<F, R> {
         if let Err(error) = ready!(this.lease.poll_held(cx)) {
             return Poll::Ready((this.failed)(error));
         }
-        match this.body.poll(cx) {
+        let mut frame = None;
+        let inside = this.lease.enter(&mut frame);
+        let polled = this.body.poll(cx);
+        drop(inside);
+        match polled {
             Poll::Ready(output) => Poll::Ready(output),
             // After this, the caller drops the body, and the guard after it.
             Poll::Pending => this.lease.poll_lost(cx).map(this.failed),
@@ -56,17 +73,28 @@ impl Lease {
     /// Whether the body may go on.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
-            *self = Self::Held(ready!(acquire.as_mut().poll(cx))?, LossTimer::new());
+            let guard = ready!(acquire.as_mut().poll(cx))?;
+            *self = Self::Held(Holding { timer: LossTimer::new(), guard });
         }
         match self {
-            Self::Held(guard, _) => Poll::Ready(loss_timer::check_held(guard.held())),
+            Self::Held(Holding { guard, .. }) => Poll::Ready(loss_timer::check_held(guard.held())),
             Self::Acquiring(_) => Poll::Pending,
+        }
+    }
+
+    /// The body is polled until what is returned is dropped. It does not see its guard.
+    ///
+    /// The frame is made at each poll, since it would make the future of every annotated function larger.
+    fn enter<'f>(&self, home: &'f mut Option<Frame>) -> Option<Inside<'f>> {
+        match self {
+            Self::Held(Holding { guard, .. }) => Some(Frame::enter(home, || guard.held().frame(false))),
+            Self::Acquiring(_) => None,
         }
     }
 
     fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<LockError> {
         match self {
-            Self::Held(guard, timer) => timer.poll_lost(guard.held(), cx),
+            Self::Held(Holding { guard, timer, .. }) => timer.poll_lost(guard.held(), cx),
             Self::Acquiring(_) => Poll::Pending,
         }
     }

@@ -63,6 +63,16 @@ pub type guard = crate::LockGuard;
 /// Default: none.
 pub type fencing = crate::FencedGuard;
 
+/// A call in the body of another with the same key enters at once, without a command, as part of its caller's lock.
+///
+/// A caller is known by its body, not by task or thread. Default: such a call is told `LockError::WouldDeadlock`.
+pub type reentrant = ();
+
+/// Whether the manager looks at the order in which this lock and those of its callers are taken: `on` or `off`.
+///
+/// Default: `on`, as far as the manager does.
+pub type order_check = ();
+
 /// What a call returns when another owner held the key: `error`, `skip`, which returns the value for "nothing was done", or a
 /// handler such as `|error| ..`.
 ///

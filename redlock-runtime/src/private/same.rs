@@ -19,8 +19,8 @@ impl<A: ?Sized, B: ?Sized> Same<A, B> {
 impl<T: ?Sized> Same<T, T> {
     /// Warns.
     #[deprecated(
-        note = "this call needs the lock that its caller holds, so it can only wait for it in vain: move what is repeated \
-                into a function without `#[distributed_lock]`"
+        note = "this call needs the lock that its caller holds, so it can only wait for it in vain: write `reentrant`, or \
+                move what is repeated into a function without `#[distributed_lock]`"
     )]
     pub const fn distributed_lock(&self) {}
 }

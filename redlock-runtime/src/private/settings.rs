@@ -15,6 +15,8 @@ pub struct Settings {
     pub(super) hold: HoldOptions,
     pub(super) linger: Option<Duration>,
     pub(super) windows: Option<Windows>,
+    pub(super) is_reentrant: bool,
+    pub(super) has_ordered_lock: bool,
 }
 
 impl Settings {
@@ -28,6 +30,8 @@ impl Settings {
             hold: HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN },
             linger: None,
             windows: None,
+            is_reentrant: false,
+            has_ordered_lock: true,
         }
     }
 
@@ -104,6 +108,18 @@ impl Settings {
     #[must_use]
     pub const fn linger_millis(self, linger: u64) -> Self {
         self.linger(Duration::from_millis(linger))
+    }
+
+    /// `reentrant`
+    #[must_use]
+    pub const fn reentrant(self) -> Self {
+        Self { is_reentrant: true, ..self }
+    }
+
+    /// `order_check = off`
+    #[must_use]
+    pub const fn order_unchecked(self) -> Self {
+        Self { has_ordered_lock: false, ..self }
     }
 
     /// `once_per = expression`

@@ -4,6 +4,7 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::time::ballot_clock::Ballot;
+use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,6 +92,11 @@ impl Verb {
         }
     }
 
+    /// Whether the answer may tell the time of the server.
+    pub(crate) const fn tells_time(self) -> bool {
+        matches!(self, Self::Acquire { .. }) || self.is_extension()
+    }
+
     /// Whether it starts the lease of an owner anew.
     pub(crate) const fn is_extension(self) -> bool {
         matches!(self, Self::Extend { .. } | Self::Adopt { .. })
@@ -168,6 +174,10 @@ pub(crate) struct Wakeup {
 pub(crate) enum Notice {
     /// The lock was handed to the token, as a claim.
     Granted,
+    /// The same, with the times of the claim.
+    Claimed(Claim),
+    /// The same, as a claim whose beginning is known.
+    Proven(ProvenClaim),
     /// The token owns the lock, and `by` waits for it.
     Contended { by: OwnerToken },
     /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.
@@ -180,6 +190,23 @@ pub(crate) enum Notice {
     Stopped,
     /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
     Busy,
+}
+
+/// What a node tells of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// For how long the node keeps the lock for the token: that is up to the token before.
+    pub(crate) length: Duration,
+    /// When that began, by the clock of the server, since 1970.
+    pub(crate) begun: Duration,
+}
+
+/// A claim that began at a time that we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProvenClaim {
+    pub(crate) length: Duration,
+    /// When it began at the earliest, by our clock.
+    pub(crate) from: Instant,
 }
 
 /// Takes a [`Wakeup`] in. Called in the task of the connection, so it must neither block nor panic.

@@ -2,7 +2,7 @@
 //!
 //! An idle lock saves its process a round trip for each call that takes it over, and costs every other process one that
 //! has to ask for it. So a key is kept only where calls come in quick succession, and not again for a while where others
-//! came first ([`Habit`]). Where that happens with most keys of a manager, nothing new is kept for a while ([`Breaker`]).
+//! came first ([`Habit`]). A manager that saves too little by all its idle locks keeps no new ones for a while ([`Breaker`]).
 
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -14,23 +14,27 @@ const LATELY: Duration = Duration::from_secs(2);
 /// a key that is used often is kept later.
 const LEAST_TOUCHES: u32 = 2;
 /// So many times as many are asked for after each recall that did not pay. Smaller, a key that is used once in a second by
-/// two processes in turns is kept in vain again and again, since the times for which it is not kept are over after a few
-/// releases; larger, one unlucky recall is regretted for longer.
-const MORE_TOUCHES: u32 = 16;
-/// The most that are asked for. Larger, a key whose use has changed is kept again later.
-const MOST_TOUCHES: u32 = 512;
+/// two processes in turns is kept in vain more often, since the times for which it is not kept are over after a few
+/// releases; larger, a key that its process uses often is not kept for long after a few unlucky recalls.
+const MORE_TOUCHES: u32 = 4;
+/// The most that are asked for: about a minute of a key that is used once in a second. Larger, a key whose use has changed is
+/// kept again later.
+const MOST_TOUCHES: u32 = 64;
 /// A lock that was taken over so often before others wanted it has paid for the round trip that it cost them. Smaller, keys
 /// that several processes use in turns are kept at the expense of all; larger, keys are given up that are worth it.
-const PAYS_FROM: u32 = 4;
+const PAYS_FROM: u32 = 2;
 /// For how long a key is not kept after the first recall that did not pay; twice as long after each that follows. Smaller,
 /// a key that several processes use in turns costs more of them; larger, one unlucky recall is regretted for longer.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(2);
 /// The longest, so that a key whose use has changed is kept again within about a minute.
 const LONGEST_BLOCK: Duration = Duration::from_secs(64);
 
-/// How many recalls a manager looks back upon. Fewer, and chance decides; more, and it takes longer to find out.
-const RECALLS: u32 = u64::BITS;
-/// For how long nothing new is kept when most of them did not pay. Smaller, the next sixty-four cost others more often;
+/// So many recalls are judged together. Fewer, and chance decides; more, and it takes longer to find out.
+const RECALLS: u32 = 64;
+/// No recall counts for more round trips saved than this. Smaller, keys that are used steadily do not make up for others that
+/// are kept in vain; larger, one key that is used all the time hides that all others are.
+const MOST_SAVED: u32 = 16;
+/// For how long nothing new is kept when they did not pay. Smaller, the next sixty-four cost others more often;
 /// larger, a manager whose work has changed keeps nothing for longer.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -107,24 +111,26 @@ impl Habits {
 }
 
 /// Whether keeping locks pays at all, for a manager whose keys others use as well.
+///
+/// What counts is how many round trips were saved for each that it cost others, and not how many keys paid: a few that are
+/// used all the time may be worth what many others cost.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// The last recalls, a bit for each that had paid.
-    paid: u64,
-    /// How many of them are known since the last pause.
-    known: u32,
+    /// How many recalls there were since the last judgement.
+    recalls: u32,
+    /// How many times those locks had been taken over.
+    saved: u32,
 }
 
 impl Breaker {
-    /// Others wanted an idle lock, which `had_paid` or not. Until when nothing new is to be kept, if most had not.
-    pub(crate) fn recalled(&mut self, had_paid: bool, now: Instant) -> Option<Instant> {
-        (self.paid, self.known) = (self.paid << 1 | u64::from(had_paid), self.known + 1);
-        if self.known < RECALLS || self.paid.count_ones() >= RECALLS / 2 {
-            self.known = self.known.min(RECALLS);
+    /// Others wanted an idle lock, which had been taken over so often. Until when nothing new is to be kept, if it did not pay.
+    pub(crate) fn recalled(&mut self, retakes: u32, now: Instant) -> Option<Instant> {
+        (self.recalls, self.saved) = (self.recalls + 1, self.saved + retakes.min(MOST_SAVED));
+        if self.recalls < RECALLS {
             return None;
         }
-        self.known = 0;
-        Some(now.after(PAUSE))
+        let judged = std::mem::take(self);
+        (judged.saved < RECALLS * PAYS_FROM).then(|| now.after(PAUSE))
     }
 }
 
@@ -148,7 +154,7 @@ mod tests {
     #[test]
     fn a_recall_that_did_not_pay_blocks_for_twice_as_long_each_time_and_asks_for_more_touches() {
         let (mut habit, mut now) = (Habit::default(), 0);
-        for (blocked_for, needed) in [(2, 32), (4, 512), (8, 512), (16, 512), (32, 512), (64, 512), (64, 512)] {
+        for (blocked_for, needed) in [(2, 8), (4, 32), (8, 64), (16, 64), (32, 64), (64, 64), (64, 64)] {
             habit.recalled(has_paid(PAYS_FROM - 1), at(now));
             let mut quick = |touches: u64, from| (0..touches).position(|touch| habit.released(at(now + from + touch)));
             assert_eq!(quick(100, blocked_for * 1000 - 100), None, "after {blocked_for} s");
@@ -179,15 +185,31 @@ mod tests {
     }
 
     #[test]
-    fn the_breaker_opens_when_fewer_than_half_of_the_last_recalls_paid() {
-        // How many of each three recalls pay, and which one opens it.
-        for (paid, opens_at) in [(0, Some(64)), (1, Some(64)), (2, None), (3, None)] {
+    fn the_breaker_opens_when_recalled_locks_have_saved_too_little() {
+        // How often the locks of three recalls in a row had been taken over, and which recall opens it.
+        let table = [
+            ([0, 0, 0], Some(64)),
+            ([2, 2, 2], None),
+            ([1, 2, 2], Some(64)),
+            ([0, 0, 7], None),
+            ([0, 0, 6], Some(64)),
+            ([0, 0, 1000], None),
+        ];
+        for (retakes, opens_at) in table {
             let mut breaker = Breaker::default();
-            let opened = (1..=300).find(|recall| breaker.recalled(recall % 3 < paid, at(0)).is_some());
-            assert_eq!(opened, opens_at, "{paid} of three");
+            let opened = (1..=300).find(|recall| breaker.recalled(retakes[recall % 3], at(0)).is_some());
+            assert_eq!(opened, opens_at, "{retakes:?}");
         }
         let mut breaker = Breaker::default();
-        let open = (0..200).filter_map(|_| breaker.recalled(false, at(7))).collect::<Vec<_>>();
+        let open = (0..200).filter_map(|_| breaker.recalled(0, at(7))).collect::<Vec<_>>();
         assert_eq!(open, [at(10_007); 3], "after a pause, it looks anew");
+    }
+
+    #[test]
+    fn one_key_that_is_used_all_the_time_does_not_hide_that_all_others_are_kept_in_vain() {
+        let mut breaker = Breaker::default();
+        let opened =
+            (1..=64).find(|recall| breaker.recalled(if *recall % 16 == 0 { u32::MAX } else { 0 }, at(0)).is_some());
+        assert_eq!(opened, Some(64));
     }
 }

@@ -24,6 +24,9 @@ pub(crate) struct LastCommand {
     pub(crate) keeps_until: Option<Instant>,
     /// Whether the node is known to hold the lock for the token, and was asked only once to give it back.
     pub(crate) is_expected: bool,
+    /// Whether the node may have something to say about the token on its way, which the command makes an end of: it is a release
+    /// behind everything that was sent about the token.
+    pub(crate) ends_messages: bool,
 }
 
 /// What an answer means for the last command.
@@ -41,7 +44,13 @@ impl LastCommand {
     /// Gives back whatever the node has of a token, or takes it out of the queue.
     pub(crate) fn release(claim: Duration, ttl: Duration, now: Instant) -> Self {
         let matters_until = now.after(ttl.max(QUEUE_EXPIRY));
-        Self { verb: Verb::Release { claim }, matters_until, keeps_until: None, is_expected: false }
+        Self {
+            verb: Verb::Release { claim },
+            matters_until,
+            keeps_until: None,
+            is_expected: false,
+            ends_messages: false,
+        }
     }
 
     /// For a token that nobody here knows: its process or its call is gone, or its release went astray.
@@ -53,7 +62,8 @@ impl LastCommand {
     pub(crate) fn keeping(self, rest: Duration, now: Instant) -> Self {
         let end = now.after(rest);
         let matters_until = self.matters_until.max(end);
-        Self { verb: Verb::Extend { ttl: rest }, keeps_until: Some(end), matters_until, ..self }
+        let verb = Verb::Extend { ttl: rest };
+        Self { verb, keeps_until: Some(end), matters_until, ends_messages: false, ..self }
     }
 
     /// What is to be done after `answer`.

@@ -27,8 +27,16 @@ pub(crate) enum Rule {
     AdoptionKeepsTheMark,
     /// Only the owner gives a lock back.
     ReleaseChecksTheOwner,
-    /// A claim is a vote: nobody knows when its expiry was set.
+    /// A claim is a vote, unless it is proven: nobody knows when its expiry was set.
     ClaimIsNoLease,
+    /// A claim is proven by the times that its server tells, and not by when its announcement came.
+    ProofNeedsATime,
+    /// A claim that began later than its announcement came shows a step of the server's clock, and proves nothing.
+    StepVoidsProof,
+    /// A claim that is announced behind a yield proves nothing: the yield gives it away.
+    YieldVoidsProof,
+    /// A claim of a node that abstains proves nothing: the node may have forgotten who has the lock.
+    AbstentionVoidsProof,
     /// What was granted before a yield does not count after it.
     YieldVoids,
     /// A yield waits for no other node: everybody else waits for it.

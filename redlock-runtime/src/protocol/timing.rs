@@ -32,6 +32,15 @@ pub(crate) const CLAIM: Duration = Duration::from_secs(1);
 /// be gone before the question arrives.
 pub(crate) const RECHECK_PER_CLAIM: f64 = 0.9;
 
+/// A body begins by claims that are proven for longer than this part of a claim (a quarter), while their extensions are on
+/// their way. Smaller, it is stopped when an answer takes a while; larger, it waits for answers although it need not.
+pub(crate) const ENTERABLE_PER_CLAIM: u32 = 4;
+
+/// A lock that stands on claims is looked at after this part of what is left of them (an eighth): for the answers to their
+/// extensions, and by whoever wants to know that its lease is nearly over. At 1, the answers are taken in when it is lost;
+/// smaller, that it is nearly over is known late; larger, looks for nothing.
+pub(crate) const LOOKS_PER_CLAIM: u32 = 8;
+
 /// How long a waiting token stands in the queue of a node without being heard of. Smaller than a few polls, waiters that
 /// live would lose their places; larger, the entries of dead processes stay for longer where nobody hands over.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
@@ -87,5 +96,13 @@ pub(crate) const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
 pub(crate) const NODE_TIMEOUTS_PER_TTL: u32 = 50;
 /// It is never shorter than this: a healthy network and a busy server take some milliseconds.
 pub(crate) const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(10);
-/// And never longer: an acquisition whose majority is dead would take as long.
+/// Nor longer, unless the nodes are further away than that: an acquisition whose majority is dead takes as long.
 pub(crate) const LONGEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+/// For nodes that are further away it is so many round trips. Smaller, a busy moment fails a lock; larger, a dead majority
+/// is noticed late.
+pub(crate) const ROUND_TRIPS_PER_NODE_TIMEOUT: u32 = 4;
+/// However far they are, it is no longer than this part of a claim (a quarter), in which a waiter has to confirm what was
+/// handed to it, and has to be asked again.
+pub(crate) const NODE_TIMEOUTS_PER_CLAIM: u32 = 4;
+/// Nor than this part of the `ttl` (a tenth), in which a renewal has to come in time after several that did not.
+pub(crate) const LONGEST_NODE_TIMEOUT_PER_TTL: u32 = 10;

@@ -1,12 +1,14 @@
 //! Wake-ups as they travel: on one channel for each manager, as a line of text.
 //!
-//! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node;
-//! `busy <token> <key>` is published by the manager that has the lock, and `revoked <token> <by> <key>` by one that breaks it;
-//! `stopped <by> <key>` is the answer to that.
-//! The key comes last because it may hold anything.
+//! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node, and
+//! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
+//! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
+//! that has the lock, and `revoked <token> <by> <key>` by one that breaks it; `stopped <by> <key>` is the answer to that. The
+//! key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Notice, Subject, Wakeup};
+use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
+use std::time::Duration;
 
 /// What the names of channels begin with; the id of the manager follows.
 const CHANNEL: &str = "redlock:";
@@ -38,6 +40,9 @@ impl Wakeup {
     /// `None` when something else was published.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
         let (kind, rest) = payload.split_once(' ')?;
+        if kind == "claimed" {
+            return Self::claimed(rest);
+        }
         let (token, rest) = rest.split_once(' ')?;
         let (notice, key) = match kind {
             "granted" => (Notice::Granted, rest),
@@ -57,6 +62,18 @@ impl Wakeup {
         };
         Some(Self { subject: Subject::new(key.into(), OwnerToken::parse(token)?), notice })
     }
+
+    /// What follows `claimed`.
+    fn claimed(rest: &str) -> Option<Self> {
+        let (length, rest) = rest.split_once(' ')?;
+        let (begun, rest) = rest.split_once(' ')?;
+        let (token, key) = rest.split_once(' ')?;
+        let (seconds, micros) = begun.split_once('.')?;
+        let begun =
+            Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))?;
+        let notice = Notice::Claimed(Claim { length: Duration::from_millis(length.parse().ok()?), begun });
+        Some(Self { subject: Subject::new(key.into(), OwnerToken::parse(token)?), notice })
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +90,9 @@ mod tests {
             let subject = || Subject::new(key.into(), token);
             let granted = Wakeup { subject: subject(), notice: Notice::Granted };
             assert_eq!(Wakeup::parse(&format!("granted {token} {key}")), Some(granted));
+            let claim = Claim { length: Duration::from_millis(200), begun: Duration::new(7, 42_000) };
+            let claimed = Wakeup { subject: subject(), notice: Notice::Claimed(claim) };
+            assert_eq!(Wakeup::parse(&format!("claimed 200 7.42 {token} {key}")), Some(claimed));
             let busy = Wakeup { subject: subject(), notice: Notice::Busy };
             assert_eq!(Wakeup::parse(&super::busy(&busy.subject).1), Some(busy));
             let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
@@ -91,6 +111,10 @@ mod tests {
             format!("contended {token} k"),
             format!("wanted {token} k"),
             format!("revoked {token} k"),
+            format!("claimed {token} k"),
+            format!("claimed 200 7.42 {token}"),
+            format!("claimed 200 7 {token} k"),
+            format!("claimed -1 7.42 {token} k"),
         ];
         for payload in wrong {
             assert_eq!(Wakeup::parse(&payload), None, "{payload}");

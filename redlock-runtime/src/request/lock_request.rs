@@ -5,8 +5,9 @@ use crate::error::LockError;
 use crate::lock::LockKey;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
-use crate::request::site::Site;
+use crate::request::place::Place;
 use std::fmt;
+use std::panic::Location;
 use std::time::Duration;
 
 /// How long a call waits for a lock that somebody else holds.
@@ -80,13 +81,17 @@ pub struct LockRequest {
     pub(crate) windows: Option<Windows>,
     /// Whether a fencing token is wanted with the lock.
     pub(crate) is_fenced: bool,
-    /// The attribute that asks; `None` for a call written by hand.
-    pub(crate) site: Option<&'static Site>,
+    /// Whether it enters the lock of a call that encloses it.
+    pub(crate) is_reentrant: bool,
+    /// Whether it matters in which order the lock is taken.
+    pub(crate) has_ordered_lock: bool,
+    /// Who asks, as far as it is known: the attribute, or the call of the manager.
+    pub(crate) place: Option<Place>,
 }
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, linger, windows, is_fenced, site } = self;
+        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
         if let Some(linger) = linger {
@@ -98,8 +103,14 @@ impl fmt::Debug for LockRequest {
         if *is_fenced {
             request.field("is_fenced", is_fenced);
         }
-        if let Some(site) = site {
-            request.field("site", site);
+        if *is_reentrant {
+            request.field("is_reentrant", is_reentrant);
+        }
+        if !*has_ordered_lock {
+            request.field("has_ordered_lock", has_ordered_lock);
+        }
+        if let Some(place) = place {
+            request.field("place", place);
         }
         request.finish()
     }
@@ -108,8 +119,16 @@ impl fmt::Debug for LockRequest {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        let (ttl, wait, linger, windows, is_fenced, site) = (None, None, None, None, false, None);
-        Self { key: key.into(), ttl, wait, hold: HoldOptions::default(), linger, windows, is_fenced, site }
+        let (ttl, wait, linger, windows, is_fenced, place) = (None, None, None, None, false, None);
+        let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
+        let key = key.into();
+        Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place }
+    }
+
+    /// The same request, by a call at that place in the source.
+    pub(crate) fn asked_at(mut self, location: &'static Location<'static>) -> Self {
+        self.place.get_or_insert(Place::Call(location));
+        self
     }
 
     /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
@@ -211,6 +230,56 @@ impl LockRequest {
     /// ```
     pub const fn once_per(mut self, period: Duration) -> Self {
         self.windows = Some(Windows::around_multiples(period));
+        self
+    }
+
+    /// Whether the call enters the lock of its own caller. Default: `false`, and it is told
+    /// [`LockError::WouldDeadlock`].
+    ///
+    /// A caller is a body that the call is made in, of the same manager and with the same key: that of
+    /// [`with_lock`](crate::LockManager::with_lock), of an annotated function, or of
+    /// [`LockGuard::scope`](crate::LockGuard::scope). A task that the body spawns is no call of it, unless it was given the lock by
+    /// [`LockGuard::inherit`](crate::LockGuard::inherit). Without such a caller, the call takes the lock as any other; so it does
+    /// in a body that goes on after its lock was given back or lost.
+    ///
+    /// # What a nested call has
+    /// No command is sent, and the guard is a *view* of the caller's lock:
+    ///
+    /// - It has no lease of its own. Its `ttl`, [`renew`](Self::renew) and [`linger`](Self::linger) say nothing: those of the
+    ///   caller count, and a shorter `ttl` ends nothing early. When the lock is lost, the nested call has lost it as well, for
+    ///   the same [cause](crate::LossCause); when the caller has given it back, that is
+    ///   [`Released`](crate::LossCause::Released).
+    /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
+    ///   the lock. A fencing token is that of the caller, which must have one. In a body that goes on after the end of its
+    ///   `max_hold`, a reentrant call is told [`LockError::Lost`], as long as the caller has the lock.
+    /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
+    ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
+    /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is
+    ///   for that. A nested guard that has no [`scope`](crate::LockGuard::scope) keeps other nested calls of that body waiting,
+    ///   those after it as well: what waits for longer than a second is a warning in the log, with both lines.
+    ///
+    /// It does not go with [`once_per`](Self::once_per).
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let request = || LockRequest::new("order:7").reentrant(true);
+    /// let pay = async || manager.with_lock(request(), async |_| Ok::<_, LockError>(42)).await;
+    /// assert_eq!(pay().await?, 42);
+    /// assert_eq!(manager.with_lock(request(), async |_| pay().await).await?, 42);
+    /// # Ok(()) }
+    /// ```
+    pub const fn reentrant(mut self, is_reentrant: bool) -> Self {
+        self.is_reentrant = is_reentrant;
+        self
+    }
+
+    /// Whether the manager looks at the order in which this lock and those of its callers are taken. `false` where an order that
+    /// contradicts others cannot make anybody wait; see [`OrderCheck`](crate::OrderCheck). Default: `true`.
+    pub const fn order_check(mut self, is_checked: bool) -> Self {
+        self.has_ordered_lock = is_checked;
         self
     }
 

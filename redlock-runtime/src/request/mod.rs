@@ -7,6 +7,8 @@ pub(crate) mod after_restart;
 pub(crate) mod detached;
 pub(crate) mod fenced_set;
 pub(crate) mod lock_request;
+pub(crate) mod order_check;
+pub(crate) mod place;
 pub(crate) mod policy;
 pub(crate) mod site;
 
@@ -14,4 +16,6 @@ pub use self::after_restart::AfterRestart;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
 pub use self::lock_request::{LockRequest, Wait};
+pub use self::order_check::OrderCheck;
+pub(crate) use self::place::Place;
 pub(crate) use self::policy::Policy;

@@ -4,9 +4,12 @@ use crate::error::LockError;
 use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
-use crate::protocol::timing::{LONGEST_NODE_TIMEOUT, MAX_TTL, NODE_TIMEOUTS_PER_TTL, SHORTEST_NODE_TIMEOUT};
-use crate::request::AfterRestart;
+use crate::protocol::timing::{
+    CLAIM, LONGEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT_PER_TTL, MAX_TTL, NODE_TIMEOUTS_PER_CLAIM, NODE_TIMEOUTS_PER_TTL,
+    ROUND_TRIPS_PER_NODE_TIMEOUT, SHORTEST_NODE_TIMEOUT,
+};
 use crate::request::lock_request::{LockRequest, Wait};
+use crate::request::{AfterRestart, OrderCheck};
 use std::time::Duration;
 
 /// The longest `ttl` of managers that say nothing else. Shorter, more requests are refused; longer, a node that has
@@ -31,6 +34,8 @@ pub(crate) struct Policy {
     pub(crate) linger: Duration,
     /// How many locks may do so at once.
     pub(crate) most_idle: usize,
+    /// What is done about locks that are taken in different orders.
+    pub(crate) order_check: OrderCheck,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
@@ -48,6 +53,7 @@ impl Default for Policy {
             local_budget: LocalBudget::default(),
             linger: Duration::ZERO,
             most_idle: MOST_IDLE,
+            order_check: OrderCheck::default(),
             tolerated_amnesia: 0,
             after_restart: None,
         }
@@ -91,11 +97,15 @@ impl Policy {
         )))
     }
 
-    /// How long a node is waited for, in a call with this `ttl`: what the user has set, or a fiftieth of the `ttl` within
-    /// bounds.
-    pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
-        let default = || (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT);
-        self.node_timeout.unwrap_or_else(default)
+    /// How long a node is waited for, in a call with this `ttl`, when the answers of a majority take so long: what the user has
+    /// set, or a fiftieth of the `ttl` within bounds, or some round trips if that is longer.
+    pub(crate) fn node_timeout(&self, ttl: Duration, round_trip: Duration) -> Duration {
+        let adapted = || {
+            let by_ttl = (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT);
+            let furthest = (CLAIM / NODE_TIMEOUTS_PER_CLAIM).min(ttl / LONGEST_NODE_TIMEOUT_PER_TTL);
+            by_ttl.max(round_trip.saturating_mul(ROUND_TRIPS_PER_NODE_TIMEOUT).min(furthest))
+        };
+        self.node_timeout.unwrap_or_else(adapted)
     }
 
     /// For how long the lock of `request` stays held without a call; zero for not at all. What a request asks for by itself
@@ -147,12 +157,13 @@ impl Policy {
             )));
         }
         let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        let shortest = self.node_timeout(ttl).saturating_add(lease::drift(ttl, self.drift_factor));
+        // What is allowed does not depend on the network: a timeout that is adapted to it stays far below the `ttl`.
+        let node_timeout = self.node_timeout(ttl, Duration::ZERO);
+        let shortest = node_timeout.saturating_add(lease::drift(ttl, self.drift_factor));
         if ttl <= shortest {
             return Err(LockError::configuration(format!(
-                "a ttl of {ttl:?} is too short: it must exceed {shortest:?}, which is the node timeout of {:?} with \
-                 the clock drift",
-                self.node_timeout(ttl)
+                "a ttl of {ttl:?} is too short: it must exceed {shortest:?}, which is the node timeout of \
+                 {node_timeout:?} with the clock drift"
             )));
         }
         Ok(ttl)
@@ -249,10 +260,28 @@ mod tests {
     }
 
     #[test]
-    fn node_timeouts_follow_the_ttl_within_bounds() {
-        let table = [(100, 10), (500, 10), (1000, 20), (2500, 50), (30_000, 50)];
-        for (ttl, expected) in table {
-            assert_eq!(Policy::default().node_timeout(Duration::from_millis(ttl)), Duration::from_millis(expected));
+    fn node_timeouts_follow_the_ttl_and_the_distance_within_bounds() {
+        // The ttl, the round trip and the timeout, in milliseconds.
+        let table = [
+            (100, 0, 10),
+            (500, 0, 10),
+            (1000, 0, 20),
+            (2500, 0, 50),
+            (30_000, 0, 50),
+            (30_000, 12, 50),
+            (30_000, 13, 52),
+            (30_000, 62, 248),
+            (30_000, 80, 250),
+            (30_000, 100_000, 250),
+            (1000, 24, 96),
+            (1000, 80, 100),
+            (100, 80, 10),
+        ];
+        for (ttl, round_trip, expected) in table {
+            let [ttl, round_trip, expected] = [ttl, round_trip, expected].map(Duration::from_millis);
+            assert_eq!(Policy::default().node_timeout(ttl, round_trip), expected, "{ttl:?} {round_trip:?}");
+            let set = Policy { node_timeout: Some(Duration::from_millis(7)), ..Policy::default() };
+            assert_eq!(set.node_timeout(ttl, round_trip), Duration::from_millis(7));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where an attribute stands: what tells one annotated function from another.
 
+use crate::error::SourceLine;
 use std::fmt;
 
 /// One attribute in the user's code. Generated code keeps one static of it for each annotated function.
@@ -21,6 +22,15 @@ impl Site {
     #[must_use]
     pub const fn new(template: &'static str, module: &'static str, file: &'static str, line: u32) -> Self {
         Self { template, module, file, line }
+    }
+
+    /// The key as it was written.
+    pub(crate) const fn template(&self) -> &'static str {
+        self.template
+    }
+
+    pub(crate) const fn line(&self) -> SourceLine {
+        SourceLine::new(self.file, self.line)
     }
 }
 

@@ -5,6 +5,7 @@ use super::link::{Asked, Connection};
 use super::network::{Step, World};
 use super::wire::Wire;
 use crate::node::abstention::worth;
+use crate::protocol::command::Wakeup;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -23,7 +24,10 @@ impl World {
             return None;
         }
         match entry.event {
-            Event::Push { wakeup, .. } => {
+            Event::Push { wakeup: Wakeup { subject, notice }, .. } => {
+                let link = &self.links[index];
+                let notice = if link.has_pushes { link.server_facts.proven(notice) } else { notice };
+                let wakeup = Wakeup { subject, notice };
                 self.trace_push(index, &wakeup);
                 Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
             }

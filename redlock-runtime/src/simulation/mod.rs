@@ -6,6 +6,7 @@
 mod actor;
 mod agenda;
 mod circumstances;
+mod claims;
 mod client_side;
 mod faults;
 mod jobs;

@@ -8,6 +8,7 @@ use super::circumstances::{
     promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment,
     troubled_minority, unrenewed, windows, wrong_clocks,
 };
+use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
 use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering_tries, lingering_with_cancels};
 use super::profile::Profile;
@@ -32,7 +33,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 52] = [
+const CASES: [Case; 55] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -45,12 +46,16 @@ const CASES: [Case; 52] = [
     (Rule::AdoptionKeepsTheMark, calm_delivery, &[Promise::Progress]),
     (Rule::ReleaseChecksTheOwner, cuts, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ClaimIsNoLease, long_bodies, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::ProofNeedsATime, late_announcements, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::StepVoidsProof, steps_before_claims, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::AbstentionVoidsProof, forgetful_crowd, &[Promise::Exclusion]),
     (Rule::YieldVoids, slow_crowd, &[Promise::Exclusion, Promise::Owned]),
     (Rule::YieldAtOnce, frozen_minority, &[Promise::Progress]),
     (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ReleasesAreSeenThrough, cuts, &[Promise::Clean, Promise::Progress]),
     (Rule::UnknownTokensAreReleased, cut_acquisitions, &[Promise::Progress, Promise::Clean]),
-    (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned]),
+    // A body that has begun by claims has the lock from the answer for longer than it may.
+    (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned, Promise::BodyStops]),
     (Rule::TtlTimer, crashed_holder, &[Promise::Progress]),
     (Rule::PassesAreLimited, families_with_cuts, &[Promise::Fairness]),
     (Rule::BallotsOnlyRise, fenced_with_cuts, &[Promise::Fencing]),

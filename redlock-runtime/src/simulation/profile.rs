@@ -35,6 +35,8 @@ pub(super) struct Profile {
     /// How many managers are shut down in the middle of it all.
     pub(super) shutdowns: u8,
     pub(super) foreign: u8,
+    /// How many managers are of an earlier version, which knows nothing of proven claims.
+    pub(super) of_old: u8,
     /// How many calls leave their lock to others.
     pub(super) detaches: u8,
     /// For how long processes keep their locks after a call; empty where none does.
@@ -121,6 +123,7 @@ impl Profile {
             min_holds: 0,
             shutdowns: 0,
             foreign: 0,
+            of_old: 0,
             detaches: 0,
             lingers: Vec::new(),
             is_deaf: false,
@@ -176,6 +179,7 @@ impl Profile {
         let lingers = if random.u8(0..4) == 0 { vec![0, 100, 2000] } else { Vec::new() };
         // Whose notices are lost waits for the idle time as well.
         let bound = 4000 + lingers.iter().max().unwrap_or(&0);
+        let of_old = if random.u8(0..3) == 0 { 50 } else { 0 };
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         Self {
             clients: 2..=5,
@@ -204,6 +208,7 @@ impl Profile {
             lingers,
             // Who knows nothing of restarts trusts those who have forgotten.
             foreign: if forgets > 0 { 0 } else { foreign },
+            of_old,
             faults,
             after_restart: if forgets > 0 { AfterRestart::Abstain } else { AfterRestart::Trust },
             drift_ppm: 4500,

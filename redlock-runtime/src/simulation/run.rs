@@ -222,6 +222,11 @@ fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> S
     server
 }
 
+/// Of so many percent of the numbers, it is one of an earlier version.
+fn manager_id(number: u128, of_old: u8) -> ManagerId {
+    if number % 100 < of_old.into() { ManagerId::of_old(number) } else { ManagerId::numbered(number) }
+}
+
 /// A manager as the builder makes it, but for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
     let drift_ppm = drift(random, profile);
@@ -230,7 +235,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error };
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
-        manager: ManagerId::numbered(random.u128(..)),
+        manager: manager_id(random.u128(..), profile.of_old),
         label: Arc::from(""),
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),

@@ -2,7 +2,7 @@
 
 use crate::lock::OwnerToken;
 use crate::node::server_identity::{DataSet, Identity};
-use crate::protocol::command::{Command, Reply, Wakeup};
+use crate::protocol::command::{Claim, Command, Notice, Reply, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
 use crate::time::clock::{Instant, virtual_origin};
@@ -51,7 +51,7 @@ struct Subscriber {
 pub(super) struct Executed {
     pub(super) reply: Reply,
     pub(super) seen: Option<TokenTime>,
-    /// By the wall clock of the server; only extensions tell it.
+    /// By the wall clock of the server, where the answer tells it.
     pub(super) time: Option<Duration>,
     /// Wake-ups and the wires that they go out on.
     pub(super) published: Vec<(usize, Wakeup)>,
@@ -129,11 +129,18 @@ impl Server {
     }
 
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {
-        let wall = self.wall(now);
+        let (wall, time) = (self.wall(now), self.time(now));
+        // Managers bring scripts of their own version.
+        let is_of_old = !command.subject.token.reads_claims();
         let Self { state, subscribers, .. } = self;
         let mut published = Vec::new();
         let (reply, seen) = state.execute(wall, command, &mut |channel, wakeup| {
             let wires = || subscribers.iter().filter(|known| known.channel == channel).map(|known| known.wire);
+            let wakeup = match wakeup.notice {
+                Notice::Claimed(_) if is_of_old => Wakeup { notice: Notice::Granted, ..wakeup },
+                Notice::Claimed(claim) => Wakeup { notice: Notice::Claimed(Claim { begun: time, ..claim }), ..wakeup },
+                _ => wakeup,
+            };
             // Of several connections of one client at most the newest still exists.
             if let Some(newest) = wires().max() {
                 published.push((newest, wakeup));
@@ -143,7 +150,8 @@ impl Server {
         if let Reply::Queued { .. } = reply {
             self.queued_since.entry(command.subject.token).or_insert(now);
         }
-        let time = command.verb.is_extension().then(|| self.time(now));
+        let is_told = command.verb.is_extension() || matches!(reply, Reply::Queued { .. });
+        let time = is_told.then_some(time);
         Executed { reply, seen, time, published }
     }
 

@@ -24,8 +24,12 @@ pub enum Rule {
     AdoptionKeepsTheMark,
     /// Only the owner gives a lock back.
     ReleaseChecksTheOwner,
-    /// A claim is a vote and not a lease: nobody knows when its expiry was set.
+    /// A claim is a vote and not a lease, unless it is proven: nobody knows when its expiry was set.
     ClaimIsNoLease,
+    /// A claim is proven by the times of its server: it may be over when its announcement comes.
+    ProofNeedsATime,
+    /// A claim that is announced behind a yield proves nothing: the yield gives it away.
+    YieldVoidsProof,
     /// What was granted before a yield does not count after it.
     YieldVoids,
     /// A yield waits for no other node.

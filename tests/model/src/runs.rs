@@ -45,9 +45,24 @@ pub fn of_the_tests() -> Vec<Run> {
         run("a detached lock, two adopters and a waiter", Scenario { give_up: true, ..detached(3, 4) }),
         run("a detached lock, two adopters, a cut", Scenario { cuts: 1, ..detached(3, 3) }),
         run("a detached lock, two adopters, any expiries", Scenario { expiries: UNBOUNDED, ..detached(3, 3) }),
+        run("claims that are proven", Scenario { proves: ALL, fast: true, give_up: true, ..pair() }),
+        run("claims that are proven, any expiries", Scenario { proves: ALL, expiries: UNBOUNDED, ..pair() }),
+        run("claims that are proven, an expiry and a poll", Scenario { proves: ALL, ..timers() }),
+        run("claims of two nodes are proven, any expiries", Scenario { proves: 2, expiries: UNBOUNDED, ..pair() }),
+        run("claims that are proven, a cut", Scenario { proves: ALL, cuts: 1, ..pair() }),
+        run("one node, claims that are proven, any expiries", Scenario { polls: 1, ..proven(&Scenario::new(1, 3)) }),
+        run("any node, claims that are proven", proven(&Scenario::lone_node(2, 2))),
         run("any node, a detached lock", Scenario { adopters: 2, ..Scenario::lone_node(3, 2) }),
         run("any node, a cut", Scenario { cuts: 1, ..Scenario::lone_node(2, 2) }),
     ]
+}
+
+/// The claims of every node come with a proof.
+const ALL: usize = usize::MAX;
+
+/// Claims that come with a proof, which ends at any time.
+fn proven(scenario: &Scenario) -> Scenario {
+    Scenario { proves: ALL, expiries: UNBOUNDED, ..scenario.clone() }
 }
 
 /// A lock that was detached, and two tokens that adopt it at the same time.
@@ -79,6 +94,8 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
     vec![
         (Rule::YieldVoids, pair(), "hold the lock at once"),
         (Rule::ClaimIsNoLease, timers(pair()), "hold the lock at once"),
+        (Rule::ProofNeedsATime, Scenario { polls: 1, ..proven(&pair()) }, "hold the lock at once"),
+        (Rule::YieldVoidsProof, proven(&Scenario::lone_node(2, 2)), "does not own"),
         (Rule::CutYieldTaints, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),
         (Rule::ReleaseChecksTheOwner, Scenario { give_up: true, ..Scenario::new(3, 3) }, "hold the lock at once"),
         (Rule::ReleasedTokensAreDead, Scenario { cuts: 1, ..pair() }, "hold the lock at once"),

@@ -29,6 +29,7 @@ pub(super) struct Settings {
     user: Option<(String, String)>,
     unix_socket: bool,
     tls: bool,
+    asks_for_certificates: bool,
     is_replica: bool,
     pub(super) is_sentinel: bool,
     has_own_clock: bool,
@@ -63,6 +64,12 @@ impl Builder {
     pub fn tls(mut self) -> Self {
         self.settings.tls = true;
         self
+    }
+
+    /// As [`tls`](Self::tls), and refuses clients without a certificate; see [`RedisServer::client_files`]. Default: off.
+    pub fn mutual_tls(mut self) -> Self {
+        self.settings.asks_for_certificates = true;
+        self.tls()
     }
 
     /// Starts as a read-only replica of `master`; [`start`](Self::start) returns once the first synchronisation is done.
@@ -200,7 +207,7 @@ impl Settings {
         if let Some(tls_port) = tls_port {
             add("tls-port", &tls_port.to_string());
             certificates::directives(dir).for_each(|(directive, file)| add(directive, &file.to_string_lossy()));
-            add("tls-auth-clients", "no");
+            add("tls-auth-clients", if self.asks_for_certificates { "yes" } else { "no" });
         }
         text + &self.directives.concat()
     }

@@ -17,6 +17,11 @@ pub(super) fn ca_file(dir: &PrivateDir) -> PathBuf {
     dir.join("ca.crt")
 }
 
+/// The certificate of a client, and its key.
+pub(super) fn client_files(dir: &PrivateDir) -> [PathBuf; 2] {
+    ["client.crt", "client.key"].map(|file| dir.join(file))
+}
+
 /// The directives of `redis.conf` that name the files made by [`generate`].
 pub(super) fn directives(dir: &PrivateDir) -> impl Iterator<Item = (&'static str, PathBuf)> {
     let files = [("tls-ca-cert-file", "ca.crt"), ("tls-cert-file", "server.crt"), ("tls-key-file", "server.key")];
@@ -27,9 +32,11 @@ pub(super) fn directives(dir: &PrivateDir) -> impl Iterator<Item = (&'static str
 pub(super) async fn generate(dir: &PrivateDir) {
     fs::write(dir.join("server.ext"), EXTENSIONS).expect("server.ext is written");
     openssl(dir, &format!("req -x509 {NEW_KEY} -keyout ca.key -out ca.crt -days 2 -subj /CN=redlock-tests")).await;
-    openssl(dir, &format!("req {NEW_KEY} -keyout server.key -out server.csr -subj /CN=localhost")).await;
-    let sign = "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile server.ext";
-    openssl(dir, &format!("{sign} -out server.crt -days 2")).await;
+    for (name, subject) in [("server", "localhost"), ("client", "orders")] {
+        openssl(dir, &format!("req {NEW_KEY} -keyout {name}.key -out {name}.csr -subj /CN={subject}")).await;
+        let sign = format!("x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile server.ext");
+        openssl(dir, &format!("{sign} -out {name}.crt -days 2")).await;
+    }
 }
 
 async fn openssl(dir: &PrivateDir, arguments: &str) {

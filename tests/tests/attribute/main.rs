@@ -6,6 +6,8 @@ mod drop_order;
 mod exits;
 mod hard_shapes;
 mod keys;
+mod lock_order;
+mod nested;
 mod options;
 mod outcomes;
 mod shapes;

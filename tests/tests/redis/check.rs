@@ -24,8 +24,8 @@ async fn healthy_nodes_have_a_line_each_and_no_warning() {
         assert!(warnings.iter().all(|warning| warning.contains("forgets every lock when it is restarted")));
         let text = report.to_string();
         for (line, server) in text.lines().zip(nodes.iter()) {
-            let version = server.inspect().info("server", "redis_version").await.unwrap();
-            let begin = format!("127.0.0.1:{}: Redis {version}, master, answered in ", server.port());
+            let product = product(server).await;
+            let begin = format!("127.0.0.1:{}: {product}, master, answered in ", server.port());
             assert!(line.starts_with(&begin), "{line}");
             assert!(line.contains(", no persistence, no eviction, clock "), "{line}");
             assert!(line.ends_with(", RESP3, scripts, wake-ups, locks work"), "{line}");
@@ -36,6 +36,14 @@ async fn healthy_nodes_have_a_line_each_and_no_warning() {
         assert!(clock.offset <= clock.uncertainty + Duration::from_millis(100), "one machine has one clock: {clock}");
         assert_eq!(node.run_id.as_deref(), nodes[0].inspect().info("server", "run_id").await.as_deref());
         assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+/// What the server is called, by its own word.
+async fn product(server: &RedisServer) -> String {
+    match server.inspect().info("server", "valkey_version").await {
+        Some(version) => format!("Valkey {version}"),
+        None => format!("Redis {}", server.inspect().info("server", "redis_version").await.unwrap()),
     }
 }
 

@@ -37,7 +37,9 @@ async fn a_member_of_a_cluster_is_no_node_unless_it_serves_every_key() {
     let reason = unfit(&manager).await;
     assert!(reason.starts_with("is a member of a cluster") && reason.contains("give the address of"), "{reason}");
 
-    server.inspect().command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
+    let slots = (0..16384).map(|slot| slot.to_string()).collect::<Vec<_>>();
+    let all = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str)).collect::<Vec<_>>();
+    server.inspect().command::<()>(&all).await;
     eventually(PATIENCE, "it serves every key", async || manager.ready().await).await;
     let report = manager.check().await;
     let warnings = warnings(&report);

@@ -11,7 +11,7 @@ const TTL: Duration = Duration::from_secs(2);
 /// So long that no renewal comes by itself in the time of a test.
 const LONG: Duration = Duration::from_secs(60);
 
-fn brief<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> LockManagerBuilder {
+fn brief(urls: impl IntoIterator<Item = String>) -> LockManagerBuilder {
     builder(urls).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
 }
 

@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod access;
 mod again;
 mod ballots;
 mod blocked_threads;
@@ -17,6 +18,7 @@ mod check;
 mod clock_steps;
 mod detached;
 mod detached_twice;
+mod distance;
 mod ended;
 mod exclusion;
 mod exit_paths;
@@ -38,9 +40,11 @@ mod leaving;
 mod lingering;
 mod local_leases;
 mod local_line;
+mod nested;
 mod network;
 mod paused;
 mod permissions;
+mod proven_claims;
 mod queue;
 mod refusals;
 mod replaced;

@@ -108,9 +108,13 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     manager.ready().await.unwrap();
     assert!(warnings(&manager.check().await).is_empty());
 
-    let manager = below(user(&server, &rules("%R~shop:* ~{shop:*")).await);
-    let reason = unfit(&manager).await;
-    assert!(reason.contains("may not write the key of a lock: grant it `~shop:* ~{shop:*`"), "{reason}");
+    // Before Redis 7, no user may read a key and not write it.
+    let may_only_read = server.inspect().try_command::<()>(&["ACL", "SETUSER", "reader", "%R~shop:*"]).await;
+    if may_only_read.is_ok() {
+        let manager = below(user(&server, &rules("%R~shop:* ~{shop:*")).await);
+        let reason = unfit(&manager).await;
+        assert!(reason.contains("may not write the key of a lock: grant it `~shop:* ~{shop:*`"), "{reason}");
+    }
 
     // Without a namespace, nobody knows which names the user may use.
     let manager = user(&server, &rules("~order:* ~{order:*")).await;
@@ -132,9 +136,11 @@ async fn a_user_who_may_not_load_scripts_is_told_at_once() {
     let server = RedisServer::start().await;
     let manager = user(&server, &rules("+script|load")).await;
     let error = manager.ready().await.unwrap_err();
-    assert!(error.to_string().ends_with("'script|load' command: grant it `+script|load`"), "{error}");
+    // Before Redis 7, a server does not say which subcommand it means.
+    let is_told = |text: &str| text.ends_with("grant it `+script|load`") || text.ends_with("grant it `+script`");
+    assert!(error.to_string().contains("'script") && is_told(&error.to_string()), "{error}");
     let warnings = manager.check().await.warnings();
-    assert!(warnings[0].ends_with("grant it `+script|load`"), "{warnings:?}");
+    assert!(is_told(&warnings[0]), "{warnings:?}");
 }
 
 #[tokio::test]

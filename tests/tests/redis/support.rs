@@ -1,6 +1,6 @@
 //! What most tests here need: managers that do not give up early, and the question what is left in Redis.
 
-use redlock_runtime::{CheckReport, LockError, LockGuard, LockManager, LockManagerBuilder, NodeError};
+use redlock_runtime::{CheckReport, LockError, LockGuard, LockManager, LockManagerBuilder, NodeConfig, NodeError};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -21,8 +21,8 @@ pub(crate) const fn majority(nodes: usize) -> usize {
     nodes / 2 + 1
 }
 
-pub(crate) fn builder<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> LockManagerBuilder {
-    LockManager::builder().nodes(urls).node_timeout(GENEROUS)
+pub(crate) fn builder<N: Into<NodeConfig>>(nodes: impl IntoIterator<Item = N>) -> LockManagerBuilder {
+    LockManager::builder().nodes(nodes).node_timeout(GENEROUS)
 }
 
 /// A manager that is connected to every node.

@@ -1,9 +1,10 @@
 //! TLS against the certificates that the operating system trusts.
 
 use crate::support::builder;
-use redlock_runtime::{LockError, NodeError};
+use redlock_runtime::{LockError, NodeConfig, NodeError};
 use redlock_tests::RedisServer;
 use std::env;
+use std::path::PathBuf;
 use tokio::process::Command;
 
 const URL: &str = "REDLOCK_TESTS_TLS_URL";
@@ -41,6 +42,46 @@ async fn an_untrusted_server_is_refused() {
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
     assert!(!format!("{error} {error:?} {manager:?}").contains("secret"), "{error:?}");
     assert_eq!(server.inspect().calls("set").await, 0);
+}
+
+#[tokio::test]
+async fn the_files_in_the_url_are_trusted_and_shown() {
+    let server = RedisServer::builder().mutual_tls().start().await;
+    let [certificate, key] = server.client_files();
+    let ca = server.ca_file();
+    let url = |parameters: &str| format!("{}?ca_file={}{parameters}", server.tls_url(), ca.display());
+    let shown = format!("&cert_file={}&key_file={}", certificate.display(), key.display());
+    for name in ["", "&server_name=localhost"] {
+        let manager = builder([url(&format!("{shown}{name}"))]).build().unwrap();
+        manager.try_acquire("order:7").await.unwrap().release().await.unwrap();
+    }
+    let table = [
+        ("", "asks for a certificate of its clients: name one with `client_certificate_files`"),
+        (&*format!("&cert_file=/nowhere&key_file={}", key.display()), "in /nowhere cannot be read"),
+        (&format!("&cert_file={0}&key_file={0}", certificate.display()), "the key of this client in "),
+        (&format!("{shown}&server_name=redis.internal"), "is not for the host in the URL"),
+    ];
+    for (parameters, expected) in table {
+        let error = builder([url(parameters)]).build().unwrap().try_acquire("order:7").await.unwrap_err();
+        assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains(expected), "{error}");
+    }
+    let error = builder([url(&format!("&cert_file={}", certificate.display()))]).build().unwrap_err();
+    assert!(matches!(error, LockError::Configuration { .. }) && error.to_string().contains("name both"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_trusted_and_shown_can_be_a_text_and_takes_the_place_of_what_the_system_trusts() {
+    let [server, other] =
+        [RedisServer::builder().mutual_tls().start().await, RedisServer::builder().mutual_tls().start().await];
+    let read = |path: PathBuf| std::fs::read(path).unwrap();
+    let config = |trusted: &RedisServer| {
+        let [certificate, key] = server.client_files().map(read);
+        NodeConfig::new(server.tls_url()).ca_pem(read(trusted.ca_file())).client_certificate_pem(certificate, key)
+    };
+    let manager = builder([config(&server)]).build().unwrap();
+    manager.try_acquire("order:7").await.unwrap().release().await.unwrap();
+    let error = builder([config(&other)]).build().unwrap().try_acquire("order:7").await.unwrap_err();
+    assert!(error.to_string().contains("is signed by nobody who is trusted here"), "{error}");
 }
 
 #[tokio::test]

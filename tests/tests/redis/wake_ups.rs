@@ -1,9 +1,13 @@
 //! Wake-ups that are lost, late or impossible: the lock passes on all the same (defect 19 of peers).
 
-use crate::support::{acquired_everywhere, builder, connected, manager, manager_through, wait_until_queued};
-use crate::waiters::{assert_all_gone, managers, obtained, patient, queue, queue_up, waiting};
+use crate::support::{
+    acquired_everywhere, asked, builder, connected, manager, manager_through, wait_until_asked, wait_until_queued,
+};
+use crate::waiters::{
+    assert_all_gone, managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, waiting,
+};
 use redlock_runtime::LockManager;
-use redlock_tests::{Builder, Nodes, PATIENCE, Proxy, RedisServer};
+use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, RedisServer};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -132,6 +136,48 @@ async fn a_grant_that_never_arrives_is_found_by_asking() {
         inspect.command::<()>(&["EVAL", pipeline, "2", KEY, "{order:7}:q", &token]).await;
         obtained(call).await.release().await.unwrap();
         drop(held);
+        assert_all_gone(&waiter, &nodes).await;
+    })
+    .await;
+}
+
+/// Returns when the only node has answered all that `manager` has asked before.
+async fn answered(manager: &LockManager) {
+    manager.acquire("order:8").await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_one_is_on_its_way() {
+    each_protocol(1, async |nodes| {
+        let proxies = nodes.proxied().await;
+        let (inspect, proxy) = (nodes[0].inspect(), &proxies[0]);
+        let (holder, waiter) = (manager(&nodes).await, manager_through(&proxies, &nodes).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let call = waiting(&waiter, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        let [token] = queue(inspect, KEY).await.try_into().unwrap();
+        answered(&waiter).await;
+        reset_counts(&nodes).await;
+        let before = asked(&proxies);
+        proxy.requests(Flow::Hold);
+        call.abort();
+        wait_until_asked(&proxies, &before).await;
+        let told = proxy.traffic().replies.received;
+        held.release().await.unwrap();
+        proxy.wait_until("the claim is announced", |traffic| traffic.replies.received > told).await;
+        // Whoever answers the second message has read the first one, also where messages have a connection of their own.
+        let (attempt, id) = token.split_once('@').unwrap();
+        let (rest, last) = attempt.split_at(attempt.len() - 1);
+        let stranger = format!("{rest}{}@{id}", u8::from(last == "0"));
+        let before = asked(&proxies);
+        inspect.command::<u64>(&["PUBLISH", &format!("redlock:{id}"), &format!("granted {stranger} order:9")]).await;
+        wait_until_asked(&proxies, &before).await;
+        proxy.pass();
+        answered(&waiter).await;
+        assert_eq!(most_scripts(&nodes).await, 4, "a release of each token");
+        // As a command would do it that arrives late.
+        inspect.command::<()>(&["SET", KEY, &token, "PX", "600000"]).await;
+        inspect.command::<u64>(&["PUBLISH", &format!("redlock:{id}"), &format!("granted {token} {KEY}")]).await;
         assert_all_gone(&waiter, &nodes).await;
     })
     .await;

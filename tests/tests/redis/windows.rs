@@ -2,7 +2,7 @@
 
 use crate::support::{builder, connected};
 use redlock_runtime::{LockError, LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -137,11 +137,18 @@ async fn calls_of_the_same_moment_leave_the_window_to_one_of_them() {
         }
     }
     assert_eq!(runs, 1);
-    // The key outlives the window by a period.
-    let (name, node) = (nodes[0].inspect().keys().await, &nodes[0]);
-    let [name] = &name[..] else { panic!("one key expected: {name:?}") };
-    let left = node.inspect().command::<i64>(&["PTTL", name]).await;
-    assert!((24 * 3_600_000..=48 * 3_600_000).contains(&left), "{name}: {left}");
+    // The key outlives the window by a period, at a majority: one node may have been with another call until it was too late.
+    eventually(PATIENCE, "a majority keeps the window", async || {
+        let mut kept = 0;
+        for node in nodes.iter() {
+            if let [name] = &node.inspect().keys().await[..] {
+                let left = node.inspect().command::<i64>(&["PTTL", name]).await;
+                kept += usize::from((24 * 3_600_000..=48 * 3_600_000).contains(&left));
+            }
+        }
+        if kept >= 2 { Ok(()) } else { Err(kept) }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -149,6 +156,10 @@ async fn a_window_that_is_given_back_is_run_elsewhere() {
     let nodes = Nodes::start(3).await;
     let [first, second] =
         [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
+    // A window that has just begun, so that it lasts until the end of the test.
+    let minute = Duration::from_secs(60);
+    let second_of_minute = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() % minute.as_secs();
+    let request = || LockRequest::new(KEY).once_per(minute).window_start(Duration::from_secs(second_of_minute));
     let failed = first.acquire(request()).await.unwrap();
     failed.give_back_window();
     failed.release().await.unwrap();

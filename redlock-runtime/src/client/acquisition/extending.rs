@@ -5,6 +5,7 @@ use crate::error::LockError;
 use crate::protocol::candidate::{Extension, Fence};
 use std::future::poll_fn;
 use std::task::Poll;
+use tokio::sync::OwnedMutexGuard;
 
 impl Acquisition {
     /// Starts the lease anew at every node, counted from now.
@@ -29,8 +30,9 @@ impl Acquisition {
     }
 
     /// Waits until nobody else waits for answers: an answer wakes one task.
-    pub(super) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.extending.get_or_init(Box::default).lock().await
+    pub(super) async fn alone(&self) -> OwnedMutexGuard<()> {
+        let extending = self.lock().extending();
+        extending.lock_owned().await
     }
 
     /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.

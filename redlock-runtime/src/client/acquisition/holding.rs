@@ -11,16 +11,23 @@ use std::task::Waker;
 use std::time::Duration;
 
 impl Acquisition {
-    /// A call has the lock from now on, with options of its own.
-    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) {
+    /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
+    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) -> Duration {
         let mut state = self.state();
-        state.candidate.begin(options, now);
+        let counted_for = state.candidate.begin(options, now);
         self.answer(&mut state);
+        counted_for
     }
 
-    /// The key of a window is free again when the present call ends.
-    pub(crate) fn give_back_window(&self) {
-        self.state().candidate.give_back_window();
+    /// How many are woken when the lock is lost.
+    #[cfg(test)]
+    pub(crate) fn watcher_count(&self) -> usize {
+        self.state().watchers.count()
+    }
+
+    /// Wakes those who rely on the lock, to look again.
+    pub(crate) fn call_watchers(&self) {
+        self.state().watchers.call();
     }
 
     /// How much longer the lock is provably ours, for the present call.
@@ -35,9 +42,24 @@ impl Acquisition {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
-            // Answers that came since can only add to it, and matter when it is used up.
+            // The answers to the extensions of claims may end it, and have woken whoever waited for the lock.
+            _ if state.candidate.claimed_until().is_some() => {
+                state.take_in(self.shared.clock);
+                validity(&state)
+            }
+            // Other answers that came since can only add to it, and matter when it is used up.
             proven => proven,
         }
+    }
+
+    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    pub(crate) fn stands_on_claims(&self) -> bool {
+        self.state().candidate.stands_on_claims_until(self.now()).is_some()
+    }
+
+    /// For how long the lock can be left alone as things are.
+    pub(crate) fn counted_for(&self, now: Instant) -> Duration {
+        self.state().candidate.counted_for(now)
     }
 
     /// How much longer the lock is held, if it is or was.
@@ -158,6 +180,18 @@ impl Acquisition {
     /// The error for a lock that was given back before.
     pub(crate) fn released(&self) -> LockError {
         self.loss(&self.state(), LossCause::Released)
+    }
+
+    /// The error for a nested call that had the lock as well, from `since` to `until`, or for the call that has the turn. The
+    /// nodes say why if there is no other `cause`.
+    pub(crate) fn lost_between(&self, since: Option<Instant>, until: Instant, cause: Option<LossCause>) -> LockError {
+        let state = self.state();
+        let mut error = self.lost_by(&state);
+        if let LockError::Lost { held_for, cause: by_the_nodes, .. } = &mut error {
+            *held_for = since.map_or(*held_for, |since| state.candidate.held_between(since, until));
+            *by_the_nodes = cause.unwrap_or_else(|| by_the_nodes.clone());
+        }
+        error
     }
 
     /// The error for a lock that is not held any more, by what is known of it now.

@@ -18,7 +18,7 @@ impl Acquisition {
         let mut state = self.lock();
         state.take_in(self.shared.clock);
         // Who has asked and was not told stands in the queues, and would take the lock for one that is in use.
-        let is_asked = state.asker.as_ref().is_some_and(|asker| !asker.is_told);
+        let is_asked = state.asker().is_some_and(|asker| !asker.is_told);
         if self.hears_others() && !is_asked { state.candidate.keep(now) } else { None }
     }
 
@@ -32,8 +32,8 @@ impl Acquisition {
     /// The token `by` asks by node number `index` whether a body runs, and is told when one does: now, or as soon as it begins.
     /// Once: it asks by every node.
     pub(super) fn asked(&self, state: &mut State, index: usize, by: OwnerToken) {
-        if !state.asker.as_ref().is_some_and(|asker| asker.is_told && asker.token == by) {
-            state.asker = Some(Box::new(Asker { token: by, index, is_told: false }));
+        if !state.asker().is_some_and(|asker| asker.is_told && asker.token == by) {
+            state.rare().asker = Some(Asker { token: by, index, is_told: false });
             self.answer(state);
         }
     }
@@ -41,7 +41,7 @@ impl Acquisition {
     /// Tells whoever has asked that a body runs, if one does.
     pub(super) fn answer(&self, state: &mut State) {
         let has_body = state.candidate.has_body();
-        if let Some(asker) = state.asker.as_deref_mut().filter(|asker| has_body && !asker.is_told)
+        if let Some(asker) = state.asker().filter(|asker| has_body && !asker.is_told)
             && let Some(node) = self.shared.nodes.get(asker.index)
         {
             asker.is_told = node.node().tell_busy(&Subject::new(self.key().clone(), asker.token));

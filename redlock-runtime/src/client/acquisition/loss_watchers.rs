@@ -23,6 +23,11 @@ impl LossWatchers {
         }
     }
 
+    #[cfg(test)]
+    pub(super) const fn count(&self) -> usize {
+        self.wakers.len()
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.wakers.is_empty()
     }

@@ -5,6 +5,7 @@
 //! line that it stands in.
 
 mod confirmed_release;
+mod entrance;
 mod extending;
 mod fencing;
 mod holding;
@@ -16,24 +17,28 @@ mod state_guard;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod turns;
 mod waiting;
 
 pub(crate) use self::confirmed_release::ConfirmedRelease;
+pub(crate) use self::entrance::Entrance;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
 pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
+use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::{LockKey, OwnerToken};
-use crate::protocol::candidate::{Candidate, Phase};
-use crate::protocol::command::{Notice, Subject};
+use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
+use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -44,9 +49,8 @@ pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
     state: Mutex<State>,
-    /// Held while somebody waits for the answers to an extension. Boxed: most locks are extended by the watchdog alone, which
-    /// waits for nothing.
-    extending: OnceLock<Box<tokio::sync::Mutex<()>>>,
+    /// The number of the call that has the token now.
+    turn: AtomicU32,
 }
 
 impl Acquisition {
@@ -57,7 +61,7 @@ impl Acquisition {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
-            extending: OnceLock::new(),
+            turn: AtomicU32::new(0),
         }
     }
 
@@ -89,6 +93,10 @@ impl Acquisition {
         &self.subject.key
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     pub(crate) fn token(&self) -> &OwnerToken {
         &self.subject.token
     }
@@ -97,8 +105,10 @@ impl Acquisition {
         self.lock().candidate.terms().ttl
     }
 
+    /// How long a node is waited for: no less than by a call that begins now, for which those that are left may be further away.
     pub(crate) fn node_timeout(&self) -> Duration {
-        self.lock().candidate.terms().node_timeout
+        let LeaseTerms { ttl, node_timeout, .. } = *self.lock().candidate.terms();
+        node_timeout.max(self.shared.node_timeout(ttl))
     }
 
     fn now(&self) -> Instant {
@@ -108,13 +118,14 @@ impl Acquisition {
     /// Node number `index` has something to say about the token. `false` when the token was released, and nobody here has
     /// any use for it.
     pub(crate) fn notice(&self, index: usize, notice: Notice) -> bool {
+        let proven = self.proven(index, notice);
         let now = self.now();
         let mut state = self.state();
         if state.candidate.phase() == Phase::Ended {
             return false;
         }
         match notice {
-            Notice::Granted => state.candidate.claimed(index, now),
+            Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {
                 state.candidate.asked(index, by < *self.token());
                 self.asked(&mut state, index, by);
@@ -140,6 +151,14 @@ impl Acquisition {
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true
+    }
+
+    /// The claim that node number `index` proves by a notice. A node that abstains proves nothing.
+    fn proven(&self, index: usize, notice: Notice) -> Option<ProvenClaim> {
+        let Notice::Proven(claim) = notice else { return None };
+        let counts_always = !self.shared.rules.apply(Rule::AbstentionVoidsProof);
+        let counts = |node: &&NodeHandle| counts_always || node.node().abstains_for().is_none();
+        self.shared.nodes.get(index).filter(counts).map(|_| claim)
     }
 
     /// Sends what the nodes should be asked next. Whether anything was.

@@ -1,5 +1,6 @@
 //! A candidate with the answers that it waits for, and those who wait for it.
 
+use super::entrance::Entrance;
 use super::loss_watchers::LossWatchers;
 use crate::client::shared::Shared;
 use crate::lock::OwnerToken;
@@ -13,6 +14,7 @@ use crate::time::clock::{Clock, Instant};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 pub(super) struct State {
     pub(super) candidate: Candidate,
@@ -22,8 +24,18 @@ pub(super) struct State {
     pub(super) watchers: LossWatchers,
     /// The task to wake when a wake-up came from a node that it has not foreseen.
     pub(super) sleeper: Option<Sleeper>,
-    /// Who has asked last whether a body runs. Boxed: it is rare, and there are many locks.
-    pub(super) asker: Option<Box<Asker>>,
+    /// Held while somebody waits for the answers to an extension.
+    extending: Option<Arc<Mutex<()>>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few locks ever have. Boxed: there are many locks.
+#[derive(Default)]
+pub(super) struct Rare {
+    /// Admits calls in the body of the present call to views of the lock, one at a time.
+    pub(super) views: Option<Arc<Entrance>>,
+    /// Who has asked last whether a body runs.
+    pub(super) asker: Option<Asker>,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
@@ -61,7 +73,27 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, asker: None }
+        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, extending: None, rare: None }
+    }
+
+    /// Held while somebody waits for the answers to an extension. Made when it is asked for: most locks are extended by the
+    /// watchdog alone, which waits for nothing.
+    pub(super) fn extending(&mut self) -> Arc<Mutex<()>> {
+        Arc::clone(self.extending.get_or_insert_default())
+    }
+
+    /// What few locks ever have; made when it is asked for.
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(super) fn asker(&mut self) -> Option<&mut Asker> {
+        self.rare.as_mut()?.asker.as_mut()
+    }
+
+    /// What admits calls to views of the lock, for those that are there by now and no others.
+    pub(super) fn take_views(&mut self) -> Option<Arc<Entrance>> {
+        self.rare.as_mut()?.views.take()
     }
 
     /// The candidate, and what sends for it.

@@ -2,13 +2,16 @@
 
 use super::Acquisition;
 use super::state::{Sleeper, State};
+use crate::client::hooked_node::{Fate, HookedNode};
 use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing, Queue};
-use crate::protocol::command::{Answer, Reply, Subject};
+use crate::protocol::command::{Answer, Notice, ProvenClaim, Reply, Subject};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
+use crate::protocol::timing::CLAIM;
 use crate::time::clock::{Clock, Instant};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -61,7 +64,7 @@ impl Scene {
     /// A node hands the lock over, as a claim. Whether the task that waits is to be woken.
     fn claimed(&mut self, node: usize) -> bool {
         let now = self.clock.now();
-        self.state.candidate.claimed(node, now);
+        self.state.candidate.claimed(node, None, now);
         self.state.due_sleeper(now).is_some()
     }
 
@@ -149,6 +152,21 @@ async fn a_task_that_waits_is_woken_only_by_what_it_has_not_foreseen() {
     assert!(!scene.claimed(0), "it goes on in time by itself");
     scene.state.candidate.supersede();
     assert!(!scene.claimed(1), "it waits no more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_abstains_proves_no_claim() {
+    for abstains in [false, true] {
+        let node = HookedNode::new(Clock::tokio(), |_| Fate::Unanswered);
+        if abstains {
+            node.abstain();
+        }
+        let shared = Arc::new(node.shared());
+        let now = shared.clock.now();
+        let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, now);
+        assert!(ours.notice(0, Notice::Proven(ProvenClaim { length: CLAIM, from: now })));
+        assert_eq!(ours.validity().is_zero(), abstains);
+    }
 }
 
 /// Ten thousand held locks are to cost at most 1 KiB each on three nodes; `benches/held` measures it, with the names of the

@@ -43,7 +43,12 @@ impl Acquisition {
     /// A call acts for the token from now on, and has `wanted` the lock.
     pub(crate) fn take_up(&self, wanted: Wanted) -> TakenUp {
         let mut state = self.state();
+        if state.candidate.claimed_until().is_some() {
+            // The call before has begun by claims, and may have ended before the answers to their extensions were taken in.
+            state.take_in(self.shared.clock);
+        }
         state.candidate.want_number(wanted.is_fenced);
+        state.candidate.keep_afterwards(wanted.is_kept);
         state.candidate.linger(wanted.linger);
         match state.candidate.phase() {
             Phase::Trying => TakenUp::Fresh,

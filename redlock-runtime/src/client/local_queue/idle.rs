@@ -140,11 +140,13 @@ impl LocalQueue {
 
     /// The lock called `name` is idle no more, because others want it.
     fn recalled(&self, shard: &mut Shard, name: &str, now: Instant) {
-        let had_paid = shard.entries.get(name).is_some_and(|entry| has_paid(entry.retakes()));
+        let retakes = shard.entries.get(name).map_or(0, Entry::retakes);
         if let Some(habit) = shard.idle.habit(self.hash(name) / PARTS, self.most_idle_in_part(), now) {
-            habit.recalled(had_paid, now);
+            habit.recalled(has_paid(retakes), now);
         }
-        self.idling.recalled(had_paid, now);
+        if let Some(until) = self.idling.recalled(retakes, now) {
+            self.shared.hot_keys.presume_in_use(until);
+        }
         self.not_idle(&self.idling.recalled);
     }
 

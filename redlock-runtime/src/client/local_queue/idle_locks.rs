@@ -38,12 +38,12 @@ impl Idling {
         now.millis() < self.paused_until.load(Ordering::Relaxed)
     }
 
-    pub(super) fn recalled(&self, had_paid: bool, now: Instant) {
+    /// A lock was recalled that had been taken over so often. Until when nothing new is kept, if that begins now.
+    pub(super) fn recalled(&self, retakes: u32, now: Instant) -> Option<Instant> {
         // No code that can panic runs under this mutex.
-        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(until) = breaker.recalled(had_paid, now) {
-            self.paused_until.store(until.millis(), Ordering::Relaxed);
-        }
+        let until = self.breaker.lock().unwrap_or_else(PoisonError::into_inner).recalled(retakes, now)?;
+        self.paused_until.store(until.millis(), Ordering::Relaxed);
+        Some(until)
     }
 }
 

@@ -19,24 +19,30 @@ use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::lock::OwnerToken;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Held by one call at a time. Dropped, it ends.
 pub(crate) struct LocalTurn {
     local: Arc<LocalQueue>,
     acquisition: Arc<Acquisition>,
-    has_ended: AtomicBool,
+    /// Its number among the turns of the token.
+    turn: u32,
 }
 
 impl LocalTurn {
     pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
-        Self { local: Arc::clone(local), acquisition, has_ended: AtomicBool::new(false) }
+        let turn = acquisition.turn();
+        Self { local: Arc::clone(local), acquisition, turn }
     }
 
     /// The token with which the process has the key or asks for it.
     pub(crate) fn acquisition(&self) -> &Acquisition {
         &self.acquisition
+    }
+
+    /// The same with the number of this turn, for whoever looks at the turn from elsewhere.
+    pub(crate) fn shared(&self) -> (Arc<Acquisition>, u32) {
+        (Arc::clone(&self.acquisition), self.turn)
     }
 
     /// Goes on with another token, after the one before was released. That one is released in any case.
@@ -51,13 +57,18 @@ impl LocalTurn {
         let mut shard = self.local.shard(name);
         shard.entries.get_mut(name).ok_or(Superseded)?.replace(&self.acquisition, &acquisition)?;
         drop(shard);
-        self.acquisition = acquisition;
+        (self.turn, self.acquisition) = (acquisition.turn(), acquisition);
         Ok(())
     }
 
     /// Whether the turn has ended; what it had may be another call's by now.
     pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
+        self.acquisition.turn() != self.turn
+    }
+
+    /// The key of a window is free again when the turn ends.
+    pub(crate) fn give_back_window(&self) {
+        self.acquisition.give_back_window(self.turn);
     }
 
     /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.
@@ -82,7 +93,7 @@ impl LocalTurn {
     /// Passes the lock on if that may be, or leaves it idle if it `may_linger`; otherwise lets `release` give the token back,
     /// and the next call has the turn.
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
-        if self.has_ended.swap(true, Ordering::AcqRel) || self.passes_on() {
+        if !self.acquisition.end_turn(self.turn) || self.passes_on() {
             return;
         }
         if may_linger && self.local.keep(&self.acquisition) {

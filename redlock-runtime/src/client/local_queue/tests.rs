@@ -103,7 +103,7 @@ async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over
 async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
     let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
     let held = manager.acquire(request()).await.unwrap();
-    let wanted = Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO };
+    let wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
     let place = || match manager.local.enter(&key, wanted, true, manager.shared().clock.now()) {
         Entered::Behind(place) => place,
         Entered::First(_) | Entered::Taken => panic!("a place in line expected"),
@@ -193,7 +193,8 @@ async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_g
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     let manager = LockManager::in_memory();
-    let (wanted, key) = (Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO }, LockKey::from(KEY));
+    let (wanted, key) =
+        (Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO }, LockKey::from(KEY));
     let at = manager.shared().clock.now();
     let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, at)), at);
     let waiter = || Arc::new(LocalWaiter::new(wanted));

@@ -7,6 +7,7 @@
 //! What an answer settles is decided in `protocol::last_command`; here is only who sends, waits and counts.
 
 mod collector;
+mod leaving_tokens;
 mod pending_release;
 mod release_ledger;
 

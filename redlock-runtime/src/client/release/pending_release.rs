@@ -54,6 +54,9 @@ impl PendingRelease {
 
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         ledger.begin(last.matters_until);
+        if last.ends_messages {
+            ledger.leaving.begin(subject.token);
+        }
         let (ledger, answer) = (Arc::clone(ledger), Pending::none());
         Self { ledger, subject, was_held: last.is_expected, last, answer, is_settled: false, is_owed: false }
     }
@@ -110,6 +113,7 @@ impl PendingRelease {
     /// Sends the release once more, after an answer that left it open.
     pub(super) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
+        self.leave();
         self.last.repeat(now);
         self.answer = node.send(self.command());
     }
@@ -153,6 +157,13 @@ impl PendingRelease {
         }
     }
 
+    /// Messages about the token that come from now on are answered.
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.last.ends_messages) {
+            self.ledger.leaving.end(&self.subject.token);
+        }
+    }
+
     /// The connection has answered, if nobody else looks after the answer.
     fn note_heard(&mut self) {
         if std::mem::take(&mut self.is_owed) {
@@ -164,6 +175,7 @@ impl PendingRelease {
 impl Drop for PendingRelease {
     fn drop(&mut self) {
         self.note_heard();
+        self.leave();
         if !self.is_settled {
             self.count_as_abandoned("its task has ended");
         }

@@ -1,5 +1,6 @@
 //! What became of the releases sent to one node, and what the node owes.
 
+use super::leaving_tokens::LeavingTokens;
 use crate::error::NodeError;
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
@@ -35,6 +36,7 @@ pub(crate) struct ReleaseLedger {
     /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
     matters_until: AtomicU64,
     answered: Notify,
+    pub(crate) leaving: LeavingTokens,
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
     pub(crate) abandoned: AtomicU64,
@@ -45,7 +47,7 @@ impl ReleaseLedger {
         let [unanswered, owed] = [const { AtomicUsize::new(0) }; 2];
         let [owed_since, waiting_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
             [const { AtomicU64::new(0) }; 7];
-        let (label, answered) = (label.into(), Notify::new());
+        let (label, answered, leaving) = (label.into(), Notify::new(), LeavingTokens::default());
         Self {
             label,
             clock,
@@ -56,6 +58,7 @@ impl ReleaseLedger {
             overdue_since,
             matters_until,
             answered,
+            leaving,
             not_owner,
             sent_again,
             abandoned,

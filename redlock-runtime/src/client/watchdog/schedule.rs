@@ -62,7 +62,7 @@ pub(crate) fn look(acquisition: &Arc<Acquisition>, now: Instant, due: &mut Vec<A
         Look::Later(at) => at,
         Look::Due => {
             due.push(Arc::clone(acquisition));
-            now.after(pause(ttl))
+            now.after(pause(acquisition.counted_for(now)))
         }
         // It may be held by then.
         Look::Nothing => now.after(pause(ttl)),

@@ -3,9 +3,6 @@
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The longest that making a connection may take, from the name look-up to the last step. With less, a server far away
-/// would never be reached; with more, one that swallows all packets would look as if it were starting for longer.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause before a new try while an outage is short. With less, a server that is just starting is asked in vain more
 /// often; with more, the owner of a lock that the server has forgotten hears of it long after the next one has it.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);

@@ -11,9 +11,9 @@ use super::verification::Doubt;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
-use crate::protocol::command::Deliver;
+use crate::protocol::command::{Deliver, Wakeup};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisError};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -28,8 +28,10 @@ pub(super) async fn connect(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    server.connecting();
     let doubt = Doubt::default();
-    let (connection, protocol) = match greet(endpoint, &environment.deliver, &doubt).await {
+    let pushes = Pushes { deliver: Arc::clone(&environment.deliver), doubt: doubt.clone(), server: Arc::clone(server) };
+    let (connection, protocol) = match greet(endpoint, Some(&pushes)).await {
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
             let said = farewell(endpoint).await;
@@ -43,17 +45,23 @@ pub(super) async fn connect(
         .map_err(|error| cut(&control).unwrap_or(error))
 }
 
-/// Shakes hands, in RESP3 if the server speaks it.
+/// Shakes hands, in RESP3 if the server speaks it. Without `pushes`, what the server says unasked is heard by nobody.
 pub(super) async fn greet(
     endpoint: &Endpoint,
-    deliver: &Deliver,
-    doubt: &Doubt,
+    pushes: Option<&Pushes>,
 ) -> Result<(Connection, ProtocolVersion), Failure> {
-    match handshake(endpoint, ProtocolVersion::RESP3, deliver, doubt).await {
+    let opened = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    // Not before: nobody is asked for credentials that no server would take.
+    let login = endpoint.login().await.map_err(Failure::Login)?;
+    match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), pushes).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = handshake(endpoint, ProtocolVersion::RESP2, deliver, doubt).await;
+            let opened = socket::open(endpoint).await.map_err(Failure::Socket);
+            let connection = match opened {
+                Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), pushes).await,
+                Err(failure) => Err(failure),
+            };
             // A server that hangs up has said before why: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
@@ -66,6 +74,7 @@ const CLOSED: &str = "the server closed the connection during the handshake; if 
 
 /// Why there is no connection.
 pub(super) enum Failure {
+    Login(NodeError),
     Socket(io::Error),
     Handshake(RedisError),
 }
@@ -75,7 +84,7 @@ impl Failure {
     fn or(self, first: RedisError) -> Self {
         match self {
             Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
-            Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
+            Self::Login(_) | Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
         }
     }
 }
@@ -83,13 +92,31 @@ impl Failure {
 impl From<Failure> for NodeError {
     fn from(failure: Failure) -> Self {
         match failure {
+            Failure::Login(error) => error,
             Failure::Socket(error) => socket_failure(&error),
             Failure::Handshake(error) => match refused(&error) {
-                Self::Disconnected => Self::Unreachable(CLOSED.into()),
+                // What a server does not like about the certificate of its client, it says after the handshake of TLS.
+                Self::Disconnected => tls_reason(&error)
+                    .map_or_else(|| Self::Unreachable(CLOSED.into()), |reason| Self::Tls(reason.into())),
                 refusal => refusal,
             },
         }
     }
+}
+
+/// What TLS has against the connection, if that is what broke it.
+#[cfg(feature = "tls")]
+fn tls_reason(error: &RedisError) -> Option<String> {
+    use std::error::Error;
+
+    // The client crate shares the errors of its sockets.
+    let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    super::tls_failure::reason(shared.downcast_ref()?)
+}
+
+#[cfg(not(feature = "tls"))]
+const fn tls_reason(_error: &RedisError) -> Option<String> {
+    None
 }
 
 /// Why there is no socket.
@@ -101,14 +128,12 @@ fn socket_failure(error: &io::Error) -> NodeError {
     NodeError::Unreachable(error.to_string().into())
 }
 
-/// Opens a socket and logs in.
+/// Logs in.
 async fn handshake(
-    endpoint: &Endpoint,
-    protocol: ProtocolVersion,
-    deliver: &Deliver,
-    doubt: &Doubt,
+    Opened { socket, control }: Opened,
+    login: RedisConnectionInfo,
+    pushes: Option<&Pushes>,
 ) -> Result<Connection, Failure> {
-    let Opened { socket, control } = socket::open(endpoint).await.map_err(Failure::Socket)?;
     let config = AsyncConnectionConfig::new()
         // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
         // the order even when nobody waits for it any more.
@@ -117,11 +142,10 @@ async fn handshake(
         // Releases are sent from `Drop`, which cannot wait for a place in a queue. What is in flight is bounded where
         // commands are admitted.
         .set_pipeline_buffer_size(usize::MAX >> 4);
-    let config = match protocol {
-        ProtocolVersion::RESP2 => config,
-        _ => config.set_push_sender(receiver(Arc::clone(deliver), doubt.clone(), Arc::clone(&control))),
+    let config = match (login.protocol(), pushes) {
+        (ProtocolVersion::RESP2, _) | (_, None) => config,
+        (_, Some(pushes)) => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
     };
-    let login = endpoint.login().clone().set_protocol(protocol);
     let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
     control.received.check().map_err(Failure::Socket)?;
     let (commands, driver) = connected.map_err(Failure::Handshake)?;
@@ -134,23 +158,31 @@ pub(super) fn cut(control: &Control) -> Option<NodeError> {
     control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
 }
 
-/// Passes on the wake-ups among what the server says unasked, and that it throws data away.
-fn receiver(
+/// What becomes of what the server says unasked.
+#[derive(Clone)]
+pub(super) struct Pushes {
     deliver: Deliver,
     doubt: Doubt,
-    control: Arc<Control>,
-) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
-    move |push| {
-        // The client crate says in this way, too, that the connection has ended; why must stay known.
-        if push.kind != PushKind::Disconnection {
-            control.received.is_complete();
+    server: Arc<ServerFacts>,
+}
+
+impl Pushes {
+    /// Takes note that the server throws data away, and passes on the wake-ups with what they prove.
+    fn receiver(self, control: Arc<Control>) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+        move |push| {
+            // The client crate says in this way, too, that the connection has ended; why must stay known.
+            if push.kind != PushKind::Disconnection {
+                control.received.is_complete();
+            }
+            if push.kind == PushKind::Invalidate {
+                self.doubt.raise();
+            }
+            if let Some(Wakeup { subject, notice }) = wakeup(&push) {
+                let is_trusted = !self.server.is_distrusted() || self.doubt.is_excluded();
+                let notice = if is_trusted { self.server.proven(notice) } else { notice };
+                (self.deliver)(Wakeup { subject, notice });
+            }
+            Ok(())
         }
-        if push.kind == PushKind::Invalidate {
-            doubt.raise();
-        }
-        if let Some(wakeup) = wakeup(&push) {
-            deliver(wakeup);
-        }
-        Ok(())
     }
 }

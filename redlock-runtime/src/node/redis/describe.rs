@@ -185,7 +185,7 @@ impl Answers {
         report.may_use_name = self.permissions.may_use_name;
         report.has_counted = self.has_counted;
         let Some(info) = self.info else { return };
-        report.version = info.field("redis_version").map(Into::into);
+        report.version = info.product().map(Into::into);
         report.run_id = info.field("run_id").map(Into::into);
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");

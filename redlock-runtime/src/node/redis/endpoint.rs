@@ -1,13 +1,39 @@
 //! Where a node is and how to log in: a URL taken apart.
 
-use crate::error::LockError;
+use super::node_config::{Access, NodeConfig};
+use super::parameters;
+#[cfg(feature = "tls")]
+use super::tls_settings::TlsSettings;
+use crate::error::{LockError, NodeError};
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
+
+/// The longest that making a connection may take, from the credentials to the last step, unless somebody says otherwise.
+/// With less, a server far away would never be reached; with more, one that swallows all packets would look as if it were
+/// starting for longer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The part of that time which a program has to say its credentials. Smaller, a service of tokens that is slow is not waited
+/// for; larger, nothing is left for the server.
+const LOGIN_PER_CONNECTION: f64 = 0.75;
+
+/// For how long after a login what is asked for or read anew may be wrong, and count as being changed. Smaller, waiting calls
+/// fail while a password is changed; larger, a mistake in it looks like an outage for longer.
+const CHANGING: Duration = Duration::from_secs(30);
 
 /// One server and the login for it. `Debug` shows the address alone.
 pub(crate) struct Endpoint {
     address: Address,
     login: RedisConnectionInfo,
+    access: Access,
+    /// The runtime that the manager was built on.
+    host: Option<Handle>,
+    /// When the server last took the login.
+    logged_in: Mutex<Option<Instant>>,
     label: String,
 }
 
@@ -27,13 +53,13 @@ pub(super) enum Address {
 }
 
 impl Endpoint {
-    /// Takes a URL apart. No message repeats the URL, because it may hold a password.
+    /// Takes the URL of a node apart. No message repeats the URL, because it may hold a password.
     ///
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
-    pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
+    pub(crate) fn new(config: &NodeConfig, position: usize) -> Result<Self, LockError> {
         let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
-        let Some(mut url) = redis::parse_redis_url(url) else {
+        let Some(mut url) = redis::parse_redis_url(&config.url) else {
             return Err(wrong(
                 "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS or \
                  unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
@@ -44,7 +70,7 @@ impl Endpoint {
             speaks_tls().map_err(wrong)?;
             if url.fragment() == Some("insecure") {
                 return Err(wrong(
-                    "asks for TLS without verification: trust the server's CA instead, as in SSL_CERT_FILE",
+                    "asks for TLS without verification: trust the server's CA instead, as with ca_file=",
                 ));
             }
             // The client crate parses only the schemes it can connect to itself; the TLS stream is ours.
@@ -52,13 +78,33 @@ impl Endpoint {
                 return Err(wrong("cannot be read"));
             }
         }
+        let is_socket = url.scheme().ends_with("unix");
+        let (access, rest) = parameters::read(url.query_pairs(), is_socket).map_err(wrong)?;
+        url.set_query(None);
+        if !rest.is_empty() {
+            url.query_pairs_mut().extend_pairs(rest);
+        }
+        let access = config.access.clone().or(access);
+        access.fault(tls).map_or(Ok(()), |fault| Err(wrong(fault)))?;
         let info = url.into_connection_info().map_err(|error| wrong(&fault(&error)))?;
         if info.redis_settings().db() < 0 {
             return Err(wrong("is wrong: the number of a database is not negative"));
         }
         let address = address(info.addr(), tls)
             .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
-        Ok(Self { label: address.to_string(), login: info.redis_settings().clone(), address })
+        let (label, login) = (address.to_string(), info.redis_settings().clone());
+        Ok(Self { label, login, access, address, host: None, logged_in: Mutex::default() })
+    }
+
+    /// The program is asked on its own runtime.
+    pub(crate) fn of_host(self, host: Handle) -> Self {
+        Self { host: Some(host), ..self }
+    }
+
+    /// The node at `url`, without anything that a URL cannot say.
+    #[cfg(test)]
+    pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
+        Self::new(&url.into(), position)
     }
 
     pub(super) const fn address(&self) -> &Address {
@@ -73,8 +119,51 @@ impl Endpoint {
         return false;
     }
 
-    pub(super) const fn login(&self) -> &RedisConnectionInfo {
-        &self.login
+    /// The login that is right now.
+    ///
+    /// # Errors
+    /// When it has to be asked for, and is not known in time.
+    pub(super) async fn login(&self) -> Result<RedisConnectionInfo, NodeError> {
+        let Some(source) = &self.access.credentials else { return Ok(self.login.clone()) };
+        let limit = self.connect_timeout().mul_f64(LOGIN_PER_CONNECTION);
+        let known = timeout(limit, source.fill_in(self.login.clone(), self.host.as_ref())).await;
+        known.unwrap_or_else(|_| Err(NodeError::Unreachable(format!("no credentials within {limit:?}").into())))
+    }
+
+    /// The server has taken the login.
+    pub(super) fn logged_in(&self) {
+        *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// The `error` of a connection that was not made: one that passes, where what is asked for or read each time was right a
+    /// moment ago, and is being changed.
+    pub(super) fn passing(&self, error: NodeError) -> NodeError {
+        let logged_in = *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = || logged_in.is_some_and(|at| at.elapsed() < CHANGING);
+        let is_of_login = match &error {
+            NodeError::Refused(answer) => answer.starts_with("WRONGPASS") || answer.starts_with("NOAUTH"),
+            NodeError::Tls(_) | NodeError::Unfit(_) => true,
+            _ => false,
+        };
+        if is_of_login && self.access.changes() && is_recent() {
+            return NodeError::Unreachable(error.to_string().into());
+        }
+        error
+    }
+
+    /// How long making a connection may take.
+    pub(super) fn connect_timeout(&self) -> Duration {
+        self.access.connect_timeout.unwrap_or(CONNECT_TIMEOUT)
+    }
+
+    #[cfg(feature = "tls")]
+    pub(super) const fn tls(&self) -> &TlsSettings {
+        &self.access.tls
+    }
+
+    /// Which of the server's databases has the locks.
+    pub(crate) fn database(&self) -> i64 {
+        self.login.db()
     }
 
     /// The address as text, without user and password. Two nodes with equal labels are one server.
@@ -149,10 +238,22 @@ mod tests {
         ];
         for (url, label, database) in table {
             let endpoint = Endpoint::parse(url, 1).expect(url);
-            assert_eq!((endpoint.label(), endpoint.login().db()), (label, database), "{url}");
+            assert_eq!((endpoint.label(), endpoint.login.db()), (label, database), "{url}");
         }
         let endpoint = Endpoint::parse("redis://user:pa%40ss@host", 1).unwrap();
-        assert_eq!((endpoint.login().username(), endpoint.login().password()), (Some("user"), Some("pa@ss")));
+        assert_eq!((endpoint.login.username(), endpoint.login.password()), (Some("user"), Some("pa@ss")));
+    }
+
+    #[test]
+    fn what_is_said_beside_the_url_wins_over_its_parameters() {
+        let url = "redis://user@host/3?connect_timeout_ms=500";
+        let endpoint = Endpoint::parse(url, 1).unwrap();
+        assert_eq!((endpoint.connect_timeout(), endpoint.login.db()), (Duration::from_millis(500), 3));
+        let config = NodeConfig::new(url).connect_timeout(Duration::from_secs(7));
+        assert_eq!(Endpoint::new(&config, 1).unwrap().connect_timeout(), Duration::from_secs(7));
+        assert_eq!(Endpoint::parse("unix:///run/redis.sock?connect_timeout_ms=1&db=2", 1).unwrap().login.db(), 2);
+        assert_eq!(Endpoint::parse("redis://host", 1).unwrap().connect_timeout(), CONNECT_TIMEOUT);
+        assert!(!format!("{config:?}").contains("user"));
     }
 
     #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
@@ -160,7 +261,7 @@ mod tests {
     fn tls_urls() {
         let endpoint = Endpoint::parse("rediss://:secret@host:6380/1", 1).unwrap();
         assert_eq!(endpoint.address, Address::Tls { host: "host".into(), port: 6380 });
-        assert_eq!((endpoint.login().db(), endpoint.login().password()), (1, Some("secret")));
+        assert_eq!((endpoint.login.db(), endpoint.login.password()), (1, Some("secret")));
     }
 
     #[test]
@@ -178,6 +279,15 @@ mod tests {
             ("unix:///run/redis.sock?db=-1", "not negative"),
             ("redis://host/?protocol=hunter2", "protocol"),
             ("redis://:hunter2@host,other:6379", "begins with redis://"),
+            ("redis://host/?hunter2=hunter2", "a parameter that is not known"),
+            ("redis://host/?connect_timeout_ms=hunter2", "a whole number"),
+            ("redis://host/?connect_timeout_ms=0", "a timeout of zero"),
+            ("redis://host?db=3", "stand before the `?`"),
+            ("redis://host/3?pass=hunter2", "stand before the `?`"),
+            #[cfg(feature = "tls")]
+            ("redis://:hunter2@host/?ca_file=/hunter2", "does not ask for TLS"),
+            #[cfg(not(feature = "tls"))]
+            ("redis://:hunter2@host/?ca_file=/hunter2", "a feature for TLS"),
         ];
         for (url, expected) in table {
             let message = Endpoint::parse(url, 2).unwrap_err().to_string();

@@ -8,9 +8,7 @@ use super::connect::{cut, greet};
 use super::courier::Connection;
 use super::endpoint::Endpoint;
 use super::prepare::ask;
-use super::verification::Doubt;
 use crate::error::NodeError;
-use crate::protocol::command::Deliver;
 use redis::{Pipeline, Value};
 use std::sync::Arc;
 
@@ -24,8 +22,7 @@ impl Errand {
     /// # Errors
     /// When the server cannot be reached, or refuses.
     pub(super) async fn begin(endpoint: &Endpoint) -> Result<Self, NodeError> {
-        let nobody: Deliver = Arc::new(|_| {});
-        let (connection, _) = greet(endpoint, &nobody, &Doubt::default()).await?;
+        let (connection, _) = greet(endpoint, None).await?;
         connection.control.received.allow(LONGEST_ANSWER);
         Ok(Self(connection))
     }

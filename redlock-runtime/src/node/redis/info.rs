@@ -25,6 +25,18 @@ impl Info {
         self.field(name)?.parse().ok()
     }
 
+    /// Whether the server only watches over others. Valkey has renamed the field.
+    pub(crate) fn is_sentinel(&self) -> bool {
+        self.field("redis_mode").or_else(|| self.field("server_mode")) == Some("sentinel")
+    }
+
+    /// Which program the server is, and its version: `Redis 7.0.15`. Others than Redis say in `redis_version` which one they
+    /// are compatible with.
+    pub(crate) fn product(&self) -> Option<String> {
+        let of_redis = || self.field("redis_version").map(|version| format!("Redis {version}"));
+        self.field("valkey_version").map(|version| format!("Valkey {version}")).or_else(of_redis)
+    }
+
     /// Who the server is; `None` when it does not say which run it is. `fsync` is its `appendfsync`, if that is known.
     pub(crate) fn identity(&self, fsync: Option<&str>) -> Option<Identity> {
         Some(Identity {
@@ -75,6 +87,20 @@ mod tests {
             assert_eq!(info.field(name), expected, "{name}");
         }
         assert_eq!((info.number("uptime_in_seconds"), info.number("run_id")), (Some(12), None));
+    }
+
+    #[test]
+    fn products_and_sentinels_of_both_families() {
+        let table = [
+            ("redis_version:7.0.15\nredis_mode:standalone", Some("Redis 7.0.15"), false),
+            ("redis_version:7.2.4\nvalkey_version:9.1.2\nserver_mode:sentinel", Some("Valkey 9.1.2"), true),
+            ("redis_mode:sentinel", None, true),
+            ("server_mode:cluster", None, false),
+        ];
+        for (text, product, is_sentinel) in table {
+            let info = Info::parse(text);
+            assert_eq!((info.product().as_deref(), info.is_sentinel()), (product, is_sentinel), "{text}");
+        }
     }
 
     #[test]

@@ -17,8 +17,12 @@ use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
+
+/// The answer to one command in so many shows how far away the server is, and to all those whose time matters anyway. Smaller,
+/// more looks at the clock; larger, a network that became slower is noticed later.
+const SAMPLED: u32 = 64;
 
 pub(super) struct LiveConnection {
     /// What the courier is to send.
@@ -33,6 +37,8 @@ pub(super) struct LiveConnection {
     is_refused: AtomicBool,
     /// Whether the server has said that it is a replica: whoever it is, the next handshake shall find out.
     is_read_only: AtomicBool,
+    /// How many commands were sent.
+    sent: AtomicU32,
     abstention: Abstention,
     server: Arc<ServerFacts>,
     environment: Environment,
@@ -47,8 +53,19 @@ impl LiveConnection {
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused, is_read_only] = [const { AtomicBool::new(false) }; 3];
-        let outbox = Outbox::default();
-        Self { outbox, scripts, has_pushes, is_listening, is_refused, is_read_only, abstention, server, environment }
+        let (outbox, sent) = (Outbox::default(), AtomicU32::new(0));
+        Self {
+            outbox,
+            scripts,
+            has_pushes,
+            is_listening,
+            is_refused,
+            is_read_only,
+            sent,
+            abstention,
+            server,
+            environment,
+        }
     }
 
     /// For how much longer the node abstains, if so.
@@ -95,9 +112,10 @@ impl LiveConnection {
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
-        // When a command was sent matters to an abstention, and to what the answer to an extension says of the server's
-        // clock. For all other commands the look at our clock is saved.
-        let is_timed = self.abstention.is_any() || command.verb.is_extension();
+        // When a command was sent matters to an abstention, and to what its answer says of the server's clock; and of some, how
+        // far away the server is. For all other commands the look at our clock is saved.
+        let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
+        let is_timed = is_sample || self.abstention.is_any() || command.verb.tells_time();
         let sent = is_timed.then(|| self.server.now());
         self.outbox.put(Question::new(command, sent, recipient), wire);
     }
@@ -138,6 +156,9 @@ impl LiveConnection {
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
             Ok(value) => {
+                if let Some(sent) = question.sent.filter(|_| self.abstains_for().is_none()) {
+                    self.server.answered(sent, self.server.now());
+                }
                 let (answer, seen) = answer(question.command.verb, &value);
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);

@@ -19,7 +19,9 @@ mod complaints;
 mod connect;
 mod connections;
 mod courier;
+mod credentials;
 mod describe;
+mod dial;
 pub(crate) mod endpoint;
 mod errand;
 mod explained;
@@ -30,7 +32,9 @@ mod list;
 mod live_connection;
 mod lost_script;
 mod movable;
+mod node_config;
 mod outbox;
+mod parameters;
 mod permissions;
 mod prepare;
 mod pulse;
@@ -51,7 +55,12 @@ mod tls;
 mod tls_failure;
 #[cfg(feature = "tls")]
 mod tls_provider;
+#[cfg(feature = "tls")]
+mod tls_settings;
 mod verification;
+
+pub use self::credentials::Credentials;
+pub use self::node_config::NodeConfig;
 
 use self::answer::occupant;
 use self::connections::Connections;

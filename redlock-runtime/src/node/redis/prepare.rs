@@ -37,13 +37,14 @@ pub(super) async fn prepare(
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let sent = server.now();
     let mut answers = ask(&mut connection, &questions(environment, server)).await?.into_iter();
+    let answered = server.now();
     let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
     // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
-    if info.field("redis_mode") == Some("sentinel") {
+    if info.is_sentinel() {
         return Err(NodeError::Unfit(SENTINEL.into()));
     }
     let scripts = Scripts::loaded(|| digest(digests.next()))?;
@@ -60,6 +61,10 @@ pub(super) async fn prepare(
         return Err(NodeError::Replica);
     }
     let abstention = server.connected(identity)?;
+    // Only now: a node without a vote is not near, however soon it answers.
+    if server.abstains_for(abstention, answered).is_none() {
+        server.answered(sent, answered);
+    }
     // In a cluster, it may be elsewhere; there were no numbers in clusters then.
     if let Some(number) = counted {
         environment.servers.ballots.given(number);

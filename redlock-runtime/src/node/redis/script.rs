@@ -5,6 +5,7 @@
 
 use super::side_key::{queue_name, register_name};
 use crate::lock::OwnerToken;
+use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::timing::QUEUE_EXPIRY;
 use crate::protocol::wakeup::channel;
@@ -25,6 +26,9 @@ fn with_constants(parts: &str) -> String {
         ("TOKEN_LEN", OwnerToken::LEN.to_string()),
         ("ATTEMPT_LEN", OwnerToken::ATTEMPT_LEN.to_string()),
         ("TIME_LEN", OwnerToken::TIME_LEN.to_string()),
+        // Lua counts from 1.
+        ("VERSION_AT", (OwnerToken::VERSION + 1).to_string()),
+        ("CLAIMS_VERSION", CLAIMS_VERSION.to_string()),
         ("MARK", MARK.to_owned()),
         ("CHANNEL", format!("'{}'", channel(""))),
         ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
@@ -100,12 +104,12 @@ macro_rules! scripts {
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
     no script: (Verb::SetNx { .. }, _),
-    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "lock", "hand", "acquire"),
+    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"),
     extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "token", "extend_marked", "lock", "extend"),
     adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
-    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "lock", "hand", "yield"),
-    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "release_marked", "lock", "hand", "release"),
-    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "lock", "hand", "acquire"; "acquire_fenced"),
+    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "claim", "lock", "hand", "yield"),
+    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "claim", "release_marked", "lock", "hand", "release"),
+    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"; "acquire_fenced"),
     extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "extend"; "extend_fenced"),
     adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "token", "lock", "extend"; "extend_fenced"),
 }
@@ -193,6 +197,7 @@ mod tests {
             ("#value == TOKEN_LEN", "#value == 69"),
             ("string.sub(to, ATTEMPT_LEN + 2)", "string.sub(to, 36 + 2)"),
             ("string.sub(largest, 1, TIME_LEN)", "string.sub(largest, 1, 18)"),
+            ("string.byte(to, VERSION_AT) == CLAIMS_VERSION", "string.byte(to, 50) == 56"),
             ("to .. MARK", "to .. '+'"),
             ("CHANNEL .. id", "'redlock:' .. id"),
             ("{QUEUE_EXPIRY, MEMBER}", "{30000, 'n'}"),

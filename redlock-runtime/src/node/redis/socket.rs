@@ -1,6 +1,7 @@
 //! Opens a connection to a server, up to where the Redis protocol begins.
 
 use super::bounded::{Bounded, Received};
+use super::dial::dial;
 use super::endpoint::{Address, Endpoint};
 use super::movable::{Movable, Place, Transport};
 use super::stream::Stream;
@@ -42,7 +43,7 @@ pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Opened> {
         #[cfg(feature = "tls")]
         Address::Tls { host, port } => {
             let transport = movable(Transport::Tcp(tcp(host, *port).await?));
-            bounded(super::tls::client(host, transport).await?, &control)
+            bounded(super::tls::client(host, endpoint.tls(), transport).await?, &control)
         }
         #[cfg(unix)]
         Address::Unix(path) => {
@@ -58,7 +59,7 @@ fn bounded(stream: impl Stream + 'static, control: &Control) -> Socket {
 
 /// A TCP connection that sends at once and notices a peer that has vanished.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
+    let stream = dial(host, port).await?;
     stream.set_nodelay(true)?;
     let socket = SockRef::from(&stream);
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE / 2).with_interval(SILENCE / 10))?;

@@ -1,7 +1,7 @@
 //! Listens for wake-ups on a connection of its own, where the one for commands speaks RESP2 and cannot.
 
 use super::answer::{refused, wakeup_in};
-use super::backoff::{Backoff, CONNECT_TIMEOUT};
+use super::backoff::Backoff;
 use super::complaints::Complaints;
 use super::connect::{Failure, cut};
 use super::connections::Connections;
@@ -30,7 +30,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
-        match timeout(CONNECT_TIMEOUT, subscribe(&endpoint, &channel)).await {
+        match timeout(endpoint.connect_timeout(), subscribe(&endpoint, &channel)).await {
             Ok(Ok((messages, control))) => {
                 connections.subscribed(true);
                 backoff.connected();
@@ -39,6 +39,10 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
             Ok(Err(error)) => {
+                if connections.live().is_ok() {
+                    endpoint.logged_in();
+                }
+                let error = endpoint.passing(error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     let node = endpoint.label();
                     tracing::warn!(node, %error, times, "cannot subscribe: callers have to ask again and again");
@@ -69,7 +73,7 @@ async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, 
 
 /// Logs in on `socket` and subscribes to `channel`.
 async fn messages(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<PubSubStream, NodeError> {
-    let login = endpoint.login().clone().set_protocol(ProtocolVersion::RESP2);
+    let login = endpoint.login().await?.set_protocol(ProtocolVersion::RESP2);
     let mut connection = PubSub::new(&login, socket).await.map_err(Failure::Handshake)?;
     connection.subscribe(channel).await.map_err(|error| refused(&error))?;
     Ok(connection.into_on_message())

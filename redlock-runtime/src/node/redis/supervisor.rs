@@ -1,6 +1,6 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
-use super::backoff::{Backoff, CONNECT_TIMEOUT};
+use super::backoff::Backoff;
 use super::complaints::Complaints;
 use super::connect;
 use super::connections::Connections;
@@ -16,9 +16,10 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
     let connections = &supervised.0;
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
-        match timeout(CONNECT_TIMEOUT, connect::connect(&endpoint, &connections.server, &connections.environment)).await
-        {
+        let connected = connect::connect(&endpoint, &connections.server, &connections.environment);
+        match timeout(endpoint.connect_timeout(), connected).await {
             Ok(Ok((live, courier))) => {
+                endpoint.logged_in();
                 tracing::debug!(node = endpoint.label(), has_pushes = live.has_pushes(), "connected");
                 if let Some(left) = live.abstains_for() {
                     let node = endpoint.label();
@@ -31,12 +32,15 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 connections.up(live);
                 backoff.connected();
                 let error = relief::drive(courier, connections, &mut host).await;
+                // Until now, whatever was changed meanwhile.
+                endpoint.logged_in();
                 connections.server.disconnected();
                 if let Some(times) = complaints.times("broke") {
                     tracing::warn!(node = endpoint.label(), %error, times, "the connection broke");
                 }
             }
             Ok(Err(error)) => {
+                let error = endpoint.passing(error);
                 complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }
@@ -53,7 +57,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
 /// A server that waits for the end of a command takes the first bytes of TLS for the beginning of one.
 fn no_answer(endpoint: &Endpoint) -> String {
     let hint = if endpoint.is_tls() { "; if the server does not speak TLS on this port, write redis://" } else { "" };
-    format!("no connection within {CONNECT_TIMEOUT:?}{hint}")
+    format!("no connection within {:?}{hint}", endpoint.connect_timeout())
 }
 
 /// Says in the log why there is no connection to `node`.

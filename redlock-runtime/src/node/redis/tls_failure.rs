@@ -1,7 +1,7 @@
 //! Why TLS did not come about, in words that say what to do.
 
 use std::io;
-use tokio_rustls::rustls::{CertificateError, Error};
+use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
 /// The reason in the error of a TLS handshake; `None` when it is about something else.
 pub(super) fn reason(error: &io::Error) -> Option<String> {
@@ -9,6 +9,13 @@ pub(super) fn reason(error: &io::Error) -> Option<String> {
         Error::InvalidCertificate(fault) => Some(certificate(fault)),
         // Whatever answers speaks another protocol.
         Error::InvalidMessage(_) => Some("the server does not speak it on this port: write redis://".to_owned()),
+        // What is wrong with our own settings.
+        Error::General(what) => Some(what.clone()),
+        Error::AlertReceived(AlertDescription::CertificateRequired) => Some(
+            "the server asks for a certificate of its clients: name one with `client_certificate_files`, or cert_file= and \
+             key_file= in the URL"
+                .to_owned(),
+        ),
         other => Some(other.to_string()),
     }
 }
@@ -16,15 +23,16 @@ pub(super) fn reason(error: &io::Error) -> Option<String> {
 /// What is wrong with a certificate. The client crate has only the form for programmers for most of it.
 fn certificate(fault: &CertificateError) -> String {
     let fault = match fault {
-        CertificateError::UnknownIssuer => {
-            "is signed by nobody whom this system trusts: add that authority to it, or name its file in SSL_CERT_FILE"
+        // The second one is by an authority of the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "is signed by nobody who is trusted here: name the file of that authority with `ca_file`, or in SSL_CERT_FILE"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "is not valid yet: compare the clocks"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "is not for the host in the URL"
+            "is not for the host in the URL: write the name that it is for, also as server_name="
         }
         CertificateError::Revoked => "was revoked",
         // Its name is in no list of causes.

@@ -6,8 +6,9 @@
 //!
 //! 1. The server says unasked when it throws its data away, where it speaks RESP3: client tracking is on, with no key to
 //!    track. It says the same of a `FLUSHALL`, which changes no replication id. So it is asked for that at once, and what
-//!    it has answered meanwhile is held back until the answer is here.
-//! 2. Where it does not say it, it is asked before every batch of commands. Where it does, it is asked before commands if
+//!    it has answered meanwhile is held back until the answer is here, and what it announces meanwhile proves nothing.
+//! 2. Where it does not say it, it is asked before every batch of commands, and what it announces unasked never proves anything.
+//!    Where it does, it is asked before commands if
 //!    that was not done for a while, because not everything that replaces data throws some away.
 //! 3. When the data is another one, or the server a replica, the connection ends: commands without an answer prove
 //!    nothing, and the next handshake decides what the node is worth.
@@ -29,21 +30,49 @@ use tokio::time::Instant;
 /// asked more often; longer, it is noticed later that a server has taken over what a replica of its own was told.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// Whether the server has said that it throws data away, and was not asked since.
+/// Whether the server on one connection has said that it throws data away.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Doubt(Arc<AtomicBool>);
+pub(super) struct Doubt(Arc<Doubts>);
+
+#[derive(Debug, Default)]
+struct Doubts {
+    /// It says so unasked.
+    tells: AtomicBool,
+    /// It has said so, and was not asked since.
+    raised: AtomicBool,
+    /// It has said so, and has not answered since.
+    open: AtomicBool,
+}
 
 impl Doubt {
     pub(super) fn raise(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.open.store(true, Ordering::Release);
+        self.0.raised.store(true, Ordering::Release);
+    }
+
+    /// Whether the server still has what it had, as far as it tells unasked.
+    pub(super) fn is_excluded(&self) -> bool {
+        self.0.tells.load(Ordering::Acquire) && !self.is_open()
     }
 
     fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.raised.load(Ordering::Acquire)
     }
 
-    fn take(&self) -> bool {
-        self.0.swap(false, Ordering::AcqRel)
+    fn is_open(&self) -> bool {
+        self.0.open.load(Ordering::Acquire)
+    }
+
+    /// The question that follows is asked.
+    fn asked(&self) {
+        self.0.raised.store(false, Ordering::Release);
+    }
+
+    /// An answer is here, to a question that may have been asked before the doubt.
+    fn answered(&self) {
+        if !self.is_raised() {
+            self.0.open.store(false, Ordering::Release);
+        }
     }
 }
 
@@ -56,8 +85,6 @@ pub(super) struct Verification {
     asked_at: Instant,
     /// The question that is not answered.
     asked: Option<Asked>,
-    /// Whether it was asked because of a doubt, which is not resolved.
-    is_in_doubt: bool,
 }
 
 type Asked = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
@@ -66,7 +93,8 @@ impl Verification {
     /// For a server that `tells` unasked that it throws data away, or does not.
     pub(super) fn new(doubt: Doubt, tells: bool) -> Self {
         let good_for = if tells { GOOD_FOR } else { Duration::ZERO };
-        Self { doubt, good_for, asked_at: Instant::now(), asked: None, is_in_doubt: false }
+        doubt.0.tells.store(tells, Ordering::Release);
+        Self { doubt, good_for, asked_at: Instant::now(), asked: None }
     }
 
     /// Asks the server if that is due, before commands are sent if there `are_commands`.
@@ -76,7 +104,7 @@ impl Verification {
         }
         let is_stale = || are_commands && self.asked_at.elapsed() >= self.good_for;
         if self.doubt.is_raised() || is_stale() {
-            self.is_in_doubt = self.doubt.take();
+            self.doubt.asked();
             self.asked_at = Instant::now();
             self.asked = Some(ask(connection.clone()));
         }
@@ -84,7 +112,7 @@ impl Verification {
 
     /// Whether answers have to wait for what the server says of its data.
     pub(super) fn holds_back(&self, live: &LiveConnection) -> bool {
-        (self.is_in_doubt || self.doubt.is_raised()) && live.is_distrusted()
+        self.doubt.is_open() && live.is_distrusted()
     }
 
     /// Whether the server has to be asked at once.
@@ -97,7 +125,8 @@ impl Verification {
         let Some(asked) = &mut self.asked else { return true };
         // The driver of the connection brings the answer, and nobody needs to be woken for it.
         let Poll::Ready(answer) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { return true };
-        (self.asked, self.is_in_doubt) = (None, false);
+        self.asked = None;
+        self.doubt.answered();
         let Some(info) = text(answer).map(|text| Info::parse(&text)) else { return true };
         !info.is_replica() && live.has_kept(info.data())
     }

@@ -13,7 +13,8 @@ pub struct Capabilities {
     pub resp3: bool,
     /// Waiting callers are woken. Without, they ask again and again. `None` when that was not known in time.
     pub wake_ups: Option<bool>,
-    /// It tells the time, so that steps of its clock are noticed.
+    /// It tells the time, so that steps of its clock are noticed, and that whoever is handed a lock begins without waiting for
+    /// an answer. The latter needs [`resp3`](Self::resp3) as well, and `CLIENT TRACKING` where nodes abstain after restarts.
     pub time: bool,
     /// It tells who it is, so that restarts are noticed.
     pub identity: bool,

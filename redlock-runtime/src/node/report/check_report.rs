@@ -3,6 +3,7 @@
 use super::deployment::Deployment;
 use super::node_report::NodeReport;
 use std::fmt;
+use std::time::Duration;
 
 /// What [`LockManager::check`](crate::LockManager::check) has found out: one [`NodeReport`] for each node.
 ///
@@ -14,6 +15,9 @@ pub struct CheckReport {
     pub nodes: Vec<NodeReport>,
     /// How many of them must agree.
     pub needed: usize,
+    /// How long a node is waited for now, in a call with the default `ttl`; see
+    /// [`node_timeout`](crate::LockManagerBuilder::node_timeout).
+    pub node_timeout: Duration,
     pub(crate) deployment: Deployment,
 }
 

@@ -3,14 +3,11 @@
 use super::persistence::Persistence;
 use crate::error::NodeError;
 use crate::protocol::quorum::Quorum;
+use crate::protocol::timing::ROUND_TRIPS_PER_NODE_TIMEOUT;
 use std::time::Duration;
 
 /// The shortest step in which a node timeout is recommended.
 const TIMEOUT_STEP: Duration = Duration::from_millis(10);
-
-/// How many round trips a recommended node timeout lasts. Smaller, a busy moment fails a lock; larger, a dead majority is
-/// noticed late.
-const ROUND_TRIPS_PER_TIMEOUT: u32 = 4;
 
 /// How a manager uses its nodes.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +80,7 @@ impl Deployment {
 
 /// A node timeout for such a round trip, in whole steps.
 fn recommended(round_trip: Duration) -> Duration {
-    let steps = (round_trip * ROUND_TRIPS_PER_TIMEOUT).as_millis().div_ceil(TIMEOUT_STEP.as_millis());
+    let steps = (round_trip * ROUND_TRIPS_PER_NODE_TIMEOUT).as_millis().div_ceil(TIMEOUT_STEP.as_millis());
     TIMEOUT_STEP * u32::try_from(steps).unwrap_or(u32::MAX)
 }
 

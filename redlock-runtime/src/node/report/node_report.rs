@@ -24,7 +24,7 @@ pub struct NodeReport {
     pub error: Option<NodeError>,
     /// How long it took to answer, at best; `None` when it did not.
     pub round_trip: Option<Duration>,
-    /// The version of Redis.
+    /// Which program the server is, and its version: `Redis 7.0.15` or `Valkey 9.1.2`.
     pub version: Option<Box<str>>,
     /// Another one after every start of the server.
     pub run_id: Option<Box<str>>,
@@ -243,7 +243,7 @@ impl fmt::Display for NodeReport {
         if self.error.is_some() {
             f.write_str("; ")?;
         }
-        write!(f, "Redis {}, ", self.version.as_deref().unwrap_or("of unknown version"))?;
+        write!(f, "{}, ", self.version.as_deref().unwrap_or("unknown version"))?;
         match (self.is_replica, self.replication) {
             (Some(true), _) => f.write_str("replica")?,
             (Some(false), Some(replication)) => write!(f, "{replication}")?,

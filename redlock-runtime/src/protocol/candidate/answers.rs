@@ -10,7 +10,8 @@
 use super::Phase;
 use super::footprint::Footprint;
 use super::in_flight::{InFlight, Kind};
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::command::{Answer, Number, Reply};
 use crate::protocol::rules::{Rule, Rules};
@@ -84,7 +85,7 @@ impl Voter {
         let end = if counts_from_send { sent.lease_end } else { now.after(sent.lease_end.since(sent.sent)) };
         self.heard_at = Some(now);
         self.numbered(number, self.lease_end().is_some_and(|end| now < end));
-        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(Some(end)) };
+        self.vote = Vote::Granted { lease_end: self.vote.lease_end().map_or(end, |before| before.max(end)) };
     }
 
     /// The node has the token, and abstains because it may have forgotten others. It has forgotten nobody of the time for
@@ -112,6 +113,7 @@ impl Voter {
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
         let is_unknown =
             matches!(error, NodeError::Disconnected | NodeError::TimedOut(_) | NodeError::Unintelligible(_));
+        self.was_cut |= is_unknown;
         if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }

@@ -22,9 +22,10 @@ use super::voter::Voter;
 use super::{Candidate, LeaseTerms, Phase};
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Reply, Verb};
+use crate::protocol::command::{ProvenClaim, Reply, Verb};
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::timing::CLAIM;
 use crate::time::clock::Instant;
 use redlock_model::lock::{self as model, Client};
 use std::collections::HashSet;
@@ -38,6 +39,8 @@ const LONG: Duration = Duration::from_secs(5);
 enum Event {
     Answer(model::Reply),
     Granted,
+    /// The same, as a claim that is proven.
+    Proven,
     /// A smaller token waits.
     Contended,
     /// A token waits that holds the lock elsewhere, and is larger.
@@ -103,7 +106,7 @@ impl Pair {
         let is_newer = |reply: &&model::Reply| !(self.overtaken[node] && matches!(reply, No | Yielded));
         let mut events: Vec<_> = answers.iter().filter(is_newer).map(|reply| Event::Answer(*reply)).collect();
         if self.model.phase() != model::Phase::Fast {
-            events.extend([Event::Granted, Event::Contended]);
+            events.extend([Event::Granted, Event::Proven, Event::Contended]);
             events.extend((self.model.phase() == model::Phase::Wait).then_some(Event::Wanted));
             events.extend(self.may_win_back(node).then_some(Event::WinBack));
             events.extend((self.cuts > 0).then_some(Event::NewConnection));
@@ -133,7 +136,12 @@ impl Pair {
             }
             Event::Granted => {
                 self.model.push(node, model::Reply::Granted);
-                self.candidate.claimed(node, now());
+                self.candidate.claimed(node, None, now());
+                self.overtaken[node] = !before[node].is_empty();
+            }
+            Event::Proven => {
+                self.model.push(node, model::Reply::Proven);
+                self.candidate.claimed(node, Some(ProvenClaim { length: CLAIM, from: now() }), now());
                 self.overtaken[node] = !before[node].is_empty();
             }
             Event::Contended => {
@@ -162,18 +170,27 @@ impl Pair {
             }
         }
         self.candidate.note_proof();
-        self.follow_phase(phase);
+        self.follow_to_wait(phase);
+        if self.model.phase() == model::Phase::Hold && !self.candidate.is_won(now()) {
+            return self.is_followed();
+        }
         let is_new = matches!(event, Event::NewConnection);
-        self.send_the_same(node, &before, answered, is_new) && self.is_followed()
+        // Before it holds: the extensions of claims go out while it waits.
+        let is_same = self.send_the_same(node, &before, answered, is_new);
+        self.follow_to_hold(phase);
+        is_same && self.is_followed()
     }
 
-    fn follow_phase(&mut self, before: model::Phase) {
-        match self.model.phase() {
-            model::Phase::Wait if before == model::Phase::Fast => self.candidate.wait(now()),
-            model::Phase::Hold if before != model::Phase::Hold && self.candidate.is_won(now()) => {
-                self.candidate.hold(now());
-            }
-            _ => {}
+    fn follow_to_wait(&mut self, before: model::Phase) {
+        if before == model::Phase::Fast && self.model.phase() == model::Phase::Wait {
+            self.candidate.wait(now());
+        }
+    }
+
+    fn follow_to_hold(&mut self, before: model::Phase) {
+        let is_new = before != model::Phase::Hold && self.model.phase() == model::Phase::Hold;
+        if is_new && self.candidate.is_won(now()) {
+            self.candidate.hold(now());
         }
     }
 
@@ -244,7 +261,7 @@ fn larger() -> OwnerToken {
 }
 
 fn verb(command: model::Command) -> Option<Verb> {
-    let claim = crate::protocol::timing::CLAIM;
+    let claim = CLAIM;
     match command {
         model::Command::SetNx => Some(Verb::SetNx { ttl: TTL }),
         model::Command::Acquire => Some(Verb::Acquire { ttl: TTL, claim, holds: false }),
@@ -313,7 +330,7 @@ fn the_candidate_counts_no_more_than_the_client_of_the_model() {
 
 #[test]
 fn a_candidate_without_a_rule_counts_more_than_the_model() {
-    for rule in [Rule::YieldVoids, Rule::CutYieldTaints, Rule::ClaimIsNoLease] {
+    for rule in [Rule::YieldVoids, Rule::CutYieldTaints, Rule::ClaimIsNoLease, Rule::YieldVoidsProof] {
         let followed = std::panic::catch_unwind(|| follow_all(Rules { without: Some(rule) }));
         assert!(followed.is_err(), "nobody notices that {rule:?} is missing");
     }

@@ -7,7 +7,8 @@
 //! 4. What is still to come from these nodes is of no use, and must be dropped *before* the last command is sent: a script
 //!    that a server had lost is sent again for as long as somebody waits for its answer, and would be executed after it.
 
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::lease;
@@ -48,13 +49,14 @@ impl Candidate {
 
     /// Tells every node that may know the token of its end, after [`end`](Self::end) and the answers that were here.
     pub(crate) fn last_commands(&mut self, now: Instant, mut send: impl FnMut(usize, LastCommand)) {
-        let (kept_for, release) = (self.kept_for(now), self.release(now));
+        let (kept_for, release, is_contended) = (self.kept_for(now), self.release(now), self.is_contended());
         for (index, voter) in self.voters.iter_mut().enumerate() {
             let may_know = voter.may_know();
             voter.in_flight.clear();
             if may_know {
                 let is_expected = voter.vote.is_granted();
-                let last = LastCommand { is_expected, ..release };
+                let ends_messages = is_contended && !voter.was_cut;
+                let last = LastCommand { is_expected, ends_messages, ..release };
                 send(index, kept_for.filter(|_| is_expected).map_or(last, |rest| last.keeping(rest, now)));
             }
         }

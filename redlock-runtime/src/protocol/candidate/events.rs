@@ -29,14 +29,6 @@ impl Candidate {
         self.proven_until = self.proven_until.max(self.valid_until());
     }
 
-    /// Node number `index` has handed the lock to us, as a claim.
-    pub(crate) fn claimed(&mut self, index: usize, now: Instant) {
-        let claim_end = now.after(self.terms.claim());
-        if let Some(voter) = self.voters.get_mut(index) {
-            voter.claimed(now, claim_end);
-        }
-    }
-
     /// Somebody else stands in the queue of node number `index`, before us if it is `smaller`.
     pub(crate) fn contended(&mut self, index: usize, is_smaller: bool, now: Instant) {
         self.contended_since.get_or_insert(now);

@@ -35,6 +35,11 @@ impl Candidate {
         self.fencing.next_token()
     }
 
+    /// The fencing token that the call has which acts for the token, if it is fenced.
+    pub(crate) fn present_token(&self) -> Option<FencingToken> {
+        self.fencing.present_token()
+    }
+
     /// Proposes another ballot to every node that takes more commands.
     pub(crate) fn begin_fencing_round(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         // What was said before would ask for another round also when too few nodes answer, or no larger ballot can be drawn.

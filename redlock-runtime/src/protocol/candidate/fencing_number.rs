@@ -66,10 +66,12 @@ enum Stage {
     /// The call that acts for the token is not fenced.
     Unwanted,
     Wanted,
-    /// The nodes have agreed, and the call that comes next is number `next` of those that have the lock with it.
+    /// The nodes have agreed, and the call that comes next is number `next` of those that have the lock with it. The one that
+    /// acts for the token now may be none of them.
     Issued {
         number: u64,
         next: u32,
+        is_fenced: bool,
     },
 }
 
@@ -80,14 +82,15 @@ impl FencingNumber {
 
     /// Another call acts for the token. A number that the nodes have agreed on stays.
     pub(crate) const fn want(&mut self, is_fenced: bool) {
-        if !matches!(self.stage, Stage::Issued { .. }) {
-            self.stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted };
+        match &mut self.stage {
+            Stage::Issued { is_fenced: is_present_fenced, .. } => *is_present_fenced = is_fenced,
+            stage => *stage = if is_fenced { Stage::Wanted } else { Stage::Unwanted },
         }
     }
 
     /// The nodes have agreed.
     pub(crate) const fn agreed(&mut self, number: u64) {
-        self.stage = Stage::Issued { number, next: 0 };
+        self.stage = Stage::Issued { number, next: 0, is_fenced: true };
     }
 
     /// Whether the nodes have still to agree on a number.
@@ -107,10 +110,16 @@ impl FencingNumber {
     /// The token of the call that has the lock now; `None` before the nodes have agreed, and when one number has served
     /// as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
-        let Stage::Issued { number, next } = &mut self.stage else { return None };
+        let Stage::Issued { number, next, .. } = &mut self.stage else { return None };
         let sequence = u16::try_from(*next).ok()?;
         *next += 1;
         Some(FencingToken::new(*number, sequence))
+    }
+
+    /// The token that the call has which acts for the token now, if it is fenced.
+    pub(crate) fn present_token(&self) -> Option<FencingToken> {
+        let Stage::Issued { number, next, is_fenced: true } = self.stage else { return None };
+        Some(FencingToken::new(number, u16::try_from(next.checked_sub(1)?).ok()?))
     }
 
     /// Whether the next call in this process may go on with the token, as far as numbers go.
@@ -168,6 +177,20 @@ mod tests {
         let ends = (tokens.first().copied(), tokens.last().copied());
         assert_eq!(ends, (Some(FencingToken::new(7, 0)), Some(FencingToken::new(7, u16::MAX))));
         assert_eq!((number.may_pass(true), number.may_pass(false)), (false, true));
+    }
+
+    #[test]
+    fn the_token_of_a_call_is_that_which_it_was_given() {
+        let mut number = FencingNumber::new(Rules::default());
+        number.want(true);
+        assert_eq!(number.present_token(), None);
+        number.agreed(7);
+        for _ in 0..=u16::MAX {
+            let given = number.next_token();
+            assert!(given.is_some() && number.present_token() == given);
+        }
+        number.want(false);
+        assert_eq!(number.present_token(), None, "that of a call before");
     }
 
     #[test]

@@ -117,6 +117,11 @@ impl HoldPeriod {
         self.must_end.is_some_and(|end| end <= now)
     }
 
+    /// Since when whoever has the lock now has had it.
+    pub(crate) const fn since(&self) -> Instant {
+        self.since
+    }
+
     pub(crate) const fn renews(&self) -> bool {
         self.renews
     }
@@ -140,6 +145,13 @@ impl HoldPeriod {
     /// How much longer the key must stay taken when the call ends now.
     pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
         self.kept_until.map(|end| end.since(now)).filter(|rest| !rest.is_zero())
+    }
+
+    /// The key must stay taken until `end` at least.
+    pub(crate) fn keep_until(&mut self, end: Instant) {
+        if self.kept_until.is_none_or(|kept| kept < end) {
+            (self.kept_until, self.is_window) = (Some(end), false);
+        }
     }
 
     /// The key of a window is free again when the call ends.

@@ -47,6 +47,9 @@ impl Candidate {
             self.phase == Phase::Holding && wanted.ttl == self.terms.ttl && self.fencing.may_pass(wanted.is_fenced);
         // A node to which there is a new connection would be asked now, were the lock not idle.
         let is_doubted = self.voters.iter().any(|voter| voter.recheck_at.is_some_and(|at| at <= now));
-        fits && !is_doubted && !self.is_contended() && self.is_passable(now) && self.hold_period.is_fresh(now)
+        fits && !is_doubted
+            && !self.is_contended()
+            && self.is_passable_to(wanted.is_kept, now)
+            && self.hold_period.is_fresh(now)
     }
 }

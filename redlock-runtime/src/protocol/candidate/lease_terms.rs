@@ -1,9 +1,10 @@
 //! What stays the same during the life of a token.
 
-use crate::protocol::command::Verb;
+use crate::protocol::command::{ProvenClaim, Verb};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::timing::ENTERABLE_PER_CLAIM;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -37,6 +38,17 @@ impl LeaseTerms {
     /// A lease that ends before this is not worth having.
     pub(super) fn useful_from(&self, now: Instant) -> Instant {
         now.after(lease::least_useful(self.ttl))
+    }
+
+    /// Until when a node keeps what it has handed to us, whatever it is asked by us from now on: an extension may be executed at
+    /// any time after the claim began, and makes the key last for our ttl from then on. No claim is longer than any is.
+    pub(super) fn claimed_until(&self, claim: ProvenClaim) -> Instant {
+        claim.from.after(lease::provable(claim.length.min(self.claim()), self.drift_factor))
+    }
+
+    /// Claims that end before this are not worth entering a body for: their extensions may not be answered by then.
+    pub(super) fn enterable_from(&self, now: Instant) -> Instant {
+        now.after(self.claim() / ENTERABLE_PER_CLAIM)
     }
 
     pub(super) fn applies(&self, rule: Rule) -> bool {

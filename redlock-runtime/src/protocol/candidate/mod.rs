@@ -42,6 +42,7 @@
 //! |---|---|
 //! | a node answers | [`answers`] |
 //! | a wake-up, a new connection, a clock step, time | [`events`] |
+//! | a node is handed over, and a body begins by that | [`claims`] |
 //! | what to ask next, when to yield, when to confirm | [`next`] |
 //! | the first try is over | [`trying`] |
 //! | a wait ends | [`waiting`] |
@@ -58,7 +59,7 @@
 //!
 //! 1. *A lease end that counts belongs to the owner.* A node's lease end is counted from before the command was sent, with
 //!    the drift taken off ([`lease`]), and only for answers that say that the token owns the lock there. So the key
-//!    outlives it. A claim has no lease end, because nobody here knows when its expiry was set.
+//!    outlives it. A claim has one only if it is proven when its expiry was set ([`claims`]).
 //! 2. *Only our own yield or release moves a node away before that.* Both are sent by this candidate. From the yield on
 //!    nothing counts that was granted before ([`voter`]); one whose answer was cut off taints its node for good. After the
 //!    release the phase is [`Phase::Ended`], and nothing counts at all.
@@ -73,6 +74,7 @@
 //! direct hand-over and yielding are ours.
 
 mod answers;
+mod claims;
 #[cfg(test)]
 mod conformance;
 mod ending;
@@ -92,6 +94,7 @@ mod taken;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod vote;
 mod voter;
 mod waiting;
 mod winning_back;
@@ -108,7 +111,8 @@ pub(crate) use self::waiting::Waited;
 
 use self::fencing_number::FencingNumber;
 use self::hold_period::HoldPeriod;
-use self::voter::{Vote, Voter};
+use self::vote::Vote;
+use self::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::lease;
@@ -128,6 +132,8 @@ pub(crate) struct Candidate {
     /// Another worker has left the lock with another token, and this one takes its place.
     adopts: bool,
     fencing: FencingNumber,
+    /// The key has to stay taken after the present call.
+    is_kept: bool,
     /// The latest moment until which the lock ever was provably ours.
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
@@ -173,6 +179,7 @@ impl Candidate {
             hold_period: HoldPeriod::new(terms.ttl, now),
             adopts: false,
             fencing: FencingNumber::new(terms.rules),
+            is_kept: false,
             terms,
             proven_until: None,
             contended_since: None,
@@ -203,9 +210,10 @@ impl Candidate {
         self.contended_since = self.contended_since.map(|_| now);
     }
 
-    /// A call has the lock from now on, with options of its own.
-    pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) {
+    /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
+    pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) -> Duration {
         self.hold_period.begin(options, now);
+        self.counted_for(now)
     }
 
     /// A call acts for the token that wants the lock to be idle for so long after it; not at all at zero.
@@ -216,6 +224,11 @@ impl Candidate {
     /// Whether the present call wants the lock to be idle after it.
     pub(crate) const fn lingers(&self) -> bool {
         self.hold_period.lingers()
+    }
+
+    /// The key must stay taken until `end` at least, whatever the present call has asked for.
+    pub(crate) fn keep_until(&mut self, end: Instant) {
+        self.hold_period.keep_until(end);
     }
 
     /// The key of a window is free again when the present call ends.
@@ -282,12 +295,17 @@ impl Candidate {
         self.valid_until().is_some_and(|end| end >= self.terms.useful_from(now))
     }
 
-    /// Whether the lock is ours by leases that were all heard of since there are enough.
+    /// Whether the lock is ours by leases that were all heard of since there are enough, or by claims as well.
     fn is_confirmed(&self, now: Instant) -> bool {
+        let by_leases = self.fresh_until(|voter| !voter.is_claim());
+        by_leases.is_some_and(|end| end >= self.terms.useful_from(now)) || self.is_enterable(now)
+    }
+
+    /// The moment until which enough nodes that `count` provably hold the lock for us, and have said so since there are enough.
+    fn fresh_until(&self, counts: impl Fn(&Voter) -> bool) -> Option<Instant> {
         let fresh_from = self.fresh_from();
-        let fresh = self.voters.iter().filter(|voter| voter.is_fresh(fresh_from));
-        let end = lease::valid_until(&fresh.filter_map(Voter::lease_end), self.terms.quorum);
-        end.is_some_and(|end| end >= self.terms.useful_from(now))
+        let fresh = self.voters.iter().filter(|voter| voter.is_fresh(fresh_from) && counts(voter));
+        lease::valid_until(&fresh.filter_map(Voter::lease_end), self.terms.quorum)
     }
 
     /// Whether the present call may not go on with the lock, whatever the nodes say.
@@ -306,7 +324,7 @@ impl Candidate {
         for voter in &self.voters {
             match voter.vote {
                 Vote::Open => tally.open += 1,
-                Vote::Granted { .. } => tally.granted += 1,
+                Vote::Granted { .. } | Vote::Claimed { .. } => tally.granted += 1,
                 Vote::Taken => tally.taken += 1,
                 Vote::Failed => tally.failed += 1,
             }
@@ -317,6 +335,11 @@ impl Candidate {
     /// Why each node does not count, if it does not.
     pub(crate) fn reasons(&self, now: Instant) -> impl Iterator<Item = Option<NodeError>> {
         self.voters.iter().map(move |voter| voter.reason(now, self.terms.node_timeout))
+    }
+
+    /// For how long the lock was provably ours between `since` and `until`.
+    pub(crate) fn held_between(&self, since: Instant, until: Instant) -> Duration {
+        self.proven_until.map_or(Duration::ZERO, |proven| proven.min(until).since(since))
     }
 
     /// For how long the present call has had the lock.

@@ -13,7 +13,8 @@
 
 use super::fencing_number::Fence;
 use super::in_flight::InFlight;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::winning_back::Round;
 use super::{Candidate, Phase};
 use crate::lock::OwnerToken;
@@ -44,7 +45,7 @@ impl Candidate {
         now: Instant,
         send: &mut impl FnMut(Outgoing),
     ) {
-        let lease_end = self.terms.proven_by(verb, now);
+        let lease_end = self.counted_until(index, verb, now);
         if let Some(voter) = self.voters.get_mut(index) {
             let other = voter.wanted_by.as_deref().copied().filter(|_| matches!(verb, Verb::Yield { .. }));
             if self.phase == Phase::Holding {
@@ -105,7 +106,7 @@ impl Candidate {
         match self.phase {
             // Who has lost the lock asks for nothing: it could not count.
             Phase::Holding if !self.is_proven(now) => None,
-            Phase::Holding if voter.lease_end().is_none() && self.wants_extension(voter, now) => {
+            Phase::Holding if voter.is_claim() && self.wants_extension(voter, now) => {
                 self.rest(voter, now).map(|ttl| self.extension_verb(ttl))
             }
             Phase::Holding => self.holder_asks(index, Round::None, now, now),

@@ -26,6 +26,8 @@ use std::time::Duration;
 pub(crate) struct Wanted {
     pub(crate) ttl: Duration,
     pub(crate) is_fenced: bool,
+    /// Whether the key has to stay taken after the call.
+    pub(crate) is_kept: bool,
     /// For how long it may be idle afterwards.
     pub(crate) linger: Duration,
 }
@@ -48,8 +50,14 @@ impl Candidate {
         self.hold_period.pass(now, self.contended_since, budget) || !self.terms.applies(Rule::PassesAreLimited)
     }
 
-    /// Whether there is enough left of the lease for whom it was passed on to.
+    /// Whether the call that the lock was passed on to can have it as it is.
     pub(crate) fn is_passable(&self, now: Instant) -> bool {
-        self.valid_until().is_some_and(|end| end.since(now) > self.terms.ttl / PASSABLE_PER_TTL)
+        self.is_passable_to(self.is_kept, now)
+    }
+
+    /// Whether there is enough left of the lease for the next call. `is_kept`: its key has to stay taken after it.
+    pub(super) fn is_passable_to(&self, is_kept: bool, now: Instant) -> bool {
+        let ends_by_itself = is_kept && self.stands_on_claims_until(now).is_some();
+        !ends_by_itself && self.valid_until().is_some_and(|end| end.since(now) > self.terms.ttl / PASSABLE_PER_TTL)
     }
 }

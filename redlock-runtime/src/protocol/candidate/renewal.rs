@@ -6,6 +6,8 @@
 //! 3. A renewal asks every node that owes no extension, and proposes no fencing number. Nodes that have no vote for the token
 //!    are asked for it ([`winning_back`](super::winning_back)).
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
+//! 5. While the lock stands on claims, the answers to their extensions are taken in well before it would be over: later, they
+//!    could not make it good.
 
 use super::fencing_number::Fence;
 use super::next::Outgoing;
@@ -15,6 +17,7 @@ use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
+use crate::protocol::timing::LOOKS_PER_CLAIM;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -54,10 +57,17 @@ impl Candidate {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
         let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
+        let end = self.answers_due(now).map_or(end, |due| due.min(end));
         match self.renewal_due(valid_until).into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
             due => Look::Later(due.map_or(end, |due| due.min(end))),
         }
+    }
+
+    /// When the answers to the extensions of claims are to be taken in, if the lock stands on claims.
+    pub(super) fn answers_due(&self, now: Instant) -> Option<Instant> {
+        let left = self.stands_on_claims_until(now)?.since(now);
+        Some(now.after(left / LOOKS_PER_CLAIM))
     }
 
     /// When every node is to be asked next: for a new lease, or for the vote that is lacking.

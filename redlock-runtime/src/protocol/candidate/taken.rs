@@ -1,7 +1,8 @@
 //! Who else has the lock, as far as the nodes have told: data that is no lock, or a lease and when it ends.
 
 use super::Candidate;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::command::Occupant;
 use crate::protocol::lease;

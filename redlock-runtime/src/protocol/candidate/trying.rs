@@ -2,7 +2,7 @@
 
 use super::Candidate;
 use super::next::Outgoing;
-use super::voter::Vote;
+use super::vote::Vote;
 use crate::error::NodeError;
 use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;

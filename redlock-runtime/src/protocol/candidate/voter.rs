@@ -3,6 +3,7 @@
 use super::footprint::Footprint;
 use super::in_flight::{InFlight, Kind};
 use super::queue::Queue;
+use super::vote::Vote;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::protocol::command::Number;
@@ -16,6 +17,7 @@ use std::time::Duration;
 const MOST_IN_FLIGHT: usize = 8;
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
     /// What the node has said about a fencing number, as long as its vote stands that came with it.
@@ -25,6 +27,8 @@ pub(crate) struct Voter {
     pub(super) footprint: Footprint,
     /// Commands without an answer so far, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
+    /// A command was cut off, so that the node may execute it at any time.
+    pub(super) was_cut: bool,
     /// A yield was cut off, so that the node may give the lock away at any time: it never counts again.
     pub(super) is_tainted: bool,
     /// Somebody with a smaller token waits at this node.
@@ -46,32 +50,6 @@ pub(crate) struct Voter {
     pub(super) rules: Rules,
 }
 
-/// Whose the lock is at a node, as far as the candidate knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vote {
-    /// Not heard of yet.
-    Open,
-    /// The node holds the lock for us: as a lease that it provably keeps until `lease_end`, or as a claim, which proves
-    /// nothing.
-    Granted { lease_end: Option<Instant> },
-    /// Somebody else has it there, or nobody does.
-    Taken,
-    /// No answer, or an error.
-    Failed,
-}
-
-impl Vote {
-    pub(super) const CLAIM: Self = Self::Granted { lease_end: None };
-
-    pub(super) const fn is_granted(self) -> bool {
-        matches!(self, Self::Granted { .. })
-    }
-
-    pub(super) const fn lease_end(self) -> Option<Instant> {
-        if let Self::Granted { lease_end, .. } = self { lease_end } else { None }
-    }
-}
-
 impl Voter {
     pub(super) const fn new(epoch: u64, rules: Rules) -> Self {
         Self {
@@ -80,6 +58,7 @@ impl Voter {
             failure: None,
             footprint: Footprint::None,
             in_flight: Queue::new(),
+            was_cut: false,
             is_tainted: false,
             is_beaten: false,
             wanted_by: None,
@@ -110,7 +89,7 @@ impl Voter {
             self.in_flight.for_each(|sent| sent.is_void = true);
             self.change_vote(Vote::Open);
         } else {
-            self.change_vote(Vote::Granted { lease_end: self.vote.lease_end() });
+            self.change_vote(self.vote);
         }
     }
 
@@ -145,15 +124,24 @@ impl Voter {
         matches!(self.number, Some(Number::Accepted(_)))
     }
 
-    /// The node handed us the lock as a claim that lasts until `claim_end` at most.
-    pub(super) fn claimed(&mut self, now: Instant, claim_end: Instant) {
+    /// The node handed us the lock as a claim that lasts until `claim_end` at most, and provably until `proven`.
+    pub(super) fn claimed(&mut self, now: Instant, claim_end: Instant, proven: Option<Instant>) {
+        let least = self.least_in_flight();
+        let proven = proven.map(|end| least.map_or(end, |least| least.min(end)));
         self.in_flight.for_each(|sent| sent.is_overtaken = true);
         self.footprint = Footprint::Queue;
-        if self.is_yielding() {
+        // The yield may be executed after it, and gives it away.
+        if self.is_yielding() && (proven.is_none() || self.rules.apply(Rule::YieldVoidsProof)) {
             return;
         }
         let counted = (!self.rules.apply(Rule::ClaimIsNoLease)).then_some(claim_end);
-        self.vote = Vote::Granted { lease_end: self.vote.lease_end().max(counted) };
+        let (until, before) = (proven.or(counted), self.vote.lease_end());
+        if until.is_some() {
+            self.heard_at = Some(now);
+        }
+        if until.is_some() || before.is_none() {
+            self.vote = Vote::Claimed { until: before.max(until) };
+        }
         self.forget_number();
         self.extended_at = None;
         self.recheck_at = Some(now.after(claim_end.since(now).mul_f64(RECHECK_PER_CLAIM)));
@@ -187,7 +175,7 @@ impl Voter {
 
     /// The leases of the node end earlier by `step`.
     pub(super) fn shorten(&mut self, step: Duration) {
-        if let Vote::Granted { lease_end: Some(end) } = &mut self.vote {
+        if let Vote::Granted { lease_end: end } | Vote::Claimed { until: Some(end) } = &mut self.vote {
             *end = end.before(step);
         }
     }
@@ -224,16 +212,22 @@ impl Voter {
         self.vote.is_granted() && !self.is_tainted && !self.is_yielding() && !self.is_late(now, patience)
     }
 
-    /// Until when the node provably holds the lock for us.
+    /// Whether the node holds the lock for us as a claim that was not extended yet.
+    pub(super) const fn is_claim(&self) -> bool {
+        matches!(self.vote, Vote::Claimed { .. })
+    }
+
+    /// Until when the node provably holds the lock for us, as lease or as claim.
     pub(super) fn lease_end(&self) -> Option<Instant> {
-        let is_void = self.is_yielding() && self.rules.apply(Rule::YieldVoids);
+        let rule = if self.is_claim() { Rule::YieldVoidsProof } else { Rule::YieldVoids };
+        let is_void = self.is_yielding() && self.rules.apply(rule);
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
     /// From when on the node can be ours, as far as it has told.
     pub(super) fn free_from(&self, now: Instant) -> Option<Instant> {
         match self.vote {
-            Vote::Granted { .. } => Some(now),
+            Vote::Granted { .. } | Vote::Claimed { .. } => Some(now),
             Vote::Taken => self.taken_until,
             Vote::Open | Vote::Failed => None,
         }
@@ -243,6 +237,11 @@ impl Voter {
     pub(super) fn promised_until(&self) -> Option<Instant> {
         let asked = self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end);
         asked.chain(self.vote.lease_end()).max()
+    }
+
+    /// The earliest end that a command on its way may give to the key of the token, should it be executed only now.
+    fn least_in_flight(&self) -> Option<Instant> {
+        self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end).min()
     }
 
     /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
@@ -259,7 +258,7 @@ impl Voter {
         patience: Duration,
     ) -> bool {
         let is_due = self.extended_at.is_none_or(|at| at.after(patience) <= now);
-        let is_short = self.vote.lease_end().is_none_or(|end| end < useful_from);
+        let is_short = self.is_claim() || self.vote.lease_end().is_none_or(|end| end < useful_from);
         self.vote.is_granted() && is_due && (is_short || !self.is_fresh(fresh_from)) && self.is_open()
     }
 
@@ -338,8 +337,8 @@ impl Voter {
         match self.vote {
             // What the node has answered since is newer than that somebody else has the lock.
             Vote::Taken => Some(self.last_failure().unwrap_or(NodeError::Held)),
-            Vote::Granted { .. } if !self.is_awaited() => self.last_failure(),
-            Vote::Open | Vote::Granted { .. } | Vote::Failed => Some(self.last_failure().unwrap_or_else(silence)),
+            Vote::Granted { .. } | Vote::Claimed { .. } if !self.is_awaited() => self.last_failure(),
+            _ => Some(self.last_failure().unwrap_or_else(silence)),
         }
     }
 

@@ -22,7 +22,8 @@
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
 use super::in_flight::Kind;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
 use crate::protocol::lease;
@@ -107,8 +108,24 @@ impl Candidate {
         if self.hold_period.renews() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
             return Some(self.terms.ttl);
         }
-        let end = voter.promised_until().max(self.valid_until()).filter(|end| *end >= self.terms.useful_from(now))?;
+        let end = self.end_of_rest(voter, now).filter(|end| *end >= self.terms.useful_from(now))?;
         Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
+    }
+
+    /// Until when a lock that is not renewed asks for the vote of `voter`.
+    fn end_of_rest(&self, voter: &Voter, now: Instant) -> Option<Instant> {
+        // The ends of claims are near: of those, as much is asked for as when the lock was handed over.
+        let begun = self.counts_claims(now).then(|| self.terms.provable(self.hold_period.since()));
+        voter.promised_until().max(self.valid_until()).max(begun)
+    }
+
+    /// The lease end that counts when node number `index` grants `verb`. Whole milliseconds are asked for: counted from one
+    /// question to the next, what they are more than the rest of a lease would make that longer each time.
+    pub(super) fn counted_until(&self, index: usize, verb: Verb, now: Instant) -> Instant {
+        let proven = self.terms.proven_by(verb, now);
+        let is_rest = self.phase == Phase::Holding && verb.ttl().is_some_and(|ttl| ttl < self.terms.ttl);
+        let voter = self.voters.get(index).filter(|_| is_rest);
+        voter.and_then(|voter| self.end_of_rest(voter, now)).map_or(proven, |end| end.min(proven))
     }
 
     /// When to ask for votes that are lacking, if the lock is not renewed by then.
@@ -128,7 +145,7 @@ impl Candidate {
         let is_lapsed = self.valid_until().is_none_or(|end| end <= now);
         let is_extended = |voter: &Voter| {
             let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
-            is_extension && voter.vote.lease_end().is_some()
+            is_extension && matches!(voter.vote, Vote::Granted { .. })
         };
         !is_lapsed || self.voters.get(index).is_some_and(is_extended)
     }

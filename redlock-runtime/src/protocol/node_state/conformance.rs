@@ -35,6 +35,7 @@ macro_rules! same_names {
 same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
+    ProofNeedsATime YieldVoidsProof
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
 }
@@ -195,10 +196,13 @@ impl Code {
         let token = self.number(wakeup.subject.token);
         assert_eq!((wakeup.subject.key.name(), channel), (KEY, &*self.channels[usize::from(token)]));
         let notice = match wakeup.notice {
-            Notice::Granted => model::Notice::Granted,
+            Notice::Claimed(Claim { length, begun }) => {
+                assert_eq!((length, begun), (CLAIM, self.now.since_origin()));
+                model::Notice::Granted
+            }
             Notice::Contended { by } => model::Notice::Contended { by: self.number(by) },
             Notice::Wanted { by } => model::Notice::Wanted { by: self.number(by) },
-            Notice::Busy | Notice::Revoked { .. } | Notice::Stopped => panic!("no node says so by itself"),
+            Notice::Granted | Notice::Proven(_) | Notice::Busy | Notice::Revoked { .. } | Notice::Stopped => panic!("no node says so to these managers"),
         };
         (token, notice)
     }

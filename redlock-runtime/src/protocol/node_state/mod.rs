@@ -10,7 +10,7 @@ use self::registers::Registers;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
-use crate::protocol::command::{Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
+use crate::protocol::command::{Claim, Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
@@ -198,7 +198,7 @@ impl Execution<'_> {
         let left = self.left();
         self.join_queue();
         self.own(to, claim, true);
-        if self.notify(to, Notice::Granted) == 0 && self.hand_over(claim, left) == Some(self.token) {
+        if self.announce(to, claim) == 0 && self.hand_over(claim, left) == Some(self.token) {
             return Reply::Kept;
         }
         Reply::Yielded { left: self.left() }
@@ -246,12 +246,18 @@ impl Execution<'_> {
             }
             self.own(next, claim, is_marked);
             // Nobody receives it: that process is gone.
-            if self.notify(next, Notice::Granted) > 0 {
+            if self.announce(next, claim) > 0 {
                 return Some(next);
             }
         }
         self.state.locks.remove(self.key.name());
         None
+    }
+
+    /// Tells the process of `token` that it has the lock as a claim, with the times where it can read them.
+    fn announce(&mut self, token: OwnerToken, length: Duration) -> usize {
+        let claim = Claim { length, begun: self.now.since_origin() };
+        self.notify(token, if token.reads_claims() { Notice::Claimed(claim) } else { Notice::Granted })
     }
 
     fn notify(&mut self, token: OwnerToken, notice: Notice) -> usize {

@@ -56,7 +56,7 @@ impl Action {
 const ANYTHING: [Command; 3] = [Command::SetNx, Command::Acquire, Command::Extend];
 
 pub(crate) fn enabled(scenario: &Scenario, state: &State, actions: &mut Vec<Action>) {
-    let world = World::new(scenario, *state);
+    let world = World::new(scenario, state);
     for node in 0..scenario.nodes {
         (0..scenario.all_tokens()).for_each(|token| world.on_link(token, node, actions));
         if state.expiries > 0 {
@@ -67,7 +67,7 @@ pub(crate) fn enabled(scenario: &Scenario, state: &State, actions: &mut Vec<Acti
 }
 
 pub(crate) fn apply(scenario: &Scenario, state: &State, action: Action) -> State {
-    let mut world = World::new(scenario, *state);
+    let mut world = World::new(scenario, state);
     world.step(action);
     world.state
 }
@@ -91,7 +91,7 @@ impl World<'_> {
             match phase {
                 Phase::Wait if self.state.polls > 0 => actions.push(Action::Poll { token, node }),
                 // A node that could not be asked may still have the lock under the detached token.
-                Phase::Hold if !link.lease && (link.vote || self.scenario.adopts(token)) => {
+                Phase::Hold if (!link.lease || link.claim) && (link.vote || self.scenario.adopts(token)) => {
                     actions.push(Action::Renew { token, node });
                 }
                 _ => {}

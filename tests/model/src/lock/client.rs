@@ -26,20 +26,25 @@ impl World<'_> {
     /// What the client remembers of a reply.
     fn note(&mut self, token: usize, node: usize, reply: Reply, is_void: bool) {
         let claim_is_lease = !self.keeps(Rule::ClaimIsNoLease);
+        let (needs_time, yield_voids) = (self.keeps(Rule::ProofNeedsATime), self.keeps(Rule::YieldVoidsProof));
         let is_free = self.scenario.free.is_some();
         let link = self.link_mut(token, node);
         match reply {
             Reply::Lease | Reply::LeaseSmaller if !is_void => {
-                link.vote = !is_free;
+                (link.vote, link.claim) = (!is_free, false);
                 link.lease |= !link.tainted;
             }
-            Reply::LeaseOver | Reply::LeaseSmallerOver if !is_void => link.vote = !is_free,
+            Reply::LeaseOver | Reply::LeaseSmallerOver if !is_void => (link.vote, link.claim) = (!is_free, false),
             Reply::Kept => link.vote = !is_free,
-            Reply::Granted => {
-                link.vote = true;
-                link.lease |= claim_is_lease;
+            Reply::Granted | Reply::Proven | Reply::ProvenOver => {
+                // Without its times, a proof is counted from when it comes.
+                let is_proven = reply == Reply::Proven || reply == Reply::ProvenOver && !needs_time;
+                let counts = is_proven && !link.tainted && !(link.has_yield_out() && yield_voids);
+                link.vote = !is_free;
+                link.claim |= counts && !is_free;
+                link.lease |= counts || claim_is_lease && reply == Reply::Granted;
             }
-            Reply::No | Reply::Yielded => (link.vote, link.lease) = (false, false),
+            Reply::No | Reply::Yielded => (link.vote, link.lease, link.claim) = (false, false, false),
             Reply::Lease
             | Reply::LeaseSmaller
             | Reply::LeaseOver
@@ -55,7 +60,7 @@ impl World<'_> {
             Phase::Wait => self.after_event(token, node, reply),
             Phase::Hold if !self.is_valid(token) => self.leave(token),
             // A claim that arrives late.
-            Phase::Hold if reply == Reply::Granted => self.confirm(token, node),
+            Phase::Hold if reply.is_claim() => self.confirm(token, node),
             _ => {}
         }
     }
@@ -103,6 +108,8 @@ impl World<'_> {
         };
         if self.is_valid(token) {
             self.state.phases[token] = Phase::Hold;
+            // The extensions of claims go out all the same.
+            (0..self.scenario.nodes).for_each(|node| self.confirm_claim(token, node));
         } else if self.votes(token) >= self.scenario.quorum() {
             (0..self.scenario.nodes).for_each(|node| self.confirm(token, node));
         } else if let Some(command) = yields.filter(|_| self.may_yield(token, node)) {
@@ -129,9 +136,15 @@ impl World<'_> {
     /// Makes a lease of a vote, unless an answer that may do so is still to come.
     fn confirm(&mut self, token: usize, node: usize) {
         let link = self.link(token, node);
-        let is_claim = link.vote && !link.lease && !link.tainted && !link.has_yield_out();
+        let is_claim = link.vote && (!link.lease || link.claim) && !link.tainted && !link.has_yield_out();
         if is_claim && link.unanswered() == 0 {
             self.send(token, node, self.scenario.extension(token));
+        }
+    }
+
+    fn confirm_claim(&mut self, token: usize, node: usize) {
+        if self.link(token, node).claim {
+            self.confirm(token, node);
         }
     }
 
@@ -144,7 +157,7 @@ impl World<'_> {
     pub(crate) fn send_yield(&mut self, token: usize, node: usize, command: Command) {
         let voids = self.keeps(Rule::YieldVoids);
         let link = self.link_mut(token, node);
-        link.vote = false;
+        (link.vote, link.claim) = (false, false);
         link.lease &= !voids;
         self.send(token, node, command);
     }
@@ -190,7 +203,7 @@ impl World<'_> {
     pub(crate) fn forget(&mut self, token: usize) {
         for column in &mut self.state.columns {
             let link = &mut column.links[token];
-            (link.vote, link.lease, link.tainted) = (false, false, false);
+            (link.vote, link.lease, link.claim, link.tainted) = (false, false, false, false);
             link.replies = Fifo::default();
         }
     }
@@ -199,7 +212,7 @@ impl World<'_> {
     pub(crate) fn end_lease(&mut self, token: usize, node: usize) {
         let keeps = self.keeps(Rule::ValidityFromTheSend);
         let link = self.link_mut(token, node);
-        link.lease = false;
+        (link.lease, link.claim) = (false, false);
         if keeps {
             link.replies = link.replies.map(|code| Reply::from_code(code).map_or(code, |reply| reply.expired().code()));
         }

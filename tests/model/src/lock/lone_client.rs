@@ -125,7 +125,7 @@ impl Client {
     }
 
     fn change(&mut self, change: impl FnOnce(&mut World<'_>)) {
-        let mut world = World::new(&self.scenario, self.state);
+        let mut world = World::new(&self.scenario, &self.state);
         change(&mut world);
         self.state = world.state;
     }

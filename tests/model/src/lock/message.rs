@@ -105,6 +105,10 @@ pub enum Reply {
     Yielded,
     /// Push: the lock was handed over, as a claim.
     Granted,
+    /// The same, as a claim that is proven until its key expires.
+    Proven,
+    /// The same, when that is over before the push arrives.
+    ProvenOver,
     /// Push: a smaller token waits.
     Contended,
     /// Push: this token waits, which holds the lock by other nodes.
@@ -125,6 +129,8 @@ impl Reply {
         Self::Contended,
     ];
     const WANTED: u8 = 10;
+    const PROVEN: u8 = 14;
+    const PROVEN_OVER: u8 = 15;
 
     /// What the client makes of the node's `reply` to `command`: one for all that it takes alike.
     pub(crate) const fn to(command: Command, reply: node::Reply) -> Option<Self> {
@@ -140,6 +146,8 @@ impl Reply {
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         match code.checked_sub(Self::WANTED) {
+            Some(_) if code == Self::PROVEN => Some(Self::Proven),
+            Some(_) if code == Self::PROVEN_OVER => Some(Self::ProvenOver),
             Some(by) => Some(Self::Wanted(by)),
             None => Self::ALL.get(usize::from(code.checked_sub(1)?)).copied(),
         }
@@ -157,6 +165,8 @@ impl Reply {
             Self::Granted => 8,
             Self::Contended => 9,
             Self::Wanted(by) => Self::WANTED + by,
+            Self::Proven => Self::PROVEN,
+            Self::ProvenOver => Self::PROVEN_OVER,
         }
     }
 
@@ -170,6 +180,8 @@ impl Reply {
             Self::Kept => "KEPT",
             Self::Yielded => "YIELDED or NOT_OWNER to its YIELD",
             Self::Granted => "push granted",
+            Self::Proven => "push granted, proven",
+            Self::ProvenOver => "push granted, proven before",
             Self::Contended => "push contended",
             Self::Wanted(0) => "push wanted by t0",
             Self::Wanted(1) => "push wanted by t1",
@@ -179,7 +191,11 @@ impl Reply {
     }
 
     pub(crate) fn is_push(self) -> bool {
-        matches!(self, Self::Granted | Self::Contended | Self::Wanted(_))
+        self.is_claim() || matches!(self, Self::Contended | Self::Wanted(_))
+    }
+
+    pub(crate) fn is_claim(self) -> bool {
+        matches!(self, Self::Granted | Self::Proven | Self::ProvenOver)
     }
 
     pub(crate) fn answers_yield(self) -> bool {
@@ -191,6 +207,7 @@ impl Reply {
         match self {
             Self::Lease => Self::LeaseOver,
             Self::LeaseSmaller => Self::LeaseSmallerOver,
+            Self::Proven => Self::ProvenOver,
             other => other,
         }
     }

@@ -70,7 +70,7 @@ impl Scenario {
             polls: self.polls,
             ..State::default()
         };
-        let mut world = World::new(self, bounds);
+        let mut world = World::new(self, &bounds);
         for token in 0..self.tokens {
             if self.adopters > 0 && token == DETACHED {
                 world.detach();

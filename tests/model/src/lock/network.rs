@@ -93,6 +93,7 @@ impl World<'_> {
             return !self.noticed;
         }
         match notice {
+            Notice::Granted if node < self.scenario.proves => self.push(node, token, Reply::Proven),
             Notice::Granted => self.push(node, token, Reply::Granted),
             // Only waiters yield, and only to smaller tokens; a holder has no use for it.
             Notice::Contended { by } if self.phase(token) == Phase::Left || usize::from(by) < token => {
@@ -111,7 +112,9 @@ impl World<'_> {
     fn push(&mut self, node: usize, token: usize, push: Reply) {
         if self.phase(token) == Phase::Left {
             self.release_unknown(token, node);
-        } else if self.scenario.free.is_none() && !self.is_needless(node, token, push) {
+        } else if (self.scenario.free.is_none() || self.scenario.proves > 0 && push.is_claim())
+            && !self.is_needless(node, token, push)
+        {
             self.link_mut(token, node).replies.push(push.code());
         }
     }
@@ -120,7 +123,7 @@ impl World<'_> {
     fn is_needless(&self, node: usize, token: usize, push: Reply) -> bool {
         let replies = self.link(token, node).replies;
         let is_again = replies.last() == push.code() || replies.len() >= MOST_REPLIES;
-        push != Reply::Granted && (self.phase(token) == Phase::Hold || is_again)
+        !push.is_claim() && (self.phase(token) == Phase::Hold || is_again)
     }
 
     /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make
@@ -140,6 +143,7 @@ impl World<'_> {
         (broken.commands, broken.replies) = (Fifo::default(), Fifo::default());
         broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::CutYieldTaints);
         broken.vote &= phase == Phase::Hold;
+        broken.claim &= broken.vote;
         if link.is_releasing() && self.keeps(Rule::ReleasesAreSeenThrough) {
             broken.commands.push(Command::Release.code());
         }

@@ -7,7 +7,7 @@ use super::state::{Phase, State};
 use super::world::World;
 
 pub(crate) fn violation(scenario: &Scenario, state: &State, stuck: bool) -> Option<String> {
-    let world = World::new(scenario, *state);
+    let world = World::new(scenario, state);
     if scenario.free.is_some() {
         return world.foreign_lease();
     }
@@ -46,7 +46,7 @@ impl World<'_> {
         if !self.scenario.has_timers() {
             return Some(format!("t{waiter} waits, nobody holds the lock, and nothing is on its way"));
         }
-        let recovers = World::new(self.scenario, self.state).recovers();
+        let recovers = World::new(self.scenario, &self.state).recovers();
         (!recovers).then(|| format!("t{waiter} waits, nobody holds the lock, and polling does not help"))
     }
 
@@ -67,7 +67,7 @@ impl World<'_> {
     /// When nothing is on its way, a lock that is held is soon on every node that can count for it.
     fn lacking(&self) -> Option<String> {
         let holder = self.tokens().find(|token| self.is_holding(*token)).filter(|_| self.is_quiet())?;
-        let lacks = World::new(self.scenario, self.state).lacks_for_good(holder);
+        let lacks = World::new(self.scenario, &self.state).lacks_for_good(holder);
         lacks.then(|| format!("t{holder} holds the lock, and a node that is well stays without it"))
     }
 

@@ -29,6 +29,8 @@ pub struct Scenario {
     /// Clients send whatever they like, up to so many commands unanswered on one connection, and the property is that
     /// a lease that counts belongs to the node's owner: see [`Scenario::lone_node`].
     pub free: Option<u32>,
+    /// The claims of so many nodes, the first ones, come with a proof, which ends with its key.
+    pub proves: usize,
     /// The last token is not there from the beginning: the client of the one before goes on with it, with the time of
     /// the old one, when too many nodes are tainted.
     pub successor: bool,
@@ -65,6 +67,7 @@ impl Scenario {
             cuts: 0,
             frozen: false,
             free: None,
+            proves: 0,
             successor: false,
             adopters: 0,
             without: None,

@@ -22,7 +22,13 @@ fn show_column(column: &Column, tokens: usize) -> String {
 }
 
 fn show_link(token: usize, link: Link) -> String {
-    let flags = [(link.vote, "vote"), (link.lease, "lease"), (link.tainted, "tainted"), (link.down, "down")];
+    let flags = [
+        (link.vote, "vote"),
+        (link.lease, "lease"),
+        (link.claim, "claim"),
+        (link.tainted, "tainted"),
+        (link.down, "down"),
+    ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_owned());
     let commands = |stale: &str, fifo: Fifo| {
         let names = fifo.iter().filter_map(Command::from_code).map(Command::name).collect::<Vec<_>>();

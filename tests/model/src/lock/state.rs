@@ -41,6 +41,8 @@ pub(crate) struct Link {
     pub(crate) vote: bool,
     /// `e` of the protocol is in the future.
     pub(crate) lease: bool,
+    /// What is counted is a claim that was not extended yet.
+    pub(crate) claim: bool,
     pub(crate) tainted: bool,
     pub(crate) down: bool,
 }
@@ -89,7 +91,7 @@ impl Node {
 }
 
 impl Link {
-    /// 16 bits of commands, 24 of replies, 20 of stale commands, 4 flags.
+    /// 16 bits of commands, 24 of replies, 20 of stale commands, 4 flags. That of a claim is with those of the other tokens.
     fn word(self) -> u64 {
         debug_assert!(self.commands.len() <= 4 && self.replies.len() <= 6 && self.stale.len() <= 5, "{self:?}");
         let flags = [self.vote, self.lease, self.tainted, self.down];
@@ -109,6 +111,7 @@ impl Link {
             lease: flag(61),
             tainted: flag(62),
             down: flag(63),
+            claim: false,
         }
     }
 }
@@ -119,7 +122,9 @@ impl State {
         bytes.extend(phases.to_le_bytes());
         bytes.extend([self.crashes | self.cuts << 4, self.expiries, self.polls]);
         for column in &self.columns[..nodes] {
-            bytes.extend(column.node.bytes());
+            let [owner, queue] = column.node.bytes();
+            let claims = column.links.iter().rev().fold(0, |claims, link| claims << 1 | u8::from(link.claim));
+            bytes.extend([owner, queue | claims << TOKENS]);
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
@@ -134,8 +139,11 @@ impl State {
         (state.crashes, state.cuts) = (faults & 15, faults >> 4);
         (state.expiries, state.polls) = (take(bytes), take(bytes));
         for column in &mut state.columns[..nodes] {
-            column.node = Node::from_bytes([take(bytes), take(bytes)]);
-            column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
+            let (owner, waiting) = (take(bytes), take(bytes));
+            column.node = Node::from_bytes([owner, waiting & ((1 << TOKENS) - 1)]);
+            for (token, link) in column.links[..tokens].iter_mut().enumerate() {
+                *link = Link { claim: waiting >> (TOKENS + token) & 1 == 1, ..Link::from_word(take_packed(bytes)) };
+            }
         }
         state
     }

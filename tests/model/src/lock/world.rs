@@ -16,8 +16,8 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, state: State) -> Self {
-        Self { scenario, state, noticed: true }
+    pub(crate) fn new(scenario: &'a Scenario, state: &State) -> Self {
+        Self { scenario, state: *state, noticed: true }
     }
 
     pub(crate) fn keeps(&self, rule: Rule) -> bool {

@@ -5,7 +5,8 @@
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
--- and at the end the time of the newest token, if it is newer than this one
+-- and at the end of {0, ..} the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it;
+-- then, of all, the time of the newest token, if it is newer than this one
 local holder = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
@@ -40,4 +41,5 @@ join_queue()
 if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
-return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}
+local time = '@' .. table.concat(redis.pcall('TIME'), '.')
+return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest(holder, last)}

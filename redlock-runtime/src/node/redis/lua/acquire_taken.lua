@@ -12,5 +12,6 @@ if owner ~= token and is_token(owner) and (value == owner .. MARK or value == ow
   redis.pcall('PUBLISH', CHANNEL .. string.sub(owner, ATTEMPT_LEN + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
   local largest = last and is_before(owner, last) and last or owner
   local newest = is_before(token, largest) and string.sub(largest, 1, TIME_LEN) or nil
-  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest}
+  local time = '@' .. table.concat(redis.pcall('TIME'), '.')
+  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest}
 end

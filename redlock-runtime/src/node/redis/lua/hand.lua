@@ -41,8 +41,9 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
+    local begun = redis.pcall('TIME')
     give(next, claim, last)
-    if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
+    if notify(next, claimed(next, claim, begun)) > 0 then
       return next
     end
   end

@@ -8,9 +8,10 @@ if value == token .. MARK then
     -- A token that has the lock and stands in its queue, between others, leaves it as well. Before the SET in any case, which a
     -- full server refuses to a script that has not begun to write.
     redis.call('ZREM', queue, token)
+    local begun = redis.pcall('TIME')
     redis.call('SET', lock, first == last and first or first .. MARK, 'PX', ARGV[2])
     local channel = CHANNEL .. string.sub(first, ATTEMPT_LEN + 2)
-    local received = redis.pcall('PUBLISH', channel, 'granted ' .. first .. ' ' .. lock)
+    local received = redis.pcall('PUBLISH', channel, claimed(first, ARGV[2], begun))
     if type(received) == 'number' and received > 0 then
       redis.call('ZREM', queue, first)
       return {1, is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil}

@@ -12,9 +12,10 @@ end
 if ARGV[3] ~= '' and redis.pcall('ZREM', queue, ARGV[3]) == 1 then
   local left = redis.call('PTTL', lock)
   join_queue()
+  local begun = redis.pcall('TIME')
   redis.call('SET', lock, ARGV[3] .. MARK, 'PX', ARGV[2])
   -- Nobody receives it: that process is gone.
-  if notify(ARGV[3], 'granted ' .. ARGV[3] .. ' ' .. lock) == 0
+  if notify(ARGV[3], claimed(ARGV[3], ARGV[2], begun)) == 0
     and hand_over(ARGV[2], waiter(-1), math.max(left, 1)) == token then
     return {1, newest(holder, last)}
   end

@@ -85,6 +85,13 @@ impl Peer {
         timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("{what}: {:?}", self.node));
     }
 
+    /// The next wake-up is a claim, whatever is known of it.
+    async fn claim(&mut self) -> Notice {
+        let notice = self.wakeup().await;
+        assert!(matches!(notice, Notice::Granted | Notice::Claimed(_) | Notice::Proven(_)), "{notice:?}");
+        notice
+    }
+
     async fn wakeup(&mut self) -> Notice {
         let Wakeup { subject, notice } = timeout(PATIENCE, self.wakeups.recv()).await.unwrap().unwrap();
         assert_eq!(subject.key.name(), KEY);
@@ -112,7 +119,9 @@ async fn both_protocols() -> [(&'static str, RedisServer); 2] {
 }
 
 /// A lock goes from hand to hand, with a wake-up for each of the two.
-async fn pass_on(holder: &mut Peer, waiter: &mut Peer) {
+///
+/// Returns what the second one was told.
+async fn pass_on(holder: &mut Peer, waiter: &mut Peer) -> Notice {
     let (first, second) = (holder.token(), waiter.token());
     assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);
     let Reply::Queued { left: Some(left), rank: 0 } = waiter.ask(ACQUIRE, second).await else { panic!() };
@@ -120,7 +129,8 @@ async fn pass_on(holder: &mut Peer, waiter: &mut Peer) {
     assert_eq!(holder.wakeup().await, Notice::Contended { by: second });
     assert_eq!(holder.ask(EXTEND, first).await, Reply::Extended { waiters: 1, number: None });
     assert_eq!(holder.ask(RELEASE, first).await, Reply::Released);
-    assert_eq!(waiter.wakeup().await, Notice::Granted);
+    let notice = waiter.claim().await;
     assert_eq!(waiter.ask(EXTEND, second).await, Reply::Extended { waiters: 0, number: None });
     assert_eq!(waiter.ask(RELEASE, second).await, Reply::Released);
+    notice
 }

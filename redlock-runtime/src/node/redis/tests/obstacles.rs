@@ -4,7 +4,7 @@ use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_listeni
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::{Node, Recipient, Status};
-use crate::protocol::command::{Command, Occupant, Reply, Subject};
+use crate::protocol::command::{Command, Notice, Occupant, Reply, Subject};
 use redlock_tests::{Builder, PATIENCE, RedisServer};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -81,7 +81,7 @@ async fn a_user_needs_these_permissions_to_be_woken_and_no_others() {
         let server = with_user(builder, &format!("{QUEUE} &redlock:* +publish +subscribe")).start().await;
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         let [holder, waiter] = &mut peers;
-        pass_on(holder, waiter).await;
+        assert_eq!(pass_on(holder, waiter).await, Notice::Granted, "without the time, nothing is known of a claim");
     }
 }
 

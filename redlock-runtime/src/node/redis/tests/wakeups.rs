@@ -4,6 +4,7 @@ use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols,
 use crate::lock::OwnerToken;
 use crate::node::Node;
 use crate::protocol::command::{Notice, Reply, Verb};
+use crate::protocol::timing::CLAIM;
 use crate::time::token_clock::TokenTime;
 use redlock_tests::{PATIENCE, RedisServer, eventually, eventually_eq};
 
@@ -13,7 +14,12 @@ async fn a_lock_is_handed_over_with_wake_ups() {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         let [holder, waiter] = &mut peers;
-        pass_on(holder, waiter).await;
+        match pass_on(holder, waiter).await {
+            // What a claim proves is known by the answers on the same connection.
+            Notice::Proven(claim) => assert_eq!((protocol, claim.length), ("RESP3", CLAIM)),
+            Notice::Claimed(claim) => assert_eq!((protocol, claim.length), ("RESP2", CLAIM)),
+            other => panic!("{other:?}"),
+        }
         server.inspect().assert_empty(PATIENCE).await;
     }
 }
@@ -29,7 +35,7 @@ async fn who_listens_first_and_queues_at_once_is_woken() {
     waiter.node.listen();
     assert!(matches!(waiter.ask(ACQUIRE, second).await, Reply::Queued { .. }));
     holder.ask(RELEASE, first).await;
-    assert_eq!(waiter.wakeup().await, Notice::Granted);
+    waiter.claim().await;
     assert_eq!(epoch(&waiter.node), 1, "no second connection");
 }
 
@@ -129,11 +135,11 @@ async fn lost_scripts_are_sent_again() {
     older.ask(ACQUIRE, smaller).await;
     server.inspect().flush_scripts().await;
     assert!(matches!(newer.ask(YIELD, larger).await, Reply::Yielded { left: Some(_) }));
-    assert_eq!(older.wakeup().await, Notice::Granted);
+    older.claim().await;
     server.inspect().flush_scripts().await;
     assert_eq!(older.ask(RELEASE, smaller).await, Reply::Released);
     assert_eq!(newer.wakeup().await, Notice::Contended { by: smaller });
-    assert_eq!(newer.wakeup().await, Notice::Granted);
+    newer.claim().await;
 }
 
 #[tokio::test]
@@ -166,7 +172,8 @@ async fn a_manager_can_wait_for_itself() {
             [granted, released, extended],
             [GRANTED, Reply::Released, Reply::Extended { waiters: 0, number: None }]
         );
-        assert_eq!([peer.wakeup().await, peer.wakeup().await], [Notice::Contended { by: second }, Notice::Granted]);
+        assert_eq!(peer.wakeup().await, Notice::Contended { by: second });
+        peer.claim().await;
     }
 }
 

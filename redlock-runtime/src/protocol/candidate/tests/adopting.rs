@@ -44,7 +44,7 @@ fn a_lock_that_was_adopted_is_passed_on_like_any_other() {
     let mut scene = scene(unreachable());
     let now = scene.now();
     assert!(scene.candidate.pass(
-        Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO },
+        Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO },
         LocalBudget { passes: 0, time: Duration::ZERO },
         now
     ));

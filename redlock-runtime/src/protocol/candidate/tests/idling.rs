@@ -3,7 +3,7 @@
 use super::*;
 
 const LINGER: Duration = Duration::from_secs(2);
-const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, linger: LINGER };
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: LINGER };
 
 /// A call that wants the lock to linger has it, and has really begun.
 fn used() -> Scene {
@@ -55,7 +55,7 @@ fn only_a_lock_that_a_call_has_used_and_nobody_else_wants_becomes_idle() {
         ("used", |_| {}, true),
         ("without a linger", |scene| scene.candidate.linger(Duration::ZERO), false),
         ("wanted", |scene| scene.candidate.contended(0, false, scene.now), false),
-        ("with a least hold", |scene| scene.candidate.begin(least(), scene.now), false),
+        ("with a least hold", |scene| _ = scene.candidate.begin(least(), scene.now), false),
         ("after its least hold", |scene| (scene.candidate.begin(least(), scene.now), scene.advance(TTL / 5)).1, true),
         ("passed on", |scene| assert!(scene.candidate.pass(WANTED, LocalBudget::default(), scene.now)), false),
         ("taken over", |scene| assert!(scene.candidate.keep(scene.now).is_some() && scene.retake()), false),

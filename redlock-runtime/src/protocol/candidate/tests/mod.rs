@@ -2,6 +2,7 @@
 
 mod adopting;
 mod answers;
+mod claims;
 mod distrust;
 mod idling;
 mod losing;
@@ -14,11 +15,12 @@ mod winning_back;
 mod yielding;
 
 use super::in_flight::InFlight;
-use super::voter::{Vote, Voter};
+use super::vote::Vote;
+use super::voter::Voter;
 use super::winning_back::Round;
 use super::*;
 use crate::error::NodeError;
-use crate::protocol::command::{Answer, Reply, Verb};
+use crate::protocol::command::{Answer, ProvenClaim, Reply, Verb};
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
@@ -50,6 +52,7 @@ const QUEUED: Reply = Reply::Queued { left: Some(TTL), rank: 0 };
 const YIELDED: Reply = Reply::Yielded { left: Some(TTL) };
 
 /// A token whose nodes answer when the test says so, at a time that passes when the test says so.
+#[derive(Clone)]
 struct Scene {
     candidate: Candidate,
     now: Instant,
@@ -117,7 +120,12 @@ impl Scene {
     }
 
     fn claim(&mut self, node: usize) {
-        self.candidate.claimed(node, self.now);
+        self.candidate.claimed(node, None, self.now);
+    }
+
+    /// The node announces a claim that begins now.
+    fn prove(&mut self, node: usize) {
+        self.candidate.claimed(node, Some(ProvenClaim { length: CLAIM, from: self.now }), self.now);
     }
 
     /// What every node should be asked next.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, linger: Duration::ZERO };
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
 const BUDGET: LocalBudget = LocalBudget { passes: 3, time: Duration::from_millis(20) };
 
 fn pass(scene: &mut Scene) -> bool {

@@ -62,8 +62,20 @@ if owner ~= token and is_token(owner) and (value == owner .. '+' or value == own
   redis.pcall('PUBLISH', 'redlock:' .. string.sub(owner, 36 + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
   local largest = last and is_before(owner, last) and last or owner
   local newest = is_before(token, largest) and string.sub(largest, 1, 18) or nil
-  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest}
+  local time = '@' .. table.concat(redis.pcall('TIME'), '.')
+  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest}
 end
+-- The part of the scripts that pass a lock on that words the announcement.
+
+-- What tells the process of a token that it has the lock as a claim of so many ms, which began at `begun`, the answer to TIME
+-- from before the key was set. Managers of older versions are not told the times, and neither is a user who may not ask for them.
+local function claimed(to, claim, begun)
+  if begun[2] and string.byte(to, 50) == 56 then
+    return 'claimed ' .. claim .. ' ' .. begun[1] .. '.' .. begun[2] .. ' ' .. to .. ' ' .. lock
+  end
+  return 'granted ' .. to .. ' ' .. lock
+end
+
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -148,8 +160,9 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
+    local begun = redis.pcall('TIME')
     give(next, claim, last)
-    if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
+    if notify(next, claimed(next, claim, begun)) > 0 then
       return next
     end
   end
@@ -161,7 +174,8 @@ end
 -- {1, smaller}      ours; smaller is 1 when it was before, and a smaller token waits
 -- {0, left, rank}   held by another for so many ms (-1: without end), behind so many others
 -- {-1}              the key holds data, which nobody gives back
--- and at the end the time of the newest token, if it is newer than this one
+-- and at the end of {0, ..} the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it;
+-- then, of all, the time of the newest token, if it is newer than this one
 local holder = find_holder()
 local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
@@ -196,7 +210,8 @@ join_queue()
 if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
-return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), newest(holder, last)}
+local time = '@' .. table.concat(redis.pcall('TIME'), '.')
+return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest(holder, last)}
 end)()
 -- The end of acquire.lua for fenced locks: what is said to the ballot follows what a grant says.
 -- {1, smaller, ballot}   and so on

@@ -35,6 +35,17 @@ local function is_before(a, b)
   return false
 end
 
+-- The part of the scripts that pass a lock on that words the announcement.
+
+-- What tells the process of a token that it has the lock as a claim of so many ms, which began at `begun`, the answer to TIME
+-- from before the key was set. Managers of older versions are not told the times, and neither is a user who may not ask for them.
+local function claimed(to, claim, begun)
+  if begun[2] and string.byte(to, 50) == 56 then
+    return 'claimed ' .. claim .. ' ' .. begun[1] .. '.' .. begun[2] .. ' ' .. to .. ' ' .. lock
+  end
+  return 'granted ' .. to .. ' ' .. lock
+end
+
 -- The middle of release.lua, for a lock that others wait for: the first of them gets it, as in hand.lua. It stands before
 -- the functions of those parts, since it takes longer to make them than to do without.
 -- Whatever is not as usual is left to them: the token stands in its own queue, nobody is there, the first is no token, its
@@ -45,9 +56,10 @@ if value == token .. '+' then
     -- A token that has the lock and stands in its queue, between others, leaves it as well. Before the SET in any case, which a
     -- full server refuses to a script that has not begun to write.
     redis.call('ZREM', queue, token)
+    local begun = redis.pcall('TIME')
     redis.call('SET', lock, first == last and first or first .. '+', 'PX', ARGV[2])
     local channel = 'redlock:' .. string.sub(first, 36 + 2)
-    local received = redis.pcall('PUBLISH', channel, 'granted ' .. first .. ' ' .. lock)
+    local received = redis.pcall('PUBLISH', channel, claimed(first, ARGV[2], begun))
     if type(received) == 'number' and received > 0 then
       redis.call('ZREM', queue, first)
       return {1, is_before(token, last) and string.sub(last, 1, 18) or nil}
@@ -138,8 +150,9 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
+    local begun = redis.pcall('TIME')
     give(next, claim, last)
-    if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
+    if notify(next, claimed(next, claim, begun)) > 0 then
       return next
     end
   end

@@ -28,6 +28,17 @@ local function is_before(a, b)
   return false
 end
 
+-- The part of the scripts that pass a lock on that words the announcement.
+
+-- What tells the process of a token that it has the lock as a claim of so many ms, which began at `begun`, the answer to TIME
+-- from before the key was set. Managers of older versions are not told the times, and neither is a user who may not ask for them.
+local function claimed(to, claim, begun)
+  if begun[2] and string.byte(to, 50) == 56 then
+    return 'claimed ' .. claim .. ' ' .. begun[1] .. '.' .. begun[2] .. ' ' .. to .. ' ' .. lock
+  end
+  return 'granted ' .. to .. ' ' .. lock
+end
+
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -112,8 +123,9 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
+    local begun = redis.pcall('TIME')
     give(next, claim, last)
-    if notify(next, 'granted ' .. next .. ' ' .. lock) > 0 then
+    if notify(next, claimed(next, claim, begun)) > 0 then
       return next
     end
   end
@@ -132,9 +144,10 @@ end
 if ARGV[3] ~= '' and redis.pcall('ZREM', queue, ARGV[3]) == 1 then
   local left = redis.call('PTTL', lock)
   join_queue()
+  local begun = redis.pcall('TIME')
   redis.call('SET', lock, ARGV[3] .. '+', 'PX', ARGV[2])
   -- Nobody receives it: that process is gone.
-  if notify(ARGV[3], 'granted ' .. ARGV[3] .. ' ' .. lock) == 0
+  if notify(ARGV[3], claimed(ARGV[3], ARGV[2], begun)) == 0
     and hand_over(ARGV[2], waiter(-1), math.max(left, 1)) == token then
     return {1, newest(holder, last)}
   end

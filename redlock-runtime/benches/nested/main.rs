@@ -1,0 +1,137 @@
+//! What a call costs in the body of another one with the same key, which enters without a command; and what it costs an
+//! ordinary call that calls in its body could find its lock.
+//!
+//! `cargo bench -p redlock-runtime --bench nested` prints the tables and writes them to `benches/nested.md`; with `-- --quick`,
+//! it only shows that it runs.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+#[path = "../common/percentile.rs"]
+mod percentile;
+#[path = "../common/result_file.rs"]
+mod result_file;
+
+use percentile::percentile;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, distributed_lock};
+use redlock_tests::Nodes;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+const ID: u64 = 123_456;
+/// What a nested call may cost.
+const GOAL: Duration = Duration::from_nanos(300);
+/// How much longer an ordinary pair may take with a body that shows its lock.
+const LIMIT: f64 = 1.02;
+/// So many nested calls are measured together, because the clock costs about as much as a tenth of one of them.
+const BATCH: u32 = 1000;
+/// How long locks linger where they do.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What each call has taken, or the mean of a batch.
+#[derive(Default)]
+struct Report {
+    attribute: Vec<Duration>,
+    by_hand: Vec<Duration>,
+    pairs: Vec<Pairs>,
+}
+
+/// An acquisition and the drop of its guard, with and without a body that shows the lock.
+struct Pairs {
+    what: &'static str,
+    plain: Vec<Duration>,
+    shown: Vec<Duration>,
+}
+
+#[tokio::main]
+async fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let (batches, calls) = if is_quick { (20, 500) } else { (2000, 50_000) };
+    let nodes = Nodes::start(1).await;
+    let (asking, lingering) = (manager(&nodes, Duration::ZERO).await, manager(&nodes, LINGER).await);
+    let mut report = Report::default();
+    Box::pin(enclosing(&asking, ID, batches, &mut report)).await.expect("nobody else wants it");
+    report.pairs.push(pairs("on one node", &asking, calls).await.expect("nobody else wants it"));
+    report
+        .pairs
+        .push(pairs("with `linger`, without a command", &lingering, calls).await.expect("nobody else wants it"));
+    print!("{report}");
+    if !is_quick {
+        result_file::write("nested", "Nested calls", &report);
+    }
+}
+
+async fn manager(nodes: &Nodes, linger: Duration) -> LockManager {
+    let builder = LockManager::builder().nodes(nodes.urls()).linger(linger);
+    let manager = builder.build().expect("the harness gives valid URLs");
+    manager.ready().await.expect("the server has been started");
+    manager
+}
+
+#[distributed_lock(key = "order:{id}", manager = locks, reentrant)]
+async fn nested(locks: &LockManager, id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
+#[distributed_lock(key = "order:{id}", manager = locks)]
+async fn enclosing(locks: &LockManager, id: u64, batches: usize, report: &mut Report) -> Result<(), LockError> {
+    let request = LockRequest::new(format!("order:{id}")).reentrant(true);
+    let with_lock = async || locks.with_lock(request.clone(), async |_: &LockGuard| Ok::<_, LockError>(id)).await;
+    // In turns, so that a change of the machine's speed meets both alike.
+    for _ in 0..batches {
+        report.attribute.push(mean(async || nested(locks, id).await).await?);
+        report.by_hand.push(mean(with_lock).await?);
+    }
+    Ok(())
+}
+
+/// How long one of many calls takes.
+async fn mean(call: impl AsyncFn() -> Result<u64, LockError>) -> Result<Duration, LockError> {
+    let begun = Instant::now();
+    for _ in 0..BATCH {
+        std::hint::black_box(call().await?);
+    }
+    Ok(begun.elapsed() / BATCH)
+}
+
+/// The same call with and without a body that shows its lock, in turns.
+async fn pairs(what: &'static str, manager: &LockManager, calls: usize) -> Result<Pairs, LockError> {
+    let (mut plain, mut shown) = (Vec::with_capacity(calls), Vec::with_capacity(calls));
+    let request = LockRequest::new("pair");
+    for _ in 0..calls {
+        let begun = Instant::now();
+        let guard = manager.acquire(request.clone()).await?;
+        guard.ensure_held()?;
+        drop(guard);
+        plain.push(begun.elapsed());
+        let begun = Instant::now();
+        manager.with_lock(request.clone(), async |_: &LockGuard| Ok::<_, LockError>(())).await?;
+        shown.push(begun.elapsed());
+    }
+    Ok(Pairs { what, plain, shown })
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "A call with its body, in the body of another one with the same key: {BATCH} at a time.\n")?;
+        writeln!(f, "| a nested call | p50 | p99 | to reach | |")?;
+        writeln!(f, "|---|---:|---:|---:|---|")?;
+        for (what, times) in [("of an annotated function", &self.attribute), ("by `with_lock`", &self.by_hand)] {
+            let [median, late] = [50, 99].map(|percent| percentile(times, percent));
+            let verdict = result_file::verdict(median <= GOAL);
+            writeln!(f, "| {what} | {median:?} | {late:?} | {GOAL:?} | {verdict} |")?;
+        }
+        writeln!(
+            f,
+            "\nAn ordinary call: `acquire`, one look at the guard and its drop, against `with_lock`, whose body shows its lock to \
+             the calls in it.\n"
+        )?;
+        writeln!(f, "| a pair | `acquire`, p50 | `with_lock`, p50 | ratio | to reach | |")?;
+        writeln!(f, "|---|---:|---:|---:|---:|---|")?;
+        for Pairs { what, plain, shown } in &self.pairs {
+            let [plain, shown] = [plain, shown].map(|times| percentile(times, 50));
+            let ratio = shown.as_secs_f64() / plain.as_secs_f64();
+            let verdict = result_file::verdict(ratio <= LIMIT);
+            writeln!(f, "| {what} | {plain:.2?} | {shown:.2?} | {ratio:.3} | at most {LIMIT} | {verdict} |")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! A call in the body of another: what the locks of its callers mean for it.
+//!
+//! | a caller has the same lock | what becomes of the call |
+//! |---|---|
+//! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
+//! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
+//! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
+//! | and the call does not wait | as of any other call: the lock is taken |
+//! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
+//! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
+//! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
+
+use super::{Call, Obtained, Share};
+use crate::client::acquisition::Acquisition;
+use crate::client::enclosing::{Frame, Tenure, View, frames_of};
+use crate::error::{HeldLock, LockError, Why};
+use crate::protocol::fencing_token::FencingToken;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A nested call that waits for another one for so long says so in the log. Smaller, ordinary turns of two branches are told;
+/// larger, whoever looks why a program hangs finds nothing.
+const LONG_WAIT: Duration = Duration::from_secs(1);
+
+/// A task that is woken when a lock is lost, until this is dropped.
+struct Watcher<'a> {
+    acquisition: &'a Acquisition,
+    number: Option<u32>,
+}
+
+impl Watcher<'_> {
+    fn watch(&mut self, cx: &Context<'_>) {
+        self.acquisition.watch(&mut self.number, cx.waker());
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.acquisition.forget_watcher(number);
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Enters the lock of a caller, if the call is reentrant. `None` when it is a call like any other.
+    ///
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller, or in another order than others;
+    /// [`LockError::Configuration`] for a number that the caller does not have; [`LockError::Lost`] when the lock is gone that it
+    /// was to enter; and those of a wait for another call that has a view.
+    pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
+        let Some(enclosing) = self.covering()? else {
+            self.does_not_wait_for_itself()?;
+            return self.keeps_the_order().map(|()| None);
+        };
+        let fencing_token = self.number_of(&enclosing)?;
+        if self.hold.min_hold.is_some() && enclosing.acquisition().stands_on_claims() {
+            // A key that has to stay taken after the call needs leases.
+            Box::pin(enclosing.acquisition().extend()).await?;
+        }
+        match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
+            Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
+            // Boxed, so that other calls do not pay for it with the size of their futures.
+            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(&enclosing)).await.map(Some),
+            Err(_) => Err(self.taken_here()),
+        }
+    }
+
+    /// Enters behind another call that has a view of `enclosing`. A long wait may be one for itself: a view whose guard has no
+    /// body is not known to be the caller's.
+    ///
+    /// # Errors
+    /// As [`wait_for_views`](Self::wait_for_views).
+    async fn enter_behind(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+        let mut entering = pin!(self.wait_for_views(enclosing));
+        if let Ok(entered) = timeout(LONG_WAIT, entering.as_mut()).await {
+            return entered;
+        }
+        if let Some(other) = enclosing.admitted() {
+            tracing::warn!(
+                key = self.key.as_str(),
+                "the nested call at {} waits for the one at {}, and for itself if its own body has that guard: give it a `scope`, \
+                 or drop it before",
+                self.place.line(),
+                other.line(),
+            );
+        }
+        entering.await
+    }
+
+    /// Waits until no other call has a view of `enclosing`, and enters.
+    ///
+    /// # Errors
+    /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
+    async fn wait_for_views(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+        let mut entering = pin!(View::enter(enclosing, self.place, self.hold.max_hold));
+        let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
+        loop {
+            let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
+            let entered = poll_fn(|cx| {
+                watcher.watch(cx);
+                // After having registered: a loss from now on wakes us.
+                if enclosing.is_held() { entering.as_mut().poll(cx) } else { Poll::Ready(None) }
+            });
+            match timeout(lease.min(left), entered).await {
+                Ok(Some(view)) if enclosing.is_held() => {
+                    let fencing_token = self.number_of(enclosing)?;
+                    return Ok(self.hold_view(view, fencing_token));
+                }
+                Err(_) if left <= lease => return Err(self.timed_out(None)),
+                // The lease was made longer meanwhile.
+                Err(_) if enclosing.is_held() => {}
+                _ => return Err(enclosing.loss()),
+            }
+        }
+    }
+
+    /// The call of the same manager that encloses this one and has the lock, if this one may enter it. An exclusive lock is
+    /// good for whatever a nested call wants of its key.
+    ///
+    /// # Errors
+    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile, or when its body goes on without its view:
+    /// no other call is admitted to the lock before that one is done.
+    fn covering(&self) -> Result<Option<Tenure>, LockError> {
+        if !self.is_reentrant {
+            return Ok(None);
+        }
+        let mut outlived = None;
+        for Frame { tenure, is_inherited, .. } in frames_of(&self.key) {
+            if tenure.shared().id != self.shared().id {
+                continue;
+            }
+            if tenure.is_held() {
+                return outlived.map_or(Ok(Some(tenure)), |view: Tenure| Err(view.loss()));
+            }
+            if is_inherited {
+                return Err(tenure.loss());
+            }
+            if tenure.is_view() && !tenure.is_released() {
+                outlived.get_or_insert(tenure);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The fencing token of a nested call, which is that of the call that encloses it.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when that one is not fenced.
+    fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
+        if !self.wanted.is_fenced {
+            return Ok(None);
+        }
+        match enclosing.fencing_token() {
+            None if !enclosing.is_held() => Err(enclosing.loss()),
+            None => Err(LockError::configuration(format!(
+                "{:?} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
+                 there as well, or take the lock there with `acquire_fenced`",
+                self.key.as_str(),
+                enclosing.place().line(),
+                self.place.line(),
+            ))),
+            number => Ok(number),
+        }
+    }
+
+    /// The lock is that of this call as well from now on. The least hold of the call becomes one of the whole lock.
+    fn hold_view(&self, view: View, fencing_token: Option<FencingToken>) -> Obtained {
+        if let Some(least) = self.hold.min_hold {
+            view.tenure().keep_until(self.now().after(least));
+        }
+        Obtained { share: Share::View(view), fencing_token, place: self.place }
+    }
+
+    /// # Errors
+    /// As [`caller_that_may_end`](Self::caller_that_may_end).
+    fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
+        if let Some(held) = self.caller_that_may_end()? {
+            tracing::warn!(key = self.key.as_str(), "the lock {held}, unless it is given back meanwhile");
+        }
+        Ok(())
+    }
+
+    /// The lock of a caller that the call would wait for, which that caller may give back meanwhile.
+    ///
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when one of them cannot: the call would wait for itself.
+    pub(super) fn caller_that_may_end(&self) -> Result<Option<HeldLock>, LockError> {
+        let mut may_end = None;
+        if !self.waits() {
+            return Ok(may_end);
+        }
+        for frame in frames_of(&self.key) {
+            match self.conflict(&frame) {
+                Some(held) if frame.shows_guard => may_end = may_end.or(Some(held)),
+                Some(held) => return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),
+                None => {}
+            }
+        }
+        Ok(may_end)
+    }
+
+    /// Why a body is in the way of the call, which has a lock of the same name.
+    fn conflict(&self, Frame { tenure, .. }: &Frame) -> Option<HeldLock> {
+        let why = if tenure.shared().id == self.shared().id {
+            Why::Same
+        } else if tenure.shared().has_the_nodes_of(self.shared()) {
+            Why::OtherManager
+        } else {
+            return None;
+        };
+        let held = || HeldLock::new(tenure.key().clone(), tenure.place().line(), self.place.line(), why);
+        tenure.is_held().then(held)
+    }
+}

@@ -1,0 +1,40 @@
+//! Whether a call takes its lock in the order in which others do.
+
+use super::Call;
+use crate::client::enclosing::{Frame, frames};
+use crate::client::lock_order::Asked;
+use crate::error::LockError;
+use crate::request::OrderCheck;
+
+impl Call<'_> {
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when calls have taken these locks in another order, and the manager denies that.
+    pub(super) fn keeps_the_order(&self) -> Result<(), LockError> {
+        let check = self.shared().policy.order_check;
+        // Who does not wait does not keep others from going on.
+        if check == OrderCheck::Off || !self.has_ordered_lock || !self.waits() {
+            return Ok(());
+        }
+        let held: Vec<_> = frames().into_iter().filter_map(|frame| self.taken_before(frame)).collect();
+        let (order, is_kept) = (&self.shared().lock_order, check == OrderCheck::Warn);
+        if held.is_empty() {
+            return Ok(());
+        }
+        let asked = Asked { key: self.key.clone(), place: self.place };
+        match order.contradiction(&held, &asked, is_kept) {
+            None => Ok(()),
+            Some(held) if is_kept => {
+                tracing::warn!(key = self.key.as_str(), "the lock {held}");
+                Ok(())
+            }
+            Some(held) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),
+        }
+    }
+
+    /// The lock of a body that has taken it before this call. A view was taken with the lock that it is of.
+    fn taken_before(&self, Frame { tenure, .. }: Frame) -> Option<Asked> {
+        let is_ours = tenure.shared().id == self.shared().id && tenure.key().name() != self.key.name();
+        let is_before = is_ours && !tenure.is_view() && tenure.is_held();
+        is_before.then(|| Asked { key: tenure.key().clone(), place: tenure.place() })
+    }
+}

@@ -1,0 +1,140 @@
+//! Other tasks that are polled inside of a body, on its thread. Defect 21 of peers: reentrancy by thread, which takes them for
+//! callers.
+
+use crate::private::hold;
+use crate::{Inherited, LockError, LockGuard, LockManager, LockRequest};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::{LocalSet, block_in_place, spawn_local, unconstrained, yield_now};
+use tokio::time::timeout;
+
+const WAIT: Duration = Duration::from_secs(10);
+
+fn request() -> LockRequest {
+    LockRequest::new("order:7").wait(WAIT)
+}
+
+/// Whether a reentrant call that is made here enters.
+async fn enters(manager: LockManager) -> bool {
+    let body = async |_: &LockGuard| {
+        yield_now().await;
+        Ok::<_, LockError>(())
+    };
+    match manager.with_lock(request().reentrant(true), body).await {
+        Ok(()) => true,
+        Err(LockError::WouldDeadlock { .. }) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// The same for one that does not wait, since others may be at work with the lock.
+async fn enters_at_once(manager: LockManager) -> bool {
+    manager.try_acquire(request().reentrant(true)).await.is_ok()
+}
+
+/// Whether a call that is made here is told that it would wait for its caller.
+async fn is_called(manager: LockManager) -> bool {
+    let error = manager.acquire(request().wait(Duration::from_millis(1))).await.unwrap_err();
+    matches!(error, LockError::WouldDeadlock { .. })
+}
+
+/// A synchronous library that drives its own tasks in whoever calls it.
+fn library() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+type Asking = Pin<Box<dyn Future<Output = bool> + Send>>;
+/// What a body does with the lock, and what is handed to its tasks.
+type Asks = fn(LockManager, Inherited) -> Asking;
+
+/// The answer where the body is that of a task, and where it is polled by a `block_on`.
+async fn answers(asks: Asks) -> [bool; 2] {
+    let body = || async move {
+        let manager = LockManager::in_memory();
+        let guard: LockGuard = manager.acquire(request()).await.unwrap();
+        hold(&guard, asks(manager.clone(), guard.inherit())).await.unwrap()
+    };
+    [tokio::spawn(body()).await.unwrap(), body().await]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn whatever_a_body_polls_by_itself_is_its_call() {
+    let table: [(&str, Asks); 8] = [
+        ("join", |ours, _| {
+            Box::pin(async move {
+                tokio::join!(enters(ours.clone()), enters(ours.clone()), enters(ours)) == (true, true, true)
+            })
+        }),
+        ("select", |ours, _| {
+            Box::pin(async move {
+                tokio::select! { is_entered = enters(ours) => is_entered, () = std::future::pending() => false }
+            })
+        }),
+        ("timeout", |ours, _| Box::pin(async move { timeout(WAIT, unconstrained(enters(ours))).await.unwrap() })),
+        ("unordered", |ours, _| {
+            let calls: FuturesUnordered<_> = (0..3).map(|_| enters(ours.clone())).collect();
+            Box::pin(calls.all(|is_entered| async move { is_entered }))
+        }),
+        ("block_in_place", |ours, _| {
+            Box::pin(async move { block_in_place(|| Handle::current().block_on(enters(ours))) })
+        }),
+        ("another runtime", |ours, _| Box::pin(async move { block_in_place(|| library().block_on(enters(ours))) })),
+        ("local", |ours, _| {
+            Box::pin(
+                async move { block_in_place(|| Handle::current().block_on(LocalSet::new().run_until(enters(ours)))) },
+            )
+        }),
+        ("inherited", |ours, lock| {
+            Box::pin(async move {
+                let local = LocalSet::new();
+                let asks = async move { spawn_local(lock.scope(enters(ours))).await.unwrap() };
+                block_in_place(|| library().block_on(local.run_until(asks)))
+            })
+        }),
+    ];
+    for (by, asks) in table {
+        assert_eq!(answers(asks).await, [true; 2], "{by}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_that_a_body_drives_is_a_stranger() {
+    fn in_a_task<F: Future<Output = bool> + Send + 'static>(asks: F) -> bool {
+        block_in_place(|| {
+            let library = library();
+            library.block_on(library.spawn(asks)).unwrap()
+        })
+    }
+    fn in_a_local_task<F: Future<Output = bool> + 'static>(asks: F) -> bool {
+        let task = async move { spawn_local(asks).await.unwrap() };
+        block_in_place(|| Handle::current().block_on(LocalSet::new().run_until(task)))
+    }
+    let table: [(&str, Asks); 4] = [
+        ("enters", |ours, _| Box::pin(async move { in_a_task(enters_at_once(ours)) })),
+        ("enters, local", |ours, _| Box::pin(async move { in_a_local_task(enters_at_once(ours)) })),
+        ("waits", |ours, _| Box::pin(async move { in_a_task(is_called(ours)) })),
+        ("waits, local", |ours, _| Box::pin(async move { in_a_local_task(is_called(ours)) })),
+    ];
+    for (by, asks) in table {
+        assert_eq!(answers(asks).await, [false; 2], "{by}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_was_begun_in_one_task_and_goes_on_in_another_takes_its_locks_along() {
+    let manager = LockManager::in_memory();
+    let ours = manager.clone();
+    let mut body = Box::pin(async move {
+        let nested = async |_: &LockGuard| {
+            yield_now().await;
+            Ok::<_, LockError>(enters(ours.clone()).await)
+        };
+        ours.with_lock(request(), nested).await.unwrap()
+    });
+    assert!(poll_fn(|cx| Poll::Ready(pin!(&mut body).poll(cx).is_pending())).await);
+    assert!(LocalSet::new().run_until(async { spawn_local(body).await.unwrap() }).await);
+}

@@ -1,0 +1,198 @@
+//! What one call has of a lock, as the calls in its body see it.
+
+use crate::client::acquisition::{Acquisition, Entrance};
+use crate::client::shared::Shared;
+use crate::error::{LockError, LossCause};
+use crate::lock::LockKey;
+use crate::protocol::fencing_token::FencingToken;
+use crate::request::Place;
+use crate::time::clock::Instant;
+use std::iter::successors;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
+/// may go on after that, with another call.
+///
+/// One is made at every poll of a body. For a call that has the turn, it is no more than the token with the number of the turn.
+#[derive(Clone)]
+pub(crate) enum Tenure {
+    Turn { acquisition: Arc<Acquisition>, turn: u32, place: Place },
+    View(Arc<ViewTenure>),
+}
+
+/// That of a nested call.
+pub(crate) struct ViewTenure {
+    enclosing: Tenure,
+    /// Where it was admitted, and gives its place back.
+    admission: Views,
+    place: Place,
+    since: Instant,
+    must_end: Option<Instant>,
+    ended: OnceLock<Instant>,
+    /// As [`Views::OfTurn`], for the calls in its body.
+    views: Entrance,
+}
+
+/// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
+pub(super) enum Views {
+    OfTurn(Arc<Entrance>),
+    OfView(Arc<ViewTenure>),
+}
+
+impl Deref for Views {
+    type Target = Entrance;
+
+    fn deref(&self) -> &Entrance {
+        match self {
+            Self::OfTurn(views) => views,
+            Self::OfView(view) => &view.views,
+        }
+    }
+}
+
+impl Tenure {
+    /// That of a call which was admitted at `since`.
+    pub(super) fn of_view(
+        enclosing: Self,
+        admission: Views,
+        place: Place,
+        since: Instant,
+        must_end: Option<Instant>,
+    ) -> Self {
+        let (ended, views) = (OnceLock::new(), Entrance::new());
+        Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, ended, views }))
+    }
+
+    /// The token, and the number of the turn that this is of or in.
+    fn turn(&self) -> (&Acquisition, u32) {
+        match self {
+            Self::Turn { acquisition, turn, .. } => (acquisition, *turn),
+            Self::View(view) => view.enclosing.turn(),
+        }
+    }
+
+    pub(crate) fn acquisition(&self) -> &Acquisition {
+        self.turn().0
+    }
+
+    pub(crate) fn key(&self) -> &LockKey {
+        self.acquisition().key()
+    }
+
+    /// Where the lock was asked for.
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Self::Turn { place, .. } => *place,
+            Self::View(view) => view.place,
+        }
+    }
+
+    /// What all locks of its manager share.
+    pub(crate) fn shared(&self) -> &Shared {
+        self.acquisition().shared()
+    }
+
+    /// The fencing token of the call that has the turn, if it is fenced and has the turn still: that of all its views.
+    pub(crate) fn fencing_token(&self) -> Option<FencingToken> {
+        let (acquisition, turn) = self.turn();
+        acquisition.fencing_token(turn)
+    }
+
+    /// The key stays taken until then at least, if the call that has the turn has it still.
+    pub(crate) fn keep_until(&self, end: Instant) {
+        let (acquisition, turn) = self.turn();
+        acquisition.keep_until(turn, end);
+    }
+
+    /// What admits calls to views of this; `None` when it has ended.
+    pub(super) fn views(&self) -> Option<Views> {
+        match self {
+            Self::Turn { acquisition, turn, .. } => acquisition.views(*turn).map(Views::OfTurn),
+            Self::View(view) => Some(Views::OfView(Arc::clone(view))),
+        }
+    }
+
+    /// Where the call was made that has a view of this, or the last one that had.
+    pub(crate) fn admitted(&self) -> Option<Place> {
+        self.views()?.admitted()
+    }
+
+    /// Whether it is part of the lock of a call that encloses it.
+    pub(crate) const fn is_view(&self) -> bool {
+        matches!(self, Self::View(_))
+    }
+
+    /// Whether the call has given the lock back by itself.
+    pub(crate) fn is_released(&self) -> bool {
+        match self {
+            Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
+            Self::View(view) => view.ended.get().is_some(),
+        }
+    }
+
+    /// Whether the call has the lock, and can prove it.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// How much longer the call provably has the lock.
+    pub(crate) fn remaining(&self) -> Duration {
+        let proven = self.acquisition().validity();
+        // After that: what is proven of the token is the call's only if the call has it still.
+        if self.has_ended() {
+            return Duration::ZERO;
+        }
+        self.must_end().map_or(proven, |end| proven.min(end.since(self.shared().clock.now())))
+    }
+
+    /// Why the call does not have the lock.
+    pub(crate) fn loss(&self) -> LockError {
+        let (now, must_end) = (self.shared().clock.now(), self.must_end());
+        let cause = if self.has_ended() {
+            Some(LossCause::Released)
+        } else {
+            must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
+        };
+        let ended = self.outwards().filter_map(|tenure| tenure.view()?.ended.get().copied());
+        let until = ended.chain(must_end).fold(now, Instant::min);
+        self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
+    }
+
+    /// Whether this call or one that encloses it, in whose lock it is, has given the lock back.
+    fn has_ended(&self) -> bool {
+        self.outwards().any(Self::is_released)
+    }
+
+    /// When the call must be done, or one that encloses it. Of whoever has the turn, the acquisition knows.
+    fn must_end(&self) -> Option<Instant> {
+        self.outwards().filter_map(|tenure| tenure.view()?.must_end).min()
+    }
+
+    fn outwards(&self) -> impl Iterator<Item = &Self> {
+        successors(Some(self), |tenure| Some(&tenure.view()?.enclosing))
+    }
+
+    fn view(&self) -> Option<&ViewTenure> {
+        match self {
+            Self::Turn { .. } => None,
+            Self::View(view) => Some(view),
+        }
+    }
+
+    /// A view ends: its call has the lock no more. `false` when it had ended before. Those who have the lock by way of that call,
+    /// or wait to, are woken.
+    pub(super) fn end_view(&self) -> bool {
+        let Some(view) = self.view() else { return false };
+        if view.ended.set(self.shared().clock.now()).is_err() {
+            return false;
+        }
+        // Otherwise nobody has a view of it or waits for one, and nobody will.
+        if view.views.close() {
+            self.acquisition().call_watchers();
+        }
+        view.admission.leave();
+        true
+    }
+}

@@ -1,0 +1,412 @@
+//! Calls in the bodies of others. Defect 21 of peers: reentrancy by thread or by task, which takes strangers for callers and
+//! callers for strangers.
+
+use crate::private::{hold, hold_through};
+use crate::{HeldLock, LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
+use std::future::{Future, pending, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::time::{Instant, advance};
+
+const KEY: &str = "order:7";
+const WAIT: Duration = Duration::from_secs(2);
+
+fn request() -> LockRequest {
+    LockRequest::new(KEY).ttl(Duration::from_secs(10)).wait(WAIT)
+}
+
+/// What has become of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Became {
+    Entered,
+    Contended,
+    TimedOut,
+    WouldDeadlock,
+    WindowTaken,
+    Lost,
+}
+use Became::{Contended, Entered, TimedOut, WindowTaken, WouldDeadlock};
+
+fn became<T>(outcome: Result<T, LockError>) -> Became {
+    match outcome {
+        Ok(_) => Entered,
+        Err(LockError::Contended { .. }) => Contended,
+        Err(LockError::TimedOut { .. }) => TimedOut,
+        Err(LockError::WouldDeadlock { .. }) => WouldDeadlock,
+        Err(LockError::WindowTaken { .. }) => WindowTaken,
+        Err(LockError::Lost { .. }) => Became::Lost,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// What becomes of a call for `request` that is made here, and whether it was told at once.
+async fn call(manager: &LockManager, request: LockRequest) -> (Became, bool) {
+    let started = Instant::now();
+    let outcome = became(manager.acquire(request).await);
+    (outcome, started.elapsed().is_zero())
+}
+
+/// The same in a body that has `outer`, and may see its guard.
+async fn call_in_body(
+    manager: &LockManager,
+    outer: LockRequest,
+    shows_guard: bool,
+    inner: LockRequest,
+) -> (Became, bool) {
+    if shows_guard {
+        let nested = async |_: &LockGuard| Ok::<_, LockError>(call(manager, inner).await);
+        return manager.with_lock(outer, nested).await.unwrap();
+    }
+    let guard = manager.acquire(outer).await.unwrap();
+    hold(&guard, call(manager, inner)).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_becomes_of_a_call_in_the_body_of_another() {
+    let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
+    let other = || LockRequest::new("order:8");
+    // What the body holds, whether it sees the guard, and what the call wants; what becomes of it, and whether at once.
+    let table = [
+        (request(), false, request(), (WouldDeadlock, true)),
+        (request(), false, request().wait(Wait::Forever), (WouldDeadlock, true)),
+        (request(), false, request().wait(Wait::None), (Contended, true)),
+        (request(), true, request(), (TimedOut, false)),
+        (request(), true, request().wait(Wait::None), (Contended, true)),
+        (request(), false, other(), (Entered, true)),
+        (window(), false, window(), (WindowTaken, true)),
+        (window(), true, window(), (WindowTaken, false)),
+        (window(), true, LockRequest::new("report"), (Entered, true)),
+    ];
+    for (outer, shows_guard, inner, expected) in table {
+        let shown = format!("{inner:?} in {outer:?}, {shows_guard}");
+        assert_eq!(call_in_body(&LockManager::in_memory(), outer, shows_guard, inner).await, expected, "{shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_body_that_cannot_give_its_lock_back_is_enough() {
+    let manager = LockManager::in_memory();
+    let forever = async || {
+        let waiting = call(&manager, request().wait(Wait::Forever));
+        tokio::time::timeout(10 * WAIT, waiting).await.expect("it does not wait")
+    };
+    let guard = manager.acquire(request()).await.unwrap();
+    // Whatever stands between: a scope of the guard, or a reentrant call that sees a guard of its own.
+    assert_eq!(hold(&guard, guard.scope(forever())).await.unwrap(), (WouldDeadlock, true));
+    assert_eq!(guard.scope(hold(&guard, forever())).await.unwrap(), (WouldDeadlock, true));
+    let middle = async |_: &LockGuard| Ok::<_, LockError>(forever().await);
+    let outer = hold(&guard, manager.with_lock(request().reentrant(true), middle));
+    assert_eq!(outer.await.unwrap().unwrap(), (WouldDeadlock, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_lines_are_named() {
+    let manager = LockManager::builder().namespace("shop").in_memory().unwrap();
+    let guard = manager.acquire(request()).await.unwrap();
+    let error = hold(&guard, manager.acquire_fenced(request())).await.unwrap().unwrap_err();
+    let LockError::WouldDeadlock { key, held } = &error else { panic!("{error}") };
+    let here = line!();
+    let lines = |held: &HeldLock| [held.taken_at(), held.asked_at()].map(|at| here - at.line());
+    assert_eq!(lines(held), [3, 2], "{error}");
+    assert!(held.asked_at().file().ends_with("enclosing/tests.rs"), "{error}");
+    assert_eq!((key.as_str(), held.key().as_str(), error.key()), (KEY, KEY, Some(key)));
+    assert!(!error.is_transient() && !error.is_contended() && error.retry_after().is_none());
+    let (text, lines) = (error.to_string(), [held.taken_at(), held.asked_at()].map(|at| at.to_string()));
+    assert!(lines.iter().all(|line| text.contains(line)) && !text.contains('\n'), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_take_a_lock_is_seen_and_sees() {
+    let manager = LockManager::in_memory();
+    let nested = async || manager.with_fenced_lock(request(), async |_| Ok(())).await;
+    let fenced = manager.acquire_fenced(request()).await.unwrap();
+    assert_eq!(became(hold(&fenced, nested()).await.unwrap()), WouldDeadlock);
+    drop(fenced);
+    let left = manager.acquire(request()).await.unwrap().detach();
+    let attached = manager.attach(left).await.unwrap();
+    assert_eq!(became(hold(&attached, nested()).await.unwrap()), WouldDeadlock);
+    assert_eq!(became(hold_through(&attached, nested()).await.unwrap()), WouldDeadlock);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_one_further_out_is_in_the_way_as_well() {
+    let manager = LockManager::in_memory();
+    let innermost = async |_: &LockGuard| Ok::<_, LockError>(call(&manager, request()).await);
+    let guard = manager.acquire(request()).await.unwrap();
+    let outer = hold(&guard, manager.with_lock("order:8", innermost));
+    assert_eq!(outer.await.unwrap().unwrap(), (WouldDeadlock, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_branches_do_not_see_each_other() {
+    // With the task as the owner, the second would be told that it waits for itself.
+    let manager = LockManager::in_memory();
+    let branch = async || {
+        let body = async |_: &LockGuard| {
+            tokio::task::yield_now().await;
+            Ok::<_, LockError>(())
+        };
+        manager.with_lock(request(), body).await
+    };
+    let (first, second) = tokio::join!(branch(), branch());
+    assert_eq!([became(first), became(second)], [Entered; 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_a_body_spawns_waits_for_it() {
+    let manager = LockManager::in_memory();
+    let spawned = manager.with_lock(request(), async |_| {
+        let manager = manager.clone();
+        let spawned = tokio::spawn(async move { became(manager.acquire(request()).await) });
+        tokio::task::yield_now().await;
+        Ok::<_, LockError>(spawned)
+    });
+    assert_eq!(spawned.await.unwrap().await.unwrap(), Entered);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_shares_the_thread_waits() {
+    // With the thread as the owner, it would enter.
+    let manager = LockManager::in_memory();
+    let mut body = pin!(manager.with_lock(request(), async |_| pending::<Result<(), LockError>>().await));
+    assert!(poll_fn(|cx| Poll::Ready(body.as_mut().poll(cx).is_pending())).await);
+    assert_eq!(call(&manager, request()).await, (TimedOut, false));
+}
+
+#[test]
+fn a_body_takes_its_locks_along_to_another_thread() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let polled = |body: &mut Pin<Box<dyn Future<Output = Became> + Send>>| {
+        let _runtime = runtime.enter();
+        body.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    };
+    let manager = runtime.block_on(async { LockManager::in_memory() });
+    let ours = manager.clone();
+    let mut body: Pin<Box<dyn Future<Output = Became> + Send>> = Box::pin(async move {
+        let nested = async {
+            let mut polls = 0;
+            poll_fn(|_| {
+                polls += 1;
+                if polls == 1 { Poll::Pending } else { Poll::Ready(()) }
+            })
+            .await;
+            ours.acquire(request()).await
+        };
+        let guard = ours.acquire(request()).await.unwrap();
+        became(hold(&guard, nested).await.unwrap())
+    });
+    assert!(polled(&mut body).is_pending());
+    // What is left on the thread that polled it first is nothing.
+    let mut stranger: Pin<Box<dyn Future<Output = Became> + Send>> =
+        Box::pin(async move { became(manager.acquire(request()).await) });
+    assert!(polled(&mut stranger).is_pending());
+    let outcome = std::thread::scope(|scope| scope.spawn(|| polled(&mut body)).join().unwrap());
+    assert_eq!(outcome, Poll::Ready(WouldDeadlock));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_panics_leaves_no_frame() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request()).await.unwrap();
+    let mut body = Box::pin(hold(&guard, async { panic!("planned") }));
+    let panicked = poll_fn(|cx| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx).is_pending()));
+        Poll::Ready(polled.is_err())
+    });
+    assert!(panicked.await);
+    // The lock is held still, and whoever wants it waits for nobody that waits for him.
+    assert_eq!(call(&manager, request()).await, (TimedOut, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_was_given_back_is_in_nobodys_way() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        guard.release().await?;
+        Ok::<_, LockError>(call(&manager, request()).await)
+    };
+    assert_eq!(manager.with_lock(request(), body).await.unwrap(), (Entered, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_lost_is_in_nobodys_way() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request().renew(false)).await.unwrap();
+    let body = hold_through(&guard, async {
+        advance(Duration::from_secs(20)).await;
+        call(&manager, request()).await
+    });
+    assert_eq!(body.await.unwrap(), (Entered, true));
+    let error = guard.ensure_held().unwrap_err();
+    assert!(matches!(error, LockError::Lost { cause: LossCause::Expired | LossCause::Taken, .. }), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
+    for is_reentrant in [false, true] {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire(request().renew(false)).await.unwrap();
+        // It would succeed to a lock that is over, but nobody polls it.
+        let mut first = pin!(manager.acquire(request()));
+        assert!(poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await);
+        let body = hold_through(&guard, async {
+            // The lease is over, and the key is still there.
+            advance(Duration::from_millis(9950)).await;
+            assert!(!guard.is_held());
+            let mut waiting = pin!(call(&manager, request().wait(Wait::Forever).reentrant(is_reentrant)));
+            assert!(poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending())).await);
+            guard.extend().await.expect("as by the late answer to a renewal");
+            assert!(guard.is_held());
+            tokio::time::timeout(WAIT, waiting).await.expect("it does not wait for its caller")
+        });
+        assert_eq!(body.await.unwrap(), (WouldDeadlock, false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() {
+    let manager = LockManager::in_memory();
+    for is_through in [false, true] {
+        let guard = manager.acquire(request()).await.unwrap();
+        let body = async {
+            let gives_back = async {
+                tokio::time::sleep(WAIT / 2).await;
+                guard.release().await
+            };
+            let (nested, released) = tokio::join!(call(&manager, request()), gives_back);
+            released.map(|()| nested)
+        };
+        let outcome = if is_through {
+            hold_through(&guard, body).with_guard().await
+        } else {
+            hold(&guard, body).with_guard().await
+        };
+        assert_eq!(outcome.unwrap().unwrap(), (Entered, false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scope_of_a_guard_is_a_body_that_sees_it() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request()).await.unwrap();
+    assert_eq!(guard.scope(call(&manager, request().reentrant(true))).await, (Entered, true));
+    assert_eq!(guard.scope(call(&manager, request())).await, (TimedOut, false));
+    // And nothing is seen outside.
+    assert_eq!(call(&manager, request().reentrant(true)).await, (TimedOut, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
+    // Redisson #5221 and #6878: the owner is a thread, so that whoever works on another one waits for itself.
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(request()).await.unwrap();
+    let task = |lock: Option<crate::Inherited>| {
+        let manager = manager.clone();
+        tokio::spawn(async move {
+            let nested = call(&manager, request().reentrant(true));
+            if let Some(lock) = lock { lock.scope(nested).await } else { nested.await }
+        })
+    };
+    assert_eq!(task(None).await.unwrap(), (TimedOut, false));
+    assert_eq!(task(Some(guard.inherit())).await.unwrap(), (Entered, true));
+    let shown = format!("{:?}", guard.inherit());
+    assert!(shown.contains(KEY), "{shown}");
+    // A view is handed on like the lock itself.
+    let nested = async |_: &LockGuard| {
+        let view = manager.acquire(request().reentrant(true)).await?;
+        Ok::<_, LockError>(task(Some(view.inherit())).await.unwrap())
+    };
+    drop(guard);
+    assert_eq!(manager.with_lock(request(), nested).await.unwrap(), (Entered, true));
+}
+
+/// What becomes of a guard; it is returned if it is still there.
+type Ends = fn(LockGuard) -> Option<LockGuard>;
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_was_handed_a_lock_which_has_ended_is_told_so() {
+    let manager = LockManager::builder().linger(WAIT).in_memory().unwrap();
+    // And why the lock is lost, and what becomes of a call that is not reentrant.
+    let table: [(Ends, LossCause, Became); 4] = [
+        (
+            |guard| {
+                drop(guard);
+                None
+            },
+            LossCause::Released,
+            Entered,
+        ),
+        (
+            |guard| {
+                drop(guard.release());
+                Some(guard)
+            },
+            LossCause::Released,
+            Entered,
+        ),
+        (
+            |guard| {
+                drop(guard.detach());
+                None
+            },
+            LossCause::Released,
+            TimedOut,
+        ),
+        (Some, LossCause::Expired, Entered),
+    ];
+    for (end, cause, of_others) in table {
+        let guard = manager.acquire(request().renew(false)).await.unwrap();
+        let (inherited, kept) = (guard.inherit(), end(guard));
+        if cause == LossCause::Expired {
+            advance(Duration::from_secs(20)).await;
+        }
+        let error = inherited.clone().scope(manager.acquire(request().reentrant(true))).await.unwrap_err();
+        assert!(matches!(&error, LockError::Lost { cause: found, .. } if *found == cause), "{error}");
+        assert_eq!(inherited.scope(call(&manager, request())).await.0, of_others, "{cause}");
+        drop(kept);
+        advance(Duration::from_secs(20)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
+    // Without a word to the nodes, when the lock stays here.
+    let manager = LockManager::builder().linger(10 * WAIT).in_memory().unwrap();
+    for _ in 0..5 {
+        let guard = manager.acquire(request()).await.unwrap();
+        let (entered, ours) = (Arc::new(tokio::sync::Notify::new()), manager.clone());
+        let task = tokio::spawn(guard.inherit().scope({
+            let entered = Arc::clone(&entered);
+            async move {
+                let body = async |_: &LockGuard| {
+                    entered.notify_one();
+                    pending::<Result<(), LockError>>().await
+                };
+                ours.with_lock(request().reentrant(true), body).await
+            }
+        }));
+        entered.notified().await;
+        drop(guard);
+        let error = tokio::time::timeout(WAIT, task).await.expect("it is woken").unwrap().unwrap_err();
+        assert!(matches!(error, LockError::Lost { cause: LossCause::Released, .. }), "{error}");
+    }
+    assert!(manager.linger_stats().retaken > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_with_servers_of_its_own_is_in_nobodys_way() {
+    let (ours, theirs) = (LockManager::in_memory(), LockManager::in_memory());
+    let body = async |_: &LockGuard| Ok::<_, LockError>(call(&theirs, request()).await);
+    assert_eq!(ours.with_lock(request(), body).await.unwrap(), (Entered, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_of_somebody_else_that_a_body_polls_is_taken_for_its_call() {
+    let manager = Arc::new(LockManager::in_memory());
+    let mut foreign = Box::pin(manager.acquire(request()));
+    let guard = manager.acquire(request()).await.unwrap();
+    assert_eq!(became(hold(&guard, foreign.as_mut()).await.unwrap()), WouldDeadlock);
+}

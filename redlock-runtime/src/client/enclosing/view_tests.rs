@@ -1,0 +1,473 @@
+//! Nested calls that enter the lock of their caller. Defect 21 of peers: the shorter lease of an inner lock cuts the outer one
+//! short, and the inner release ends the renewal of the outer lock.
+
+use super::View;
+use crate::private::{Settings, Site, acquire as acquire_settings, hold, hold_through, locked};
+use crate::{LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
+use std::cell::Cell;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, advance, sleep, timeout};
+
+const KEY: &str = "order:7";
+const SECOND: Duration = Duration::from_secs(1);
+
+fn outer() -> LockRequest {
+    LockRequest::new(KEY).ttl(10 * SECOND).wait(2 * SECOND)
+}
+
+fn inner() -> LockRequest {
+    outer().reentrant(true)
+}
+
+#[track_caller]
+fn lost(error: &LockError) -> (Duration, &LossCause) {
+    match error {
+        LockError::Lost { held_for, cause, .. } => (*held_for, cause),
+        other => panic!("a lost lock expected: {other}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_enters_at_once_and_leaves_the_lock_where_it_is() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        for _ in 0..3 {
+            let view = manager.try_acquire(inner()).await?;
+            assert_eq!((view.token(), view.key(), view.ttl()), (guard.token(), guard.key(), guard.ttl()));
+            assert!(view.is_held());
+            // By its own release, and by its drop.
+            view.release().await?;
+            assert!(!view.is_held() && guard.is_held());
+            assert_eq!(lost(&view.ensure_held().unwrap_err()).1, &LossCause::Released);
+            drop(view);
+            drop(manager.acquire(inner()).await?);
+        }
+        assert!(guard.is_held());
+        Ok::<_, LockError>(())
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+    drop(manager.try_acquire(KEY).await.expect("the outer call has given it back"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_caller_that_has_the_lock_a_reentrant_call_is_like_any_other() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(inner()).await.unwrap();
+    let error = manager.acquire(inner()).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+    drop(guard);
+    let released = async |guard: &LockGuard| {
+        guard.release().await?;
+        manager.acquire(inner()).await?.release().await
+    };
+    manager.with_lock(outer(), released).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inner_ttl_ends_nothing() {
+    // Redisson #1110 and #3484: the lease of the outer lock became that of the inner one.
+    let manager = LockManager::in_memory();
+    let short = inner().ttl(SECOND).renew(false);
+    let body = async |guard: &LockGuard| {
+        let before = guard.remaining();
+        let nested = async |view: &LockGuard| {
+            assert_eq!(view.ttl(), 10 * SECOND);
+            sleep(5 * SECOND).await;
+            view.ensure_held()
+        };
+        manager.with_lock(short, nested).await?;
+        assert!(guard.remaining() + 6 * SECOND > before, "{:?} of {before:?}", guard.remaining());
+        guard.ensure_held()
+    };
+    manager.with_lock(outer().renew(false), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_longest_hold_of_a_nested_call_is_its_own() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        sleep(SECOND).await;
+        let started = Instant::now();
+        let never_ends = async |_: &LockGuard| pending::<Result<(), LockError>>().await;
+        let error = manager.with_lock(inner().max_hold(SECOND), never_ends).await.unwrap_err();
+        assert_eq!(lost(&error), (SECOND, &LossCause::MaxHold));
+        assert!(started.elapsed() < SECOND * 2);
+        // Also of a call in it.
+        let nested = async |_: &LockGuard| manager.with_lock(inner(), never_ends).await;
+        let error = manager.with_lock(inner().max_hold(SECOND), nested).await.unwrap_err();
+        assert_eq!(lost(&error).1, &LossCause::MaxHold);
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_itself() {
+    let manager = LockManager::in_memory();
+    let started = Instant::now();
+    let late = async {
+        sleep(2 * SECOND).await;
+        manager.acquire(inner().wait(Wait::Forever)).await
+    };
+    let told = |error: LockError| assert_eq!(lost(&error), (SECOND, &LossCause::MaxHold));
+    let body = async |guard: &LockGuard| {
+        let view = manager.acquire(inner().max_hold(SECOND)).await?;
+        told(timeout(9 * SECOND, hold_through(&view, late)).await.expect("it does not wait")?.unwrap_err());
+        assert!(started.elapsed() < 3 * SECOND);
+        // In a scope, and in the body of a nested call that was entered before.
+        told(view.scope(manager.acquire(inner())).await.unwrap_err());
+        drop(view);
+        let view = manager.acquire(inner().max_hold(SECOND)).await?;
+        let deeper = view.scope(async {
+            let deepest = manager.acquire(inner()).await?;
+            sleep(2 * SECOND).await;
+            deepest.scope(manager.acquire(inner())).await
+        });
+        told(deeper.await.unwrap_err());
+        // What was given back is in nobody's way.
+        view.release().await.unwrap_err();
+        drop(view.scope(manager.acquire(inner())).await?);
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_lost_outside_is_lost_inside_for_the_same_cause() {
+    let manager = LockManager::in_memory();
+    // The options of the outer call, and why it loses the lock.
+    let table = [(outer().renew(false), LossCause::Expired), (outer().max_hold(SECOND), LossCause::MaxHold)];
+    for (request, expected) in table {
+        let guard = manager.acquire(request).await.unwrap();
+        let body = hold_through(&guard, async {
+            advance(SECOND / 2).await;
+            let view = manager.acquire(inner()).await.unwrap();
+            (view.lost().await, view)
+        });
+        let (error, view) = body.await.unwrap();
+        let (held_for, cause) = lost(&error);
+        assert_eq!(cause, &expected);
+        assert!(held_for < 10 * SECOND, "{held_for:?}");
+        assert!(!view.is_held() && view.extend().await.is_err());
+        drop((view, guard));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_a_nested_call_is_stopped_when_the_outer_call_gives_the_lock_back() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer()).await.unwrap();
+    let never_ends = async |_: &LockGuard| pending::<Result<(), LockError>>().await;
+    let body = hold(&guard, async {
+        let gives_back = async {
+            sleep(SECOND).await;
+            guard.release().await
+        };
+        tokio::join!(manager.with_lock(inner(), never_ends), gives_back)
+    });
+    let (nested, given_back) = timeout(SECOND * 2, body.with_guard()).await.expect("it is stopped").unwrap();
+    given_back.unwrap();
+    assert_eq!(lost(&nested.unwrap_err()), (SECOND, &LossCause::Released));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_nested_calls_take_turns_unless_one_encloses_the_other() {
+    let manager = LockManager::in_memory();
+    let inside = Cell::new(0);
+    let alone = async |_: &LockGuard| {
+        inside.set(inside.get() + 1);
+        assert_eq!(inside.get(), 1, "two bodies side by side");
+        sleep(SECOND / 4).await;
+        inside.set(inside.get() - 1);
+        Ok::<_, LockError>(())
+    };
+    let pay = async || manager.with_lock(inner(), alone).await;
+    let side_by_side = async |_: &LockGuard| {
+        let (first, second, third) = tokio::join!(pay(), pay(), pay());
+        first.and(second).and(third)
+    };
+    manager.with_lock(outer(), side_by_side).await.unwrap();
+    // In the body of a nested call as well, and beside it.
+    let deeper = async |_: &LockGuard| {
+        let (nested, beside) = tokio::join!(manager.with_lock(inner(), side_by_side), pay());
+        nested.and(beside)
+    };
+    manager.with_lock(outer(), deeper).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_another_nested_call_waits_no_longer_than_it_wants_to() {
+    let manager = LockManager::in_memory();
+    let body = async |_: &LockGuard| {
+        let _first = manager.acquire(inner()).await?;
+        let at_once = manager.acquire(inner().wait(Wait::None)).await.unwrap_err();
+        assert!(matches!(at_once, LockError::Contended { .. }), "{at_once}");
+        let started = Instant::now();
+        let later = manager.acquire(inner()).await.unwrap_err();
+        assert!(matches!(later, LockError::TimedOut { .. }) && started.elapsed() >= 2 * SECOND, "{later}");
+        Ok::<_, LockError>(())
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_another_nested_call_is_told_when_the_lock_is_gone() {
+    let manager = LockManager::in_memory();
+    for is_given_back in [true, false] {
+        let guard = manager.acquire(outer().renew(false)).await.unwrap();
+        let body = hold_through(&guard, async {
+            let _first = manager.acquire(inner()).await.unwrap();
+            let gives_back = async {
+                sleep(SECOND).await;
+                if is_given_back { guard.release().await } else { Ok(()) }
+            };
+            tokio::join!(manager.acquire(inner().wait(Wait::Forever)), gives_back)
+        });
+        let (waited, given_back) = body.with_guard().await.unwrap();
+        given_back.unwrap();
+        let error = waited.unwrap_err();
+        let expected = if is_given_back { LossCause::Released } else { LossCause::Expired };
+        assert_eq!(lost(&error).1, &expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_in_front_of_a_nested_call_leaves_its_place() {
+    let manager = LockManager::in_memory();
+    let body = async |_: &LockGuard| {
+        let first = manager.acquire(inner()).await?;
+        for _ in 0..3 {
+            assert!(timeout(SECOND, manager.acquire(inner())).await.is_err());
+        }
+        drop(first);
+        manager.try_acquire(inner()).await.map(drop)
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_number_of_a_nested_call_is_that_of_its_caller() {
+    let manager = LockManager::builder().linger(2 * SECOND).in_memory().unwrap();
+    let mut before = None;
+    // Often enough that the lock stays here, and its number goes on.
+    for _ in 0..6 {
+        let nested = async || manager.acquire_fenced(inner()).await.map(|guard| guard.fencing_token());
+        let fenced = async |guard: &crate::FencedGuard| {
+            assert_eq!(nested().await?, guard.fencing_token());
+            let view = manager.acquire_fenced(inner()).await?;
+            assert_eq!(hold(&view, nested()).await??, guard.fencing_token());
+            Ok::<_, LockError>(guard.fencing_token())
+        };
+        let number = manager.with_fenced_lock(outer(), fenced).await.unwrap();
+        assert!(before < Some(number));
+        before = Some(number);
+        // Not that of a call before, when this one is not fenced.
+        let plain = async |_: &LockGuard| nested().await;
+        let error = manager.with_lock(outer(), plain).await.unwrap_err();
+        assert!(matches!(error, LockError::Configuration { .. }), "{error}");
+        assert!(error.to_string().contains("write `fencing` there as well"), "{error}");
+    }
+    assert!(manager.linger_stats().retaken > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_least_hold_of_a_nested_call_becomes_one_of_the_lock() {
+    let manager = LockManager::builder().linger(SECOND).in_memory().unwrap();
+    // What the outer and the inner call want, and for how long the key is taken.
+    let table = [(None, Some(4), 4), (Some(6), Some(4), 6), (Some(4), Some(6), 6), (Some(4), None, 4)];
+    for (of_outer, of_inner, expected) in table {
+        let with = |request: LockRequest, least: Option<u32>| match least {
+            Some(least) => request.min_hold(least * SECOND),
+            None => request,
+        };
+        let nested = async |_: &LockGuard| manager.acquire(with(inner(), of_inner)).await.map(drop);
+        manager.with_lock(with(outer(), of_outer), nested).await.unwrap();
+        sleep(expected * SECOND * 9 / 10).await;
+        assert!(manager.try_acquire(KEY).await.is_err(), "{of_outer:?} {of_inner:?}");
+        sleep(SECOND).await;
+        manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_lingers_as_its_outer_call_wants() {
+    let manager = LockManager::in_memory();
+    let nested = async |_: &LockGuard| manager.acquire(inner().linger(SECOND)).await.map(drop);
+    for _ in 0..6 {
+        manager.with_lock(outer(), nested).await.unwrap();
+    }
+    assert_eq!(manager.linger_stats().kept, 0);
+    for _ in 0..6 {
+        manager.with_lock(outer().linger(SECOND), nested).await.unwrap();
+    }
+    assert!(manager.linger_stats().retaken > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_leaves_no_lock_to_another_worker() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        let left = manager.acquire(inner()).await?.detach();
+        let other = manager.attach(left).await.unwrap_err();
+        assert!(other.is_contended(), "{other}");
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_makes_the_lease_longer() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        advance(8 * SECOND).await;
+        manager.acquire(inner()).await?.extend().await?;
+        assert!(guard.remaining() > 9 * SECOND, "{:?}", guard.remaining());
+        Ok::<_, LockError>(())
+    };
+    manager.with_lock(outer().renew(false), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_goes_on_while_the_manager_is_shut_down() {
+    let manager = LockManager::in_memory();
+    let body = async |_: &LockGuard| {
+        assert!(timeout(SECOND, manager.shutdown()).await.is_ok());
+        manager.acquire(inner()).await.map(drop)
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
+    static SITE: Site = Site::new(KEY, "shop", "src/shop.rs", 7);
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer()).await.unwrap();
+    let rests = async |_: &LockGuard| {
+        sleep(SECOND).await;
+        Ok::<_, LockError>(())
+    };
+    let attribute = || {
+        let acquire = acquire_settings(Some(&manager), format_args!("{KEY}"), Settings::of(&SITE).reentrant());
+        let body = async {
+            sleep(SECOND).await;
+            Ok(())
+        };
+        locked(acquire, body, Err)
+    };
+    let body = hold(&guard, async {
+        for _ in 0..5 {
+            manager.with_lock(inner(), rests).await?;
+            manager.with_fenced_lock(inner(), async |_| Ok::<_, LockError>(())).await.unwrap_err();
+            attribute().await?;
+            let view = manager.acquire(inner()).await?;
+            hold_through(&view, sleep(SECOND)).await?;
+            assert!(timeout(SECOND / 2, view.lost()).await.is_err());
+            // Behind the view, and dropped.
+            assert!(timeout(SECOND / 2, manager.acquire(inner())).await.is_err());
+            drop(view);
+            assert!(timeout(SECOND / 2, manager.with_lock(inner(), rests)).await.is_err());
+            assert!(timeout(SECOND / 2, attribute()).await.is_err());
+            assert_eq!(guard.held().acquisition().watcher_count(), 1, "that of the outer body");
+        }
+        Ok::<_, LockError>(())
+    });
+    body.await.unwrap().unwrap();
+    assert_eq!(guard.held().acquisition().watcher_count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire_fenced(outer()).await.unwrap();
+    let (tenure, number) = (guard.held().tenure(), guard.fencing_token());
+    assert_eq!(tenure.fencing_token(), Some(number));
+    let heir = async {
+        tokio::task::yield_now().await;
+        drop(guard);
+    };
+    let (heir, ()) = tokio::join!(manager.acquire_fenced(outer()), heir);
+    let heir = heir.unwrap();
+    assert_eq!(heir.token(), tenure.acquisition().token(), "the lock was passed on");
+    assert!(tenure.fencing_token().is_none() && number < heir.fencing_token());
+    let now = tenure.shared().clock.now();
+    assert!(View::try_enter(tenure.clone(), tenure.place(), None, now).is_err(), "that were the lock of the next one");
+    tenure.keep_until(now.after(100 * SECOND));
+    drop(heir);
+    drop(manager.try_acquire(outer()).await.expect("nobody has wanted it to be kept"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer()).await.unwrap();
+    let gives_back = async {
+        tokio::task::yield_now().await;
+        guard.release().await
+    };
+    // Nobody has looked at it before.
+    let (heir, released) = tokio::join!(manager.acquire(outer()), gives_back);
+    let heir = released.and(heir).unwrap();
+    let error = guard.scope(manager.acquire(inner())).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+    let error = guard.inherit().scope(manager.acquire(inner())).await.unwrap_err();
+    assert_eq!(lost(&error).1, &LossCause::Released);
+    heir.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_was_held_until_it_was_given_back_however_long_its_guard_lives() {
+    let manager = LockManager::in_memory();
+    let body = async |guard: &LockGuard| {
+        let view = manager.acquire(inner()).await?;
+        let deeper = view.scope(manager.acquire(inner())).await?;
+        sleep(SECOND).await;
+        view.release().await?;
+        sleep(2 * SECOND).await;
+        for lost_view in [&view, &deeper] {
+            assert_eq!(lost(&lost_view.ensure_held().unwrap_err()), (SECOND, &LossCause::Released));
+        }
+        guard.ensure_held()
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_back_a_view_that_was_lost_says_so_once() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(outer().renew(false)).await.unwrap();
+    let body = hold_through(&guard, async {
+        let view = manager.acquire(inner()).await?;
+        advance(20 * SECOND).await;
+        assert_eq!(lost(&view.release().await.unwrap_err()).1, &LossCause::Expired);
+        view.release().await
+    });
+    body.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_loss_of_a_view_is_told_of_its_release() {
+    let manager = LockManager::in_memory();
+    let body = async |_: &LockGuard| {
+        let view = Arc::new(manager.acquire(inner()).await?);
+        // In tasks of their own: nothing but a wake-up has them look at the view again.
+        let loss = tokio::spawn({
+            let view = Arc::clone(&view);
+            async move { view.lost().await }
+        });
+        let risk = tokio::spawn({
+            let view = Arc::clone(&view);
+            async move { view.at_risk().await }
+        });
+        sleep(SECOND).await;
+        assert!(!loss.is_finished() && !risk.is_finished());
+        view.release().await?;
+        let told = timeout(SECOND, async { tokio::join!(loss, risk) }).await;
+        let (error, at_risk) = told.expect("both are woken");
+        assert_eq!(lost(&error.unwrap()).1, &LossCause::Released);
+        at_risk.unwrap();
+        Ok::<_, LockError>(())
+    };
+    manager.with_lock(outer(), body).await.unwrap();
+}

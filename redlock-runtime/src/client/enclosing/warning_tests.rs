@@ -1,0 +1,52 @@
+//! What is said in the log of nested calls that wait for each other.
+
+use crate::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_tests::Warnings;
+use std::time::Duration;
+use tokio::time::sleep;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn inner() -> LockRequest {
+    LockRequest::new("order:7").wait(5 * SECOND).reentrant(true)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_that_waits_for_a_guard_of_its_own_body_names_both_lines() {
+    let warnings = Warnings::default();
+    let _subscribed = tracing::subscriber::set_default(warnings.clone());
+    let manager = LockManager::in_memory();
+    let body = async |_: &LockGuard| {
+        drop(manager.acquire(inner()).await?);
+        let (line, view) = (line!(), manager.acquire(inner()).await?);
+        let error = manager.acquire(inner()).await.unwrap_err();
+        assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+        // In a scope, what waits is a call of the view.
+        view.scope(manager.acquire(inner())).await.map(drop)?;
+        Ok::<_, LockError>(line)
+    };
+    let line = manager.with_lock("order:7", body).await.unwrap();
+    let warnings = warnings.take();
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    for line in [line, line + 1] {
+        assert!(warnings.iter().all(|text| text.contains(&format!("warning_tests.rs:{line}"))), "{warnings:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn branches_that_take_ordinary_turns_are_no_warning() {
+    let warnings = Warnings::default();
+    let _subscribed = tracing::subscriber::set_default(warnings.clone());
+    let manager = LockManager::in_memory();
+    let rests = async |_: &LockGuard| {
+        sleep(SECOND / 4).await;
+        Ok::<_, LockError>(())
+    };
+    let branches = async |_: &LockGuard| {
+        let branch = || manager.with_lock(inner(), rests);
+        let (first, second, third) = tokio::join!(branch(), branch(), branch());
+        first.and(second).and(third)
+    };
+    manager.with_lock("order:7", branches).await.unwrap();
+    assert_eq!(warnings.take(), [""; 0]);
+}

@@ -1,0 +1,89 @@
+//! Whether locks are taken in one order everywhere: what each call adds to the [`Graph`] of a manager.
+
+mod graph;
+mod key_order;
+
+use self::graph::{Gates, Graph, Kind, Taken};
+use crate::error::{HeldLock, OrderStep, Why};
+use crate::lock::LockKey;
+use crate::request::Place;
+use std::sync::{Mutex, PoisonError};
+
+/// The orders in which the locks of a manager were taken.
+#[derive(Debug, Default)]
+pub(crate) struct LockOrder(Mutex<Graph>);
+
+/// A lock, and where it was asked for.
+pub(crate) struct Asked {
+    pub(crate) key: LockKey,
+    pub(crate) place: Place,
+}
+
+impl Asked {
+    fn taken(&self) -> Taken<'_> {
+        let kind = match self.place {
+            Place::Attribute(site) => Kind::of_template(site.template()),
+            Place::Call(location) => Kind::Call(location),
+        };
+        Taken { kind, name: self.key.name() }
+    }
+}
+
+impl LockOrder {
+    /// A lock is asked for in the bodies of calls that have the `held` ones, the outermost first. Returns one of those that was
+    /// taken in another order before; a call that is refused for that is not to be `kept` in mind.
+    pub(crate) fn contradiction(&self, held: &[Asked], asked: &Asked, is_kept: bool) -> Option<HeldLock> {
+        // No code that can panic runs under this mutex.
+        let mut graph = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // All steps are looked at before one is noted: a call that is refused has taken no lock in any order.
+        let refused = (!is_kept).then(|| look(&mut graph, held, asked, false)).flatten();
+        refused.or_else(|| look(&mut graph, held, asked, true))
+    }
+}
+
+/// The first of the `held` locks whose step to the one that is asked for contradicts others.
+fn look(graph: &mut Graph, held: &[Asked], asked: &Asked, is_noted: bool) -> Option<HeldLock> {
+    let mut contradiction = None;
+    for (outer, lock) in held.iter().enumerate() {
+        let gates: Gates = held.iter().take(outer).map(|gate| gate.key.shared_name()).collect();
+        let step = OrderStep { taken_at: lock.place.line(), asked_at: asked.place.line() };
+        let others = graph.look(&lock.taken(), &asked.taken(), (step, gates), is_noted);
+        contradiction = contradiction.or_else(|| {
+            let why = Why::Order(others?.into());
+            Some(HeldLock::new(lock.key.clone(), step.taken_at, step.asked_at, why))
+        });
+    }
+    contradiction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::site::Site;
+
+    fn lock(place: Place, key: &str) -> Asked {
+        Asked { key: LockKey::from(key), place }
+    }
+
+    #[test]
+    fn a_call_that_is_refused_has_taken_no_lock_in_any_order() {
+        static SITES: [Site; 3] =
+            [Site::new("a", "f", "f.rs", 1), Site::new("b", "f", "f.rs", 2), Site::new("c", "f", "f.rs", 3)];
+        let [a, b, c] = SITES.each_ref().map(|site| move || lock(Place::Attribute(site), site.template()));
+        let order = LockOrder::default();
+        assert!(order.contradiction(&[c()], &b(), false).is_none());
+        assert!(order.contradiction(&[a(), b()], &c(), false).is_some());
+        assert!(order.contradiction(&[c()], &a(), false).is_none(), "nobody has taken them the other way round");
+    }
+
+    #[test]
+    fn keys_of_one_line_are_compared_when_they_differ_in_numbers_only() {
+        let place = Place::Call(std::panic::Location::caller());
+        let order = LockOrder::default();
+        let is_refused = |held, asked| order.contradiction(&[lock(place, held)], &lock(place, asked), false).is_some();
+        // One line that takes all locks of a program.
+        assert!(!is_refused("order:7", "stock:7") && !is_refused("stock:8", "order:8"));
+        assert!(!is_refused("order:7", "order:8"));
+        assert!(is_refused("order:8", "order:7"));
+    }
+}

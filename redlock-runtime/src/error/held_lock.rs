@@ -1,0 +1,104 @@
+//! What keeps a call from a lock for as long as it waits: a lock of its own caller.
+
+use crate::error::source_line::SourceLine;
+use crate::lock::LockKey;
+use std::fmt;
+
+/// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
+///
+/// `Display` says what follows the key that was asked for, with what to do. There are three kinds:
+///
+/// | the caller has | the call | what to do |
+/// |---|---|---|
+/// | the same lock | is not [reentrant](crate::LockRequest::reentrant), and would wait for its own caller | make it reentrant, or move what both need into a function without the lock |
+/// | the same lock, by another manager of the same servers | would wait in vain, reentrant or not | use one manager for both |
+/// | another lock, which [`key`](Self::key) names | asks for its own in an order that contradicts others, by [`OrderCheck::Deny`](crate::OrderCheck::Deny) | take both in one order everywhere, or say by `order_check` that it cannot happen |
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldLock {
+    key: LockKey,
+    taken_at: SourceLine,
+    asked_at: SourceLine,
+    why: Why,
+}
+
+/// Why a call would wait for its own caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It wants the same lock, and not as a nested call.
+    Same,
+    /// Its caller has the same lock by another manager.
+    OtherManager,
+    /// These steps were taken elsewhere, the first from the lock that is asked for and the last to the one that is held.
+    Order(Box<[OrderStep]>),
+}
+
+/// A lock that was asked for while another one was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OrderStep {
+    pub(crate) taken_at: SourceLine,
+    pub(crate) asked_at: SourceLine,
+}
+
+impl fmt::Display for OrderStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in the lock of {} at {}", self.taken_at, self.asked_at)
+    }
+}
+
+impl HeldLock {
+    pub(crate) const fn new(key: LockKey, taken_at: SourceLine, asked_at: SourceLine, why: Why) -> Self {
+        Self { key, taken_at, asked_at, why }
+    }
+
+    /// Whether the call wants another lock than its caller holds.
+    pub(crate) const fn is_about_order(&self) -> bool {
+        matches!(self.why, Why::Order(_))
+    }
+
+    /// What the caller holds.
+    #[must_use]
+    pub const fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// Where the caller has asked for it.
+    #[must_use]
+    pub const fn taken_at(&self) -> SourceLine {
+        self.taken_at
+    }
+
+    /// Where the call asks that would wait for the caller.
+    #[must_use]
+    pub const fn asked_at(&self) -> SourceLine {
+        self.asked_at
+    }
+}
+
+/// What follows the key that was asked for.
+impl fmt::Display for HeldLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, taken_at, asked_at, why } = self;
+        match why {
+            Why::Same => write!(
+                f,
+                "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
+                 make the inner call `reentrant`, or move what both need into a function without the lock"
+            ),
+            Why::OtherManager => write!(
+                f,
+                "is held by the call at {taken_at} with another manager of the same servers, so the call at {asked_at} in \
+                 its body would wait for it in vain: use one manager for both"
+            ),
+            Why::Order(steps) => {
+                write!(f, "is asked for at {asked_at} in the lock of {taken_at} ({:?}), and elsewhere ", key.as_str())?;
+                for (n, step) in steps.iter().enumerate() {
+                    write!(f, "{}{step}", if n == 0 { "the other way round, " } else { ", then " })?;
+                }
+                f.write_str(
+                    ", so that calls may wait for each other: take them in one order everywhere, or write `order_check = \
+                     off`, by hand `order_check(false)`, where it cannot happen",
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Futures that are shown the lock of a guard: as its body, or in a task of their own.
+
+use crate::client::enclosing::Frame;
+use crate::lock::LockKey;
+use pin_project_lite::pin_project;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+pin_project! {
+    /// A future in which calls find the lock of a guard.
+    pub(super) struct Scoped<F> {
+        // Here while the future is not polled.
+        frame: Option<Frame>,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F> Scoped<F> {
+    pub(super) const fn new(frame: Frame, future: F) -> Self {
+        Self { frame: Some(frame), future }
+    }
+}
+
+impl<F: Future> Future for Scoped<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let inside = this.frame.take().map(|frame| Frame::enter(this.frame, || frame));
+        let polled = this.future.poll(cx);
+        drop(inside);
+        polled
+    }
+}
+
+/// The lock of a guard, for a task that works for whoever has the guard. Made by
+/// [`LockGuard::inherit`](crate::LockGuard::inherit).
+///
+/// It does not keep the lock: that ends with the guard. It does keep the connections of the manager, as a guard does. In the
+/// scope of a lock that has ended, a [reentrant](crate::LockRequest::reentrant) call is told
+/// [`LockError::Lost`](crate::LockError::Lost), with the cause: a lock of its own would hide that others may have been at work in
+/// between.
+#[derive(Clone)]
+#[must_use = "calls see the lock in a `scope` of this, and nowhere else"]
+pub struct Inherited(Frame);
+
+impl Inherited {
+    pub(super) const fn new(frame: Frame) -> Self {
+        Self(frame)
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.0.tenure.key()
+    }
+
+    /// Runs `future`, in which calls find the lock as in a body of the guard.
+    pub fn scope<F: Future>(self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        Scoped::new(self.0, future)
+    }
+}
+
+impl fmt::Debug for Inherited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inherited").field("key", self.key()).field("remaining", &self.0.tenure.remaining()).finish()
+    }
+}

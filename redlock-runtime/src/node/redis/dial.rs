@@ -1,0 +1,117 @@
+//! One TCP connection to a name that may have several addresses, of which some may be dead.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// An address that has not answered for so long is given company by the next one. Smaller, connections are made in vain to
+/// servers that are a little slow; larger, an address that swallows packets delays every connection for longer.
+///
+/// Source: RFC 8305, section 5.
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// Connects to the first address of `host` that answers.
+///
+/// # Errors
+/// That of the last address to fail, or of the look-up.
+///
+/// Source: RFC 8305, "Happy Eyeballs Version 2", without its rules for answers that come one by one.
+pub(super) async fn dial(host: &str, port: u16) -> io::Result<TcpStream> {
+    first_of(interleaved(lookup_host((host, port)).await?.collect())).await
+}
+
+/// The addresses of both families in turns, in the order in which each came: where one family does not work, the second try
+/// is one of the other.
+fn interleaved(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let is_v6_first = found.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, second): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| address.is_ipv6() == is_v6_first);
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut turns = Vec::new();
+    while let (one, other) = (first.next(), second.next())
+        && (one.is_some() || other.is_some())
+    {
+        turns.extend(one.into_iter().chain(other));
+    }
+    turns
+}
+
+async fn first_of(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    // Whatever is still under way at the end is given up with the set.
+    let (mut tries, mut failure) = (JoinSet::new(), None);
+    for address in addresses {
+        tries.spawn(TcpStream::connect(address));
+        // It also ends, without a stream, when all have failed.
+        if let Ok(Some(stream)) = timeout(STAGGER, first_success(&mut tries, &mut failure)).await {
+            return Ok(stream);
+        }
+    }
+    let last = first_success(&mut tries, &mut failure).await;
+    last.ok_or_else(|| failure.unwrap_or_else(|| io::Error::other("the name of the server has no address")))
+}
+
+/// The first connection of all that are under way; `None` when all have failed, the last one with `failure`.
+async fn first_success(
+    tries: &mut JoinSet<io::Result<TcpStream>>,
+    failure: &mut Option<io::Error>,
+) -> Option<TcpStream> {
+    while let Some(done) = tries.join_next().await {
+        match done.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(stream) => return Some(stream),
+            Err(error) => *failure = Some(error),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let table: [(&[&str], &[&str]); 4] = [
+            (&[], &[]),
+            (&["10.0.0.1:1", "10.0.0.2:1"], &["10.0.0.1:1", "10.0.0.2:1"]),
+            (&["[::1]:1", "[::2]:1", "10.0.0.1:1"], &["[::1]:1", "10.0.0.1:1", "[::2]:1"]),
+            (&["10.0.0.1:1", "[::1]:1", "[::2]:1", "[::3]:1"], &["10.0.0.1:1", "[::1]:1", "[::2]:1", "[::3]:1"]),
+        ];
+        for (found, expected) in table {
+            assert_eq!(interleaved(addresses(found)), addresses(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_refuses_does_not_matter_if_another_one_answers() {
+        let answering = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = first_of(vec![answering, listener.local_addr().unwrap()]).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), listener.local_addr().unwrap());
+        assert_eq!(first_of(vec![answering]).await.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        assert!(first_of(vec![]).await.is_err());
+    }
+
+    /// Linux drops the first packet of a connection for which a socket that nobody accepts from has no room.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_address_that_swallows_packets_is_given_company() {
+        let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        full.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        full.listen(0).unwrap();
+        let swallowing = full.local_addr().unwrap().as_socket().unwrap();
+        let mut filling = Vec::new();
+        while let Ok(connected) = timeout(STAGGER, TcpStream::connect(swallowing)).await {
+            filling.push(connected.unwrap());
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = first_of(vec![swallowing, listener.local_addr().unwrap()]).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), listener.local_addr().unwrap());
+    }
+}

@@ -1,0 +1,167 @@
+//! Whom TLS trusts, and what it shows: files or texts in the form of PEM.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{Error, RootCertStore};
+
+/// What differs from the default: the authorities of the operating system, no certificate of our own, the host of the URL.
+#[derive(Clone, Default)]
+pub(super) struct TlsSettings {
+    pub(super) authorities: Option<Pem>,
+    pub(super) certificates: Option<Pem>,
+    pub(super) key: Option<Pem>,
+    pub(super) server_name: Option<String>,
+}
+
+/// Where PEM is found.
+#[derive(Clone)]
+pub(super) enum Pem {
+    /// Read each time that it is needed, so that what is renewed is used without a restart.
+    File(PathBuf),
+    Text(Arc<[u8]>),
+}
+
+impl TlsSettings {
+    /// What is said here, and what only `other` says.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            authorities: self.authorities.or(other.authorities),
+            certificates: self.certificates.or(other.certificates),
+            key: self.key.or(other.key),
+            server_name: self.server_name.or(other.server_name),
+        }
+    }
+
+    /// What is wrong with it for a URL that asks for TLS or does not, after "the URL of a node".
+    pub(super) fn fault(&self, asks_for_tls: bool) -> Option<&'static str> {
+        let Self { authorities, certificates, key, server_name } = self;
+        let is_default = authorities.is_none() && certificates.is_none() && key.is_none() && server_name.is_none();
+        let is_wrong = |name: &String| ServerName::try_from(name.as_str()).is_err();
+        if !asks_for_tls && !is_default {
+            return Some("comes with settings for TLS and does not ask for TLS: write rediss://");
+        }
+        if certificates.is_some() != key.is_some() {
+            return Some("comes with one of the two, the certificate of the client and its key: name both");
+        }
+        server_name.as_ref().is_some_and(is_wrong).then_some("comes with a server name that is no name of a host")
+    }
+
+    /// Whether something is read each time, and may be whole later.
+    pub(super) fn has_files(&self) -> bool {
+        let pems = [&self.authorities, &self.certificates, &self.key];
+        pems.into_iter().any(|pem| matches!(pem, Some(Pem::File(_))))
+    }
+
+    /// The authorities to trust, if others than those of the operating system.
+    pub(super) fn roots(&self) -> io::Result<Option<RootCertStore>> {
+        let Some(pem) = &self.authorities else { return Ok(None) };
+        let mut roots = RootCertStore::empty();
+        for certificate in pem.certificates("of the authorities")? {
+            roots.add(certificate).map_err(io::Error::other)?;
+        }
+        Ok(Some(roots))
+    }
+
+    /// The chain of certificates to show, and its key.
+    pub(super) fn identity(&self) -> io::Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>> {
+        let (Some(certificates), Some(key)) = (&self.certificates, &self.key) else { return Ok(None) };
+        Ok(Some((certificates.certificates("of this client")?, key.key()?)))
+    }
+}
+
+impl Pem {
+    fn certificates(&self, whose: &str) -> io::Result<Vec<CertificateDer<'static>>> {
+        let text = self.read(&format!("the certificates {whose}"))?;
+        let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+        let found = found.map_err(|error| fault(&format!("the certificates {whose}{}: {error}", self.place())))?;
+        if found.is_empty() {
+            return Err(fault(&format!("no certificate {whose} is{}: PEM begins with -----BEGIN", self.place())));
+        }
+        Ok(found)
+    }
+
+    fn key(&self) -> io::Result<PrivateKeyDer<'static>> {
+        let text = self.read("the key of this client")?;
+        PrivateKeyDer::from_pem_slice(&text)
+            .map_err(|error| fault(&format!("the key of this client{}: {error}", self.place())))
+    }
+
+    fn read(&self, what: &str) -> io::Result<Arc<[u8]>> {
+        match self {
+            Self::Text(text) => Ok(Arc::clone(text)),
+            Self::File(path) => std::fs::read(path)
+                .map(Into::into)
+                .map_err(|error| fault(&format!("{what}{} cannot be read: {error}", self.place()))),
+        }
+    }
+
+    /// Where it stands, in a message.
+    fn place(&self) -> String {
+        match self {
+            Self::Text(_) => " in the text".to_owned(),
+            Self::File(path) => format!(" in {}", path.display()),
+        }
+    }
+}
+
+/// An error of TLS, for `tls_failure`.
+fn fault(what: &str) -> io::Error {
+    io::Error::other(Error::General(what.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place_and_without_its_content() {
+        let text = |text: &str| Some(Pem::Text(text.as_bytes().into()));
+        let broken = "-----BEGIN CERTIFICATE-----\nhunter2\n";
+        let missing = || Some(Pem::File("/nowhere/ca.pem".into()));
+        let table = [
+            (TlsSettings { authorities: missing(), ..TlsSettings::default() }, "in /nowhere/ca.pem cannot be read: "),
+            (
+                TlsSettings { authorities: text("hunter2"), ..TlsSettings::default() },
+                "no certificate of the authorities",
+            ),
+            (
+                TlsSettings { authorities: text(broken), ..TlsSettings::default() },
+                "the certificates of the authorities",
+            ),
+            (
+                TlsSettings { certificates: text(broken), key: text(broken), ..TlsSettings::default() },
+                "the certificates of this client",
+            ),
+        ];
+        for (settings, expected) in table {
+            let error = settings.roots().err().or_else(|| settings.identity().err()).unwrap().to_string();
+            assert!(error.contains(expected) && !error.contains("hunter2"), "{error}");
+        }
+        let settings = TlsSettings::default();
+        assert!(settings.roots().unwrap().is_none() && settings.identity().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_known_before_any_connection() {
+        let pem = || Some(Pem::Text(Arc::from(*b"")));
+        let name = |name: &str| TlsSettings { server_name: Some(name.into()), ..TlsSettings::default() };
+        let table = [
+            (TlsSettings::default(), [None, None]),
+            (TlsSettings { authorities: pem(), ..TlsSettings::default() }, [Some("does not ask for TLS"), None]),
+            (TlsSettings { certificates: pem(), ..TlsSettings::default() }, [Some("does not ask"), Some("name both")]),
+            (TlsSettings { key: pem(), ..TlsSettings::default() }, [Some("does not ask"), Some("name both")]),
+            (name("redis.internal"), [Some("does not ask"), None]),
+            (name("no name!"), [Some("does not ask"), Some("no name of a host")]),
+        ];
+        for (settings, expected) in table {
+            for (asks_for_tls, expected) in [false, true].into_iter().zip(expected) {
+                let fault = settings.fault(asks_for_tls);
+                assert_eq!(fault.is_some(), expected.is_some(), "{fault:?}");
+                assert!(fault.unwrap_or_default().contains(expected.unwrap_or_default()), "{fault:?}");
+            }
+        }
+    }
+}

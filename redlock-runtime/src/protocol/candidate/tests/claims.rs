@@ -1,0 +1,242 @@
+//! A body begins by claims that are proven, and only by what is proven.
+
+use super::*;
+use crate::protocol::candidate::waiting::Waited;
+use crate::protocol::command::Number;
+use crate::protocol::hold_options::HoldOptions;
+
+/// A claim that is announced at once, less drift and 2 ms.
+const PROVEN: Duration = Duration::from_millis(988);
+const EXTENSION: Option<Verb> = Some(EXTEND);
+
+impl Scene {
+    /// Node number `node` announces a claim of so many milliseconds that began so many ago.
+    fn announce(&mut self, node: usize, length: u64, ago: u64) {
+        let from = self.now.before(Duration::from_millis(ago));
+        self.candidate.claimed(node, Some(ProvenClaim { length: Duration::from_millis(length), from }), self.now);
+    }
+
+    /// What waits is sent, and whether the wait is over.
+    fn go_on(&mut self) -> Option<Waited> {
+        self.candidate.next_commands(self.now, |_| true, |_| {});
+        self.candidate.wait_outcome(self.now)
+    }
+
+    /// How much longer the lock is held.
+    fn left(&self) -> Duration {
+        self.candidate.held_until().map_or(Duration::ZERO, |end| end.since(self.now))
+    }
+
+    /// A token that has begun by the claims of two of three nodes, whose extensions are not answered.
+    fn begun() -> Self {
+        let mut scene = Self::waiting(3);
+        (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
+        scene.announce(0, 1000, 0);
+        assert_eq!((scene.go_on(), scene.wants()), (None, vec![None; 3]), "one is no majority");
+        scene.announce(1, 1000, 0);
+        assert_eq!(scene.wants(), [EXTENSION, EXTENSION, None]);
+        assert_eq!(scene.go_on(), Some(Waited::Held));
+        scene
+    }
+}
+
+#[test]
+fn a_body_begins_by_claims_and_goes_on_by_leases() {
+    let mut scene = Scene::begun();
+    assert!(scene.candidate.counts_claims(scene.now) && scene.candidate.is_held(scene.now));
+    assert_eq!(scene.left(), PROVEN);
+    scene.answer(0, Ok(EXTENDED));
+    assert_eq!(scene.left(), PROVEN, "of two nodes, the other is still a claim");
+    scene.answer(1, Ok(EXTENDED));
+    assert_eq!((scene.left(), scene.candidate.counts_claims(scene.now)), (scene.provable(), false));
+}
+
+#[test]
+fn an_answer_that_takes_a_claim_away_stops_the_body() {
+    let mut scene = Scene::begun();
+    scene.answer(0, Ok(EXTENDED));
+    scene.answer(1, Ok(Reply::NotOwner));
+    assert!(scene.candidate.is_over(scene.now));
+}
+
+#[test]
+fn without_answers_the_lock_ends_with_the_claims_and_stays_lost() {
+    let mut scene = Scene::begun();
+    scene.advance(PROVEN);
+    assert!(scene.candidate.is_over(scene.now));
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert!(scene.candidate.is_over(scene.now), "somebody else may have had it in between");
+}
+
+#[test]
+fn a_claim_that_comes_later_is_extended() {
+    let mut scene = Scene::begun();
+    scene.announce(2, 1000, 0);
+    assert_eq!(scene.wants(), [None, None, EXTENSION]);
+}
+
+/// The length of claims in milliseconds, how long ago they began, whether a number is wanted, and for how much longer the lock
+/// is held then; `None` when the body has to wait for the answers.
+type Case = (&'static str, u64, u64, bool, Option<u64>);
+
+#[test]
+fn a_body_begins_when_enough_is_left_of_what_is_proven() {
+    let table: [Case; 7] = [
+        ("at once", 1000, 0, false, Some(988)),
+        ("announced late", 1000, 700, false, Some(288)),
+        ("announced too late", 1000, 750, false, None),
+        ("as short as the ttl of the one before", 300, 0, false, Some(295)),
+        ("too short", 200, 0, false, None),
+        ("no longer than any claim", 60_000, 0, false, Some(988)),
+        ("a number has to be drawn", 1000, 0, true, None),
+    ];
+    for (name, length, ago, is_fenced, expected) in table {
+        let mut scene = Scene::waiting(1);
+        scene.candidate.want_number(is_fenced);
+        scene.hear(0, ACQUIRE, QUEUED);
+        scene.announce(0, length, ago);
+        let waited = scene.go_on();
+        assert_eq!(waited.is_some(), expected.is_some(), "{name}");
+        assert!(
+            expected.is_none_or(|millis| scene.left() == Duration::from_millis(millis)),
+            "{name}: {:?}",
+            scene.left()
+        );
+        // The extension is on its way in any case.
+        let number = is_fenced.then_some(Number::Accepted(7));
+        scene.answer(0, Ok(Reply::Extended { waiters: 0, number }));
+        assert!(scene.candidate.wait_outcome(scene.now).is_some() && scene.left() == scene.provable(), "{name}");
+    }
+}
+
+#[test]
+fn a_claim_lasts_no_longer_than_what_is_on_its_way_makes_it_last() {
+    // A question for the rest of a lease that is not renewed, which may be executed after the claim began.
+    let rest = Duration::from_millis(300);
+    for (verb, expected) in [(SET, 988), (ACQUIRE, 988), (EXTEND, 988), (Verb::Extend { ttl: rest }, 295)] {
+        let mut scene = Scene::waiting(1);
+        let lease_end = scene.candidate.terms().proven_by(verb, scene.now);
+        scene.candidate.voters[0].asked(InFlight::new(verb, scene.now, lease_end));
+        scene.announce(0, 1000, 0);
+        assert_eq!(scene.left(), Duration::from_millis(expected), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_call_whose_key_stays_taken_waits_for_the_answers() {
+    let mut scene = Scene::waiting(1);
+    scene.candidate.keep_afterwards(true);
+    scene.announce(0, 1000, 0);
+    assert_eq!(scene.go_on(), None);
+    scene.answer(0, Ok(EXTENDED));
+    assert_eq!(scene.go_on(), Some(Waited::Held));
+}
+
+#[test]
+fn a_call_whose_key_stays_taken_does_not_go_on_with_claims_of_the_one_before() {
+    // Of a ttl that is short enough for a claim to be passed on.
+    for (is_kept, is_passable) in [(false, true), (true, false)] {
+        let mut scene = Scene::waiting(1);
+        scene.candidate.terms = Arc::new(LeaseTerms { ttl: CLAIM, ..*scene.candidate.terms() });
+        scene.announce(0, 1000, 0);
+        assert_eq!(scene.go_on(), Some(Waited::Held));
+        scene.candidate.keep_afterwards(is_kept);
+        assert_eq!(scene.candidate.is_passable(scene.now), is_passable);
+        scene.answer(0, Ok(EXTENDED));
+        assert!(scene.candidate.is_passable(scene.now));
+    }
+}
+
+#[test]
+fn a_lock_that_stands_on_claims_is_looked_at_until_they_are_leases() {
+    for renew in [true, false] {
+        let mut scene = Scene::begun();
+        let counted_for = scene.candidate.begin(HoldOptions { renew, ..HoldOptions::default() }, scene.now);
+        assert_eq!(counted_for, PROVEN);
+        for _ in 0..10 {
+            let left = scene.left();
+            let next = match scene.candidate.look(scene.now, scene.now, false) {
+                Look::Later(next) => next,
+                Look::Due => {
+                    assert!(scene.candidate.renew(scene.now, scene.now, |_| {}));
+                    scene.now.after(scene.candidate.counted_for(scene.now) / 8)
+                }
+                Look::Nothing => panic!("it is held"),
+            };
+            assert!(next.since(scene.now) <= left / 8, "{next:?} with {left:?} left");
+            scene.now = next;
+        }
+        (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+        assert_eq!((scene.candidate.answers_due(scene.now), scene.candidate.counted_for(scene.now)), (None, TTL));
+    }
+}
+
+#[test]
+fn a_claim_that_comes_late_is_nothing_that_a_lock_stands_on() {
+    let mut scene = Scene::holding(2);
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None);
+    scene = Scene::begun();
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), scene.candidate.valid_until());
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    scene.announce(2, 1000, 0);
+    assert!(scene.candidate.counts_claims(scene.now));
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None);
+}
+
+#[test]
+fn questions_for_the_rest_of_a_lease_make_it_no_longer() {
+    let mut scene = Scene::begun();
+    scene.advance(MILLISECOND);
+    scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
+    let end = scene.candidate.terms().provable(scene.now);
+    let mut asked = 0;
+    for _ in 0..6 {
+        // At some time within a millisecond.
+        scene.advance(NODE_TIMEOUT + MILLISECOND / 3);
+        scene.candidate.next_commands(scene.now, |_| true, |_| asked += 1);
+    }
+    assert_eq!(asked, 12, "nobody has answered");
+    (0..2).for_each(|node| (0..7).for_each(|_| scene.answer(node, Ok(EXTENDED))));
+    assert_eq!(scene.candidate.valid_until(), Some(end));
+}
+
+#[test]
+fn a_claim_behind_a_yield_proves_nothing() {
+    for rule in [None, Some(Rule::YieldVoidsProof)] {
+        let mut scene = Scene::waiting(1);
+        scene.candidate.terms = Arc::new(LeaseTerms { rules: Rules { without: rule }, ..*scene.candidate.terms() });
+        scene.candidate.voters[0].rules = Rules { without: rule };
+        scene.send(0, YIELD);
+        scene.announce(0, 1000, 0);
+        assert_eq!(scene.left().is_zero(), rule.is_none());
+        scene.answer(0, Ok(YIELDED));
+        assert!(scene.left().is_zero());
+    }
+}
+
+#[test]
+fn a_tainted_node_proves_nothing() {
+    let mut scene = Scene::waiting(1);
+    scene.fail(0, YIELD, disconnected());
+    scene.announce(0, 1000, 0);
+    assert_eq!((scene.left(), scene.go_on()), (Duration::ZERO, Some(Waited::LostMajority)));
+}
+
+#[test]
+fn a_step_of_the_clock_ends_a_claim_earlier() {
+    let mut scene = Scene::begun();
+    scene.candidate.clock_stepped(0, Duration::from_millis(300));
+    assert_eq!(scene.left(), Duration::from_millis(688));
+}
+
+#[test]
+fn a_lock_that_is_not_renewed_asks_for_as_much_as_it_did_when_it_was_handed_over() {
+    let mut scene = Scene::begun();
+    scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
+    scene.announce(2, 1000, 0);
+    assert_eq!(scene.wants(), [None, None, EXTENSION]);
+    // And when the answers are lost with their connections.
+    (0..2).for_each(|node| scene.answer(node, Err(disconnected())));
+    scene.candidate.connected(0, scene.now);
+    assert_eq!(scene.wants(), [EXTENSION, None, EXTENSION]);
+}

@@ -1,0 +1,36 @@
+//! Whose the lock is at a node, and until when that is proven.
+
+use crate::time::clock::Instant;
+
+/// Whose the lock is at a node, as far as the candidate knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    /// Not heard of yet.
+    Open,
+    /// The node holds the lock for us as a lease, which it provably keeps until then.
+    Granted { lease_end: Instant },
+    /// The node was handed to us as a claim, which it provably keeps until then, if that is known. An extension makes a lease
+    /// of it.
+    Claimed { until: Option<Instant> },
+    /// Somebody else has it there, or nobody does.
+    Taken,
+    /// No answer, or an error.
+    Failed,
+}
+
+impl Vote {
+    /// A claim of which nothing is known.
+    pub(super) const CLAIM: Self = Self::Claimed { until: None };
+
+    pub(super) const fn is_granted(self) -> bool {
+        matches!(self, Self::Granted { .. } | Self::Claimed { .. })
+    }
+
+    pub(super) const fn lease_end(self) -> Option<Instant> {
+        match self {
+            Self::Granted { lease_end } => Some(lease_end),
+            Self::Claimed { until } => until,
+            Self::Open | Self::Taken | Self::Failed => None,
+        }
+    }
+}

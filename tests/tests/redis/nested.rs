@@ -1,0 +1,100 @@
+//! Calls in the bodies of others: what they cost, and managers that have the same servers.
+
+use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager};
+use crate::waiters::{most_scripts, patient, reset_counts};
+use redlock_runtime::__private::hold;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE};
+use std::time::Duration;
+use tokio::time::timeout;
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(60);
+
+fn request() -> LockRequest {
+    patient(KEY).ttl(TTL)
+}
+
+/// What becomes of a call for `inner` by one manager, in the body of a call for `KEY` by another. The body does not see its
+/// guard, as that of an annotated function.
+async fn nested(outer: &LockManager, manager: &LockManager, inner: LockRequest) -> Result<(), LockError> {
+    let guard = outer.acquire(request()).await?;
+    let body = hold(&guard, manager.acquire(inner));
+    timeout(PATIENCE, body).await.expect("it does not wait")?.map(drop)
+}
+
+#[tokio::test]
+async fn a_nested_call_sends_no_command() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let body = async |guard: &LockGuard| {
+            // The answers of the last nodes are here as well.
+            guard.extend().await?;
+            barrier(&nodes).await;
+            reset_counts(&nodes).await;
+            for _ in 0..100 {
+                // A shorter ttl would be that of the lock in Redisson (#1110, #3484), and its release the end of it.
+                let inner = request().ttl(TTL / 10).reentrant(true);
+                manager.with_lock(inner.clone(), async |view| view.ensure_held()).await?;
+                manager.try_acquire(inner).await?.release().await?;
+            }
+            barrier(&nodes).await;
+            assert_eq!(most_scripts(&nodes).await + nodes[0].inspect().calls("set").await, 0, "{size} nodes");
+            for node in nodes.iter() {
+                assert!(node.inspect().pttl(KEY).await > 0, "it is held as before");
+            }
+            guard.ensure_held()
+        };
+        manager.with_lock(request(), body).await.unwrap();
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_would_wait_for_its_caller_sends_no_command() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(request()).await.unwrap();
+    // The answers of the last nodes are here as well.
+    guard.extend().await.unwrap();
+    barrier(&nodes).await;
+    reset_counts(&nodes).await;
+    let error = hold(&guard, manager.acquire(request())).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+    barrier(&nodes).await;
+    assert_eq!(most_scripts(&nodes).await + nodes[0].inspect().calls("set").await, 0);
+    guard.ensure_held().unwrap();
+    drop(guard);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn another_manager_of_the_same_servers_would_wait_in_vain() {
+    let nodes = Nodes::start(3).await;
+    let ours = manager(&nodes).await;
+    // In any order.
+    let theirs = connected(builder(nodes.urls().into_iter().rev()), &nodes).await;
+    for inner in [request(), request().reentrant(true)] {
+        let error = nested(&ours, &theirs, inner).await.unwrap_err();
+        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+        assert!(error.to_string().contains("use one manager for both"), "{error}");
+    }
+    let not_waiting = nested(&ours, &theirs, request().wait(Duration::ZERO)).await.unwrap_err();
+    assert!(matches!(not_waiting, LockError::Contended { .. }), "{not_waiting}");
+    assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_manager_with_another_namespace_database_or_server_has_other_locks() {
+    let (nodes, others) = (Nodes::start(1).await, Nodes::start(1).await);
+    let ours = manager(&nodes).await;
+    let database: Vec<_> = nodes.urls().into_iter().map(|url| format!("{}/1", url.trim_end_matches('/'))).collect();
+    let theirs = [builder(nodes.urls()).namespace("shop"), builder(database), builder(others.urls())];
+    for theirs in theirs.map(|builder| builder.build().unwrap()) {
+        nested(&ours, &theirs, request().reentrant(true)).await.unwrap();
+        assert!(theirs.shutdown().await);
+    }
+    assert_nothing_left(&ours, &nodes).await;
+}

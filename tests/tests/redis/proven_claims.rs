@@ -1,0 +1,202 @@
+//! A body begins by claims that are proven while their extensions are on their way, and not by any others.
+
+use crate::support::{
+    acquired_everywhere, asked, builder, connected, manager_through, wait_until_asked, wait_until_queued,
+};
+use crate::waiters::{Waiting, obtained, patient, waiting};
+use redlock_runtime::{FencedGuard, LockError, LockGuard, LockManager, LossCause};
+use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, eventually};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+const KEY: &str = "order:7";
+const SIZES: [usize; 2] = [1, 3];
+/// The longest that a claim is, and the first ttl of a lock here.
+const CLAIM: Duration = Duration::from_secs(1);
+
+/// One call has the lock and another one waits for it, whose questions the proxies can hold up.
+struct Scene {
+    nodes: Nodes,
+    proxies: Vec<Proxy>,
+    waiter: LockManager,
+    held: LockGuard,
+}
+
+impl Scene {
+    async fn start(size: usize, configure: fn(Builder) -> Builder) -> Self {
+        Self::with_ttl(30 * CLAIM, size, configure).await
+    }
+
+    /// The one that has the lock has asked for this `ttl`.
+    async fn with_ttl(ttl: Duration, size: usize, configure: fn(Builder) -> Builder) -> Self {
+        let nodes = Nodes::start_with(size, |_, builder| configure(builder)).await;
+        let proxies = nodes.proxied().await;
+        let holder = connected(builder(nodes.urls()).default_ttl(ttl).node_timeout(ttl / 8), &nodes).await;
+        let waiter = manager_through(&proxies, &nodes).await;
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        Self { nodes, proxies, waiter, held }
+    }
+
+    /// The call that waits is handed the lock, and what it asks for then does not arrive. In between, `change` happens.
+    async fn hand_over(self, change: impl FnOnce(&Nodes)) -> Handed {
+        let Self { nodes, proxies, waiter, held } = self;
+        wait_until_queued(&nodes, KEY, 1).await;
+        proxies.iter().for_each(Proxy::hold);
+        let (asked, told) = (asked(&proxies), told(&proxies));
+        change(&nodes);
+        held.release().await.unwrap();
+        for (proxy, told) in proxies.iter().zip(told) {
+            proxy.wait_until("the wake-up is held back", |traffic| traffic.replies.received > told).await;
+            proxy.replies(Flow::Pass);
+        }
+        wait_until_asked(&proxies, &asked).await;
+        Handed { nodes, proxies, _waiter: waiter }
+    }
+}
+
+/// The extensions of the waiter's claims are held up.
+struct Handed {
+    nodes: Nodes,
+    proxies: Vec<Proxy>,
+    _waiter: LockManager,
+}
+
+impl Handed {
+    /// The call does not go on before the extensions arrive, and then it does.
+    async fn waits_for_answers(self, mut call: Waiting) {
+        assert!(timeout(CLAIM / 5, &mut call).await.is_err(), "it has begun before an answer was here");
+        self.proxies.iter().for_each(Proxy::pass);
+        let guard = obtained(call).await;
+        assert!(guard.is_held());
+        guard.release().await.unwrap();
+    }
+}
+
+/// How many bytes have come back through each proxy.
+fn told(proxies: &[Proxy]) -> Vec<u64> {
+    proxies.iter().map(|proxy| proxy.traffic().replies.received).collect()
+}
+
+#[tokio::test]
+async fn a_body_begins_before_the_extension_is_answered_and_goes_on_after_it() {
+    for size in SIZES {
+        let scene = Scene::start(size, |builder| builder).await;
+        let call = waiting(&scene.waiter, patient(KEY));
+        let handed = scene.hand_over(|_| {}).await;
+        let guard = obtained(call).await;
+        assert!(guard.is_held() && guard.remaining() < CLAIM, "{guard:?}");
+        assert!(timeout(CLAIM / 5, guard.at_risk()).await.is_err(), "nothing is wrong");
+        handed.proxies.iter().for_each(Proxy::pass);
+        eventually(PATIENCE, "claims become leases", async || {
+            if guard.remaining() > CLAIM { Ok(()) } else { Err(guard.remaining()) }
+        })
+        .await;
+        guard.release().await.unwrap();
+        handed.nodes.assert_empty(PATIENCE).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_has_begun_is_stopped_when_the_extension_finds_the_lock_gone() {
+    for size in SIZES {
+        let scene = Scene::start(size, |builder| builder).await;
+        let call = waiting(&scene.waiter, patient(KEY));
+        let handed = scene.hand_over(|_| {}).await;
+        let guard = obtained(call).await;
+        for node in handed.nodes.iter() {
+            node.inspect().command::<u64>(&["DEL", KEY]).await;
+        }
+        let left = guard.remaining();
+        assert!(!left.is_zero());
+        // Nobody looks at the lock but whoever looks after all of them.
+        let lost = tokio::spawn(async move { guard.lost().await });
+        sleep(left / 3).await;
+        handed.proxies.iter().for_each(Proxy::pass);
+        let lost = timeout(left / 3, lost).await.expect("an answer ends it long before the claims end").unwrap();
+        assert!(matches!(lost, LockError::Lost { cause: LossCause::Taken, .. }), "{lost:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_nobody_looks_at_is_held_although_its_answers_take_a_while() {
+    tokio::join!(
+        is_held_after_late_answers(30 * CLAIM, true),
+        is_held_after_late_answers(30 * CLAIM, false),
+        is_held_after_late_answers(120 * CLAIM, true),
+        is_held_after_late_answers(120 * CLAIM, false),
+    );
+}
+
+/// The task that has asked for the lock has ended, and nobody polls its guard.
+async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
+    let scene = Scene::start(1, |builder| builder).await;
+    let call = waiting(&scene.waiter, patient(KEY).ttl(ttl).renew(renew));
+    let handed = scene.hand_over(|_| {}).await;
+    let guard = obtained(call).await;
+    sleep(CLAIM * 2 / 5).await;
+    handed.proxies.iter().for_each(Proxy::pass);
+    sleep(2 * CLAIM).await;
+    assert!(guard.is_held() && guard.remaining() > ttl / 2, "ttl {ttl:?}, renew {renew}: {guard:?}");
+}
+
+#[tokio::test]
+async fn a_call_whose_key_stays_taken_waits_for_the_extension() {
+    for size in SIZES {
+        let scene = Scene::start(size, |builder| builder).await;
+        let call = waiting(&scene.waiter, patient(KEY).min_hold(CLAIM / 10));
+        let handed = scene.hand_over(|_| {}).await;
+        handed.waits_for_answers(call).await;
+    }
+}
+
+#[tokio::test]
+async fn a_claim_is_counted_for_its_own_length_and_ends_without_an_answer() {
+    // A third process would have the lock by then: a claim is as long as the one before has asked for.
+    let ttl = CLAIM * 4 / 5;
+    for size in SIZES {
+        let scene = Scene::with_ttl(ttl, size, |builder| builder).await;
+        let call = waiting(&scene.waiter, patient(KEY));
+        let handed = scene.hand_over(|_| {}).await;
+        let guard = obtained(call).await;
+        assert!(guard.remaining() < ttl, "{guard:?}");
+        timeout(PATIENCE, guard.lost()).await.expect("no answer makes a lease of it");
+        for node in handed.nodes.iter() {
+            eventually(PATIENCE, "the key has expired", async || node.inspect().get(KEY).await.map_or(Ok(()), Err))
+                .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn after_a_step_of_the_clock_the_body_waits_for_the_extension() {
+    for size in SIZES {
+        let scene = Scene::start(size, Builder::own_clock).await;
+        let call = waiting(&scene.waiter, patient(KEY));
+        let handed = scene.hand_over(|nodes| nodes.iter().for_each(|node| node.set_clock(2))).await;
+        handed.waits_for_answers(call).await;
+    }
+}
+
+#[tokio::test]
+async fn without_the_times_of_the_server_the_body_waits_for_the_extension() {
+    // Wake-ups come on a connection of their own, or the user may not ask for the time.
+    let without: [fn(Builder) -> Builder; 2] = [|it| it.without_command("HELLO"), |it| it.without_command("TIME")];
+    for configure in without {
+        let scene = Scene::start(1, configure).await;
+        let call = waiting(&scene.waiter, patient(KEY));
+        let handed = scene.hand_over(|_| {}).await;
+        handed.waits_for_answers(call).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_wants_a_number_waits_for_the_extension() {
+    for size in SIZES {
+        let scene = Scene::start(size, |builder| builder).await;
+        let waiter = scene.waiter.clone();
+        let call: Waiting =
+            tokio::spawn(async move { waiter.acquire_fenced(patient(KEY)).await.map(FencedGuard::into_guard) });
+        let handed = scene.hand_over(|_| {}).await;
+        handed.waits_for_answers(call).await;
+    }
+}
