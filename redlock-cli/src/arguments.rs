@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
     name = "redlock",
     version,
     after_help = "Exit codes: 0 yes, it was found, done or is well; 1 no; 2 unknown, because too few nodes answer, or the \
-                  command is wrong. Each command says what that means for it."
+                  command is wrong. Each command says what that means for it, and `break` knows a 3."
 )]
 pub(crate) struct Arguments {
     /// The nodes: Redis URLs, separated by commas. Without it, those in the environment variable `REDLOCK_NODES`, which does
@@ -43,7 +43,8 @@ pub(crate) enum Command {
     ///
     /// Looks through all names of the database, a page at a time: servers serve others in between.
     ///
-    /// 0 there are some; 1 there are none; 2 too few nodes answer.
+    /// 0 there are some; 1 there are none; 2 too few nodes answer. What is missing, because a node does not answer or there are too
+    /// many, is said on standard error.
     List {
         /// As in Redis, below the namespace: `order:*`.
         #[arg(default_value = "*")]
@@ -63,10 +64,12 @@ pub(crate) enum Command {
     },
     /// Takes a lock from whoever holds it under a token, and serves the next one who waits.
     ///
-    /// The holder is told first, and stops. Where it cannot be told, it goes on until it notices by itself, a third of its ttl
-    /// later or so; what it does until then, it does without the lock.
+    /// The holder is told, and stops; the next one is served when it has. A holder that does not say so within five seconds, because
+    /// it hangs, is gone or cannot be told, has lost the lock as well, and nobody else gets it before the lease is over that it
+    /// may count on.
     ///
-    /// 0 it was broken; 1 the token does not hold it (any more); 2 too few nodes answer.
+    /// 0 it was broken, and the holder has stopped; 1 the token does not hold it (any more), or it is the lock of another program,
+    /// which takes --force; 2 too few nodes answer; 3 it was broken, and the holder has not said that it has stopped.
     Break {
         #[command(flatten)]
         key: Key,
@@ -74,7 +77,9 @@ pub(crate) enum Command {
         /// with another one keeps it.
         #[arg(long, value_name = "TOKEN")]
         token: String,
-        /// Without telling the holder, and without giving it time to stop.
+        /// The next one is served at once, and the holder is not told: two are at work until it notices by itself.
+        ///
+        /// 0 it was broken; 1 and 2 as above.
         #[arg(long)]
         force: bool,
     },

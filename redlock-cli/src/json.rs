@@ -62,6 +62,7 @@ pub(crate) fn break_report(report: &BreakReport) -> Value {
         let (outcome, error) = match &node.outcome {
             BreakOutcome::Broken => ("broken", None),
             BreakOutcome::NotHeld => ("not_held", None),
+            BreakOutcome::NeedsForce => ("needs_force", None),
             BreakOutcome::Failed(error) => ("failed", Some(error.to_string())),
             _ => ("unknown", None),
         };
@@ -72,6 +73,10 @@ pub(crate) fn break_report(report: &BreakReport) -> Value {
         "is_broken": report.is_broken(),
         "is_told": report.is_told,
         "has_stopped": report.has_stopped,
+        "stand_in": report.stand_in.map(|stand_in| json!({
+            "token": stand_in.token.as_str(),
+            "left_ms": millis(stand_in.left),
+        })),
         "nodes": report.nodes.iter().map(node).collect::<Vec<_>>(),
     })
 }

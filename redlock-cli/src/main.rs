@@ -8,6 +8,7 @@ mod commands;
 mod connect;
 mod json;
 mod outcome;
+mod plain;
 
 use arguments::Arguments;
 use clap::Parser;
@@ -24,9 +25,9 @@ async fn main() -> ExitCode {
     };
     let Outcome { text, complaints, code } = outcome;
     // Whoever does not read what was asked for has a reason, as `head` has.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().write_all(plain::plain(&text).as_bytes());
     for complaint in complaints {
-        let _ = writeln!(std::io::stderr(), "redlock: {complaint}");
+        let _ = writeln!(std::io::stderr(), "redlock: {}", plain::line(&complaint));
     }
     ExitCode::from(code)
 }

@@ -6,6 +6,8 @@ pub(crate) const YES: u8 = 0;
 pub(crate) const NO: u8 = 1;
 /// It cannot be told, because too few nodes answer, or the command is wrong.
 pub(crate) const UNKNOWN: u8 = 2;
+/// A lock is broken, and its holder has not said that it has stopped.
+pub(crate) const UNANSWERED: u8 = 3;
 
 /// What a command says, and how it ends.
 #[derive(Debug, Default)]

@@ -41,7 +41,7 @@ pub use self::guard::{FencedGuard, Inherited, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};
 pub use self::node::inspection::{
-    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner,
+    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
 };
 pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};

@@ -20,6 +20,7 @@ use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::timing::{CLAIM, MAX_TTL};
 use crate::request::{Policy, Wait};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
@@ -236,15 +237,20 @@ impl Shared {
 impl Shared {
     /// The body has stopped whose lock was broken, and stands under the token of `subject`: whoever breaks it is told.
     pub(crate) fn tell_stopped(&self, subject: &Subject) {
-        self.stopped(&subject.token);
+        self.stopped(subject);
         for node in &self.nodes {
             node.node().tell_stopped(subject);
         }
     }
 
-    /// The holder before `token` has stopped, if its lock is being broken from here.
-    pub(crate) fn stopped(&self, token: &OwnerToken) {
-        self.revocations.stopped(token);
-        self.changed.notify_waiters();
+    /// The holder has stopped before the token of `subject`, if its lock is being broken from here: whoever waits is served.
+    pub(crate) fn stopped(&self, subject: &Subject) {
+        // Everything that waits looks up then, so that it is not for whoever may publish to say.
+        if self.revocations.stopped(&subject.token) {
+            let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
+            let last = LastCommand::release(CLAIM, MAX_TTL, self.clock.now());
+            (0..self.nodes.len()).for_each(|index| self.release(index, Arc::clone(&subject), last));
+            self.changed.notify_waiters();
+        }
     }
 }

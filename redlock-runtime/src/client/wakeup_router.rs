@@ -66,7 +66,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
             return;
         }
         Notice::Stopped => {
-            shared.stopped(&subject.token);
+            shared.stopped(&subject);
             return;
         }
     };

@@ -95,12 +95,6 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Tells the manager of the token in `subject` that its lock was broken here, and stands under the token `by`. Whether
-    /// anybody has received it. It is on its way when this returns, behind what was sent before.
-    fn tell_revoked(&self, _subject: &Subject, _by: &OwnerToken) -> BoxFuture<'static, bool> {
-        Box::pin(std::future::ready(false))
-    }
-
     /// Tells the manager of the token in `subject`, which has broken a lock here, that the holder before it has stopped. It is
     /// on its way when this returns.
     fn tell_stopped(&self, _subject: &Subject) {}

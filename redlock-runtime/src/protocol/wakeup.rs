@@ -3,8 +3,8 @@
 //! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node, and
 //! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
 //! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
-//! that has the lock, and `revoked <token> <by> <key>` by one that breaks it; `stopped <by> <key>` is the answer to that. The
-//! key comes last because it may hold anything.
+//! that has the lock. `revoked <token> <by> <key>` comes from the node as well, when somebody breaks the lock of the token, and
+//! `stopped <by> <key>` is published by its manager when the body has stopped. The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
@@ -21,13 +21,6 @@ pub(crate) fn channel(manager: &str) -> String {
 /// What tells the manager of the token in `subject` that a body runs under the lock: the channel, and the line.
 pub(crate) fn busy(subject: &Subject) -> (String, String) {
     (channel(subject.token.manager()), ["busy ", subject.token.as_str(), " ", subject.key.name()].concat())
-}
-
-/// What tells the manager of the token in `subject` that its lock was broken, and stands under the token `by`: the channel, and
-/// the line.
-pub(crate) fn revoked(subject: &Subject, by: &OwnerToken) -> (String, String) {
-    let line = ["revoked ", subject.token.as_str(), " ", by.as_str(), " ", subject.key.name()].concat();
-    (channel(subject.token.manager()), line)
 }
 
 /// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped: the channel,
@@ -102,7 +95,7 @@ mod tests {
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };
             assert_eq!(Wakeup::parse(&format!("wanted {token} {by} {key}")), Some(wanted));
             let revoked = Wakeup { subject: subject(), notice: Notice::Revoked { by } };
-            assert_eq!(Wakeup::parse(&super::revoked(&revoked.subject, &by).1), Some(revoked));
+            assert_eq!(Wakeup::parse(&format!("revoked {token} {by} {key}")), Some(revoked));
         }
         let wrong = [
             String::new(),

@@ -39,6 +39,10 @@ pub(super) struct Profile {
     pub(super) of_old: u8,
     /// How many calls leave their lock to others.
     pub(super) detaches: u8,
+    /// How many people break locks, each one at the most.
+    pub(super) operators: usize,
+    /// How much of what is said about broken locks is lost.
+    pub(super) losses: u8,
     /// For how long processes keep their locks after a call; empty where none does.
     pub(super) lingers: Vec<u64>,
     /// Whether no holder hears that others wait.
@@ -82,6 +86,7 @@ impl Profile {
             && self.cancels == 0
             && self.aborts == 0
             && self.detaches == 0
+            && self.operators == 0
             && is_in_time
     }
 
@@ -125,6 +130,8 @@ impl Profile {
             foreign: 0,
             of_old: 0,
             detaches: 0,
+            operators: 0,
+            losses: 0,
             lingers: Vec::new(),
             is_deaf: false,
             faults: Faults::NONE,
@@ -149,6 +156,8 @@ impl Profile {
         let mut maybe = |most: u32| if random.u8(0..3) == 0 { random.u32(1..=most) } else { 0 };
         let forgets = maybe(3);
         let faults = Faults {
+            blocks: 0,
+            lies: 0,
             cuts: maybe(6),
             freezes: maybe(2),
             restarts: maybe(1),

@@ -40,7 +40,7 @@ impl Call<'_> {
     }
 
     /// The error when the wait is over, by what `acquisition` knows.
-    fn timed_out_by(&self, acquisition: Option<&Acquisition>) -> LockError {
+    pub(super) fn timed_out_by(&self, acquisition: Option<&Acquisition>) -> LockError {
         let (key, waited) = (self.key.clone(), self.now().since(self.begun));
         let lease_left = acquisition.and_then(Acquisition::taken_for);
         LockError::TimedOut {

@@ -5,6 +5,7 @@ use super::{Acquisition, Calls};
 use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::timing::STOPPING;
 use crate::time::clock::Instant;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -119,6 +120,13 @@ impl Acquisition {
         if !candidate.renew(now, soon, |out| sender.send(out)) {
             state.watchers.call();
         }
+    }
+
+    /// For how long the answers to a renewal are looked for: a node that is silent for longer is asked again in its turn. Whoever
+    /// breaks the lock waits for them.
+    pub(crate) fn answers_matter_for(&self) -> Duration {
+        let is_revoked = self.lock().candidate.is_revoked();
+        if is_revoked { STOPPING.max(self.node_timeout()) } else { self.node_timeout() }
     }
 
     /// Opens the channels for wake-ups if votes are lacking that are to be won back: who gives way publishes it, and takes a

@@ -137,11 +137,9 @@ impl Acquisition {
             Notice::Busy | Notice::Stopped => {}
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
-                if state.candidate.revoked(index, now) {
+                if state.revoked(index, now) {
                     self.shared.revocations.revoked(*self.token(), by);
                 }
-                // The watchdog asks, who also looks for the answer.
-                return true;
             }
         }
         // At once: the task that waits has a way to go until it runs.

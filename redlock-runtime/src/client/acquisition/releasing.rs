@@ -31,10 +31,11 @@ impl Acquisition {
     pub(crate) fn leave_queues(&self) {
         let mut state = self.state();
         if state.candidate.phase() == Phase::Waiting {
-            self.end(&mut state, in_background);
+            let is_revoked = self.end(&mut state, in_background);
             let sleeper = state.sleeper.take();
             drop(state);
             sleeper.into_iter().for_each(Sleeper::wake);
+            self.tell_stopped(is_revoked);
         }
     }
 
@@ -58,8 +59,9 @@ impl Acquisition {
 
     /// Whoever breaks the lock, if it `is_revoked`, hears that its body has stopped. Under no mutex, because others are woken by
     /// it.
-    fn tell_stopped(&self, is_revoked: bool) {
-        if is_revoked && let Some(by) = self.shared.revocations.ended(self.token()) {
+    pub(super) fn tell_stopped(&self, is_revoked: bool) {
+        let by = if is_revoked { self.shared.revocations.ended(self.token()) } else { Vec::new() };
+        for by in by {
             self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
         }
     }

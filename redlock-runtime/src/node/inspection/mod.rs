@@ -11,7 +11,7 @@ mod node_inspection;
 mod owner;
 mod verdict;
 
-pub use self::break_report::{BreakOutcome, BreakReport, NodeBreak};
+pub use self::break_report::{BreakOutcome, BreakReport, NodeBreak, StandIn};
 pub(crate) use self::clients::{Clients, client_name};
 pub use self::holder::Holder;
 pub use self::lock_list::LockList;

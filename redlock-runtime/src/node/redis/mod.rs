@@ -75,7 +75,7 @@ use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
-use crate::protocol::wakeup::{busy, revoked, stopped};
+use crate::protocol::wakeup::{busy, stopped};
 use crate::time::wait_until::wait_until;
 use redis::Value;
 use std::fmt;
@@ -172,15 +172,6 @@ impl Node for RedisNode {
         // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
         drop(live.probe(&["PUBLISH", &channel, &payload]));
         true
-    }
-
-    fn tell_revoked(&self, subject: &Subject, by: &OwnerToken) -> BoxFuture<'static, bool> {
-        let (channel, payload) = revoked(subject, by);
-        let told = self.connections.live().map(|live| live.probe(&["PUBLISH", &channel, &payload]));
-        Box::pin(async move {
-            let Ok(told) = told else { return false };
-            matches!(told.await, Ok(Value::Int(1..)))
-        })
     }
 
     fn tell_stopped(&self, subject: &Subject) {

@@ -57,22 +57,46 @@ impl Candidate {
         }
     }
 
-    /// Somebody says that the lock was broken at node number `index`: a holder asks there at once. What is said proves nothing,
-    /// so that a lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it. `false`
-    /// for who holds nothing.
+    /// Somebody says by node number `index` that he breaks the lock. That proves nothing, so that every node is asked at once. A
+    /// lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it. Who has not begun
+    /// begins by nothing that was granted before. `false` for who has nothing that could be broken.
     pub(crate) fn revoked(&mut self, index: usize, now: Instant) -> bool {
-        if self.phase != Phase::Holding {
-            return false;
+        let has_any = self.voters.iter().any(|voter| voter.vote.is_granted() || voter.promised_until().is_some());
+        let concerns = match self.phase {
+            Phase::Holding => true,
+            Phase::Trying | Phase::Waiting => has_any && self.terms.applies(Rule::RevokedGrantsAreVoid),
+            Phase::Superseded | Phase::Ended => false,
+        };
+        if concerns {
+            self.contended_since.get_or_insert(now);
+            self.is_revoked = true;
+            self.doubt_votes(index, now);
         }
-        self.contended_since.get_or_insert(now);
-        self.is_revoked = true;
-        if let Some(voter) = self.voters.get_mut(index) {
-            voter.ask_again(now);
-        }
-        true
+        concerns
     }
 
-    /// Whether somebody has said so.
+    /// What the nodes have granted is asked for anew, as node number `index` has given reason to.
+    fn doubt_votes(&mut self, index: usize, now: Instant) {
+        let phase = self.phase;
+        let is_asked = |at: usize| at == index || self.terms.applies(Rule::RevokedAskAll);
+        for (_, voter) in self.voters.iter_mut().enumerate().filter(|(at, _)| is_asked(*at)) {
+            match phase {
+                Phase::Trying => voter.refuse(now),
+                Phase::Waiting => voter.void(now),
+                _ => voter.ask_again(now),
+            }
+        }
+        if !self.terms.applies(Rule::NodesAreBelieved) {
+            self.phase = Phase::Superseded;
+        }
+    }
+
+    /// Whether somebody says that the lock is broken, and the nodes have yet to say whether it is.
+    pub(super) fn is_in_doubt(&self, now: Instant) -> bool {
+        self.is_revoked && self.voters.iter().any(|voter| voter.is_due(now) || voter.is_extending())
+    }
+
+    /// Whether somebody has said that he breaks the lock.
     pub(crate) const fn is_revoked(&self) -> bool {
         self.is_revoked
     }

@@ -101,6 +101,10 @@ impl Candidate {
     /// majority: it must not wait for nodes that may be away for long.
     pub(super) fn has_lost_its_majority(&self, now: Instant) -> bool {
         let counts = |voter: &&Voter| !voter.is_tainted && voter.is_present(now, self.terms.node_timeout);
+        if self.is_revoked && self.is_taken() {
+            // Whoever breaks the lock waits for the end of this token.
+            return true;
+        }
         let is_tainted = self.voters.iter().any(|voter| voter.is_tainted);
         is_tainted && !self.has_quorum(self.voters.iter().filter(counts).count())
     }
