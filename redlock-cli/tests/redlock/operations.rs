@@ -16,12 +16,12 @@ fn commands() -> Vec<&'static str> {
 }
 
 /// Runs `command` in a shell that finds our `redlock` before others.
-async fn shell(command: &str, urls: &str, node: &str, token: &str) -> Outcome {
+async fn shell(command: &str, urls: &str, port: &str, token: &str) -> Outcome {
     let ours = Path::new(env!("CARGO_BIN_EXE_redlock")).parent().unwrap();
     let path = format!("{}:{}", ours.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-u", "-c", command]).env("PATH", path).env("REDLOCK_NODES", urls).env_remove("REDLOCK_NAMESPACE");
-    shell.env("NODE", node).env("TOKEN", token);
+    shell.env("HOST", "127.0.0.1").env("PORT", port).env("TOKEN", token);
     run(shell).await
 }
 
@@ -40,7 +40,7 @@ async fn every_command_of_the_page_works() {
     .await;
     let commands = commands();
     for command in &commands {
-        let outcome = shell(command, &urls, &nodes[0].url(), guard.token().as_str()).await;
+        let outcome = shell(command, &urls, &nodes[0].port().to_string(), guard.token().as_str()).await;
         // Servers of tests keep nothing over a restart, which is something to look at.
         let expected = if *command == "redlock check" { 0..=1 } else { 0..=0 };
         let is_refused = outcome.stdout.starts_with("ERR") || outcome.stdout.starts_with("NO");

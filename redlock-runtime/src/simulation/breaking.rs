@@ -190,7 +190,7 @@ impl Network {
 /// Locks are broken whose holders renew them. What they are told is lost now and then, their threads are blocked, servers are slow.
 pub(super) fn breaks() -> Profile {
     let faults = Faults { freezes: 1, blocks: 3, lies: 2, until: 2500, longest: 1200, ..Faults::NONE };
-    Profile { nodes: vec![1, 3, 3, 5], faults, losses: 40, bound: 8000, ..prompt_breaks() }
+    Profile { nodes: vec![1, 3, 3, 5], faults, is_prompt: false, ..prompt_breaks() }
 }
 
 /// The same, and nothing keeps a holder from knowing it soon but that some of what it is told is lost.

@@ -56,9 +56,11 @@ impl Candidate {
         let Some((valid_until, end)) = valid_until.zip(held_until) else {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
-        // Of a lock that may be broken, nodes that owe an answer are to be asked as well, as soon as it is here.
-        let is_asked = |voter: &&Voter| voter.is_free_to_ask() || self.is_revoked;
-        let asks = self.voters.iter().filter(is_asked).filter_map(|voter| voter.recheck_at).min();
+        if self.is_in_doubt(soon) {
+            // Whoever breaks the lock waits for what the answers say.
+            return Look::Due;
+        }
+        let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
         let end = self.answers_due(now).map_or(end, |due| due.min(end));
         match self.renewal_due(valid_until).into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
