@@ -52,6 +52,9 @@ pub(crate) enum Command {
         /// How many at most.
         #[arg(long, default_value_t = 1000, value_name = "NUMBER")]
         most: usize,
+        /// Seconds after which it shows what it has found. Ten million keys take about a minute.
+        #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+        within: u64,
     },
     /// The locks in a terminal, as they come and go.
     Watch {

@@ -12,15 +12,11 @@ pub(crate) fn line(text: &str) -> String {
 }
 
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        if stays(character) || !is_obeyed(character) {
-            plain.push(character);
-        } else {
-            plain.push_str(&format!("\\u{:04x}", u32::from(character)));
-        }
-    }
-    plain
+    let plain = |character: char| match character {
+        character if stays(character) || !is_obeyed(character) => character.to_string(),
+        character => format!("\\u{:04x}", u32::from(character)),
+    };
+    text.chars().map(plain).collect()
 }
 
 /// Control characters, those of the second half of Latin-1 as well, line separators, and marks that change the direction.

@@ -17,8 +17,10 @@ pub(super) async fn run(manager: &LockManager, (key, token): (&str, &str), force
     let is_answered = timeout(PATIENCE, manager.shutdown()).await == Ok(true);
     let code = code(&report, force);
     let outcome = if json { Outcome::said(&json::break_report(&report), code) } else { Outcome::said(&report, code) };
-    let late = (!is_answered).then(|| "a node has not answered: who waits there is served when the lease is over".to_owned());
-    let unanswered = "the holder has not said that it has stopped, and nobody else gets the lock before its lease is over";
+    let late =
+        (!is_answered).then(|| "a node has not answered: who waits there is served when the lease is over".to_owned());
+    let unanswered =
+        "the holder has not said that it has stopped, and nobody else gets the lock before its lease is over";
     let unanswered = (code == UNANSWERED).then(|| unanswered.to_owned());
     outcome.complaining(late.into_iter().chain(unanswered))
 }

@@ -6,9 +6,10 @@ use crate::outcome::{NO, Outcome, UNKNOWN, YES};
 use crate::plain;
 use redlock_runtime::{Holder, Inspection, LockManager};
 use serde_json::Value;
+use std::time::Duration;
 
-pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, json: bool) -> Outcome {
-    let list = manager.list(pattern, most).await;
+pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, within: Duration, json: bool) -> Outcome {
+    let list = manager.list(pattern, most, within).await;
     let is_heard = list.is_heard();
     let mut locks = manager.inspect_all(list.keys, true).await;
     // Those that have ended meanwhile are no locks any more.
@@ -23,7 +24,9 @@ pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, json:
     } else {
         Outcome::said(&locks.iter().map(line).collect::<Vec<_>>().join("\n"), code)
     };
-    let more = (!list.is_complete).then(|| format!("there are more than {most}: write --most, or a pattern"));
+    let more = (!list.is_complete).then(|| {
+        format!("there may be more than these: write --most (now {most}), --within (now {within:?}), or a pattern")
+    });
     outcome.complaining(more.into_iter().chain(list.failures.iter().map(ToString::to_string)))
 }
 

@@ -11,6 +11,7 @@ mod watch;
 use crate::arguments::{Arguments, Command};
 use crate::outcome::Outcome;
 use redlock_runtime::{Inspection, LockManager};
+use std::time::Duration;
 
 /// Does what `arguments` say.
 pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome {
@@ -19,7 +20,9 @@ pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome
         Command::Check => check::run(manager, json).await,
         Command::Inspect(key) => inspect::run(manager, &key.key, json).await,
         Command::Waiters(key) => waiters::run(manager, &key.key, json).await,
-        Command::List { pattern, most } => list::run(manager, pattern, *most, json).await,
+        Command::List { pattern, most, within } => {
+            list::run(manager, pattern, *most, Duration::from_secs(*within), json).await
+        }
         Command::Fence(key) => fence::run(manager, &key.key, json).await,
         Command::Break { key, token, force } => break_lock::run(manager, (&key.key, token), *force, json).await,
         Command::Watch { pattern, every } => watch::run(manager, pattern, *every).await,

@@ -72,16 +72,49 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
         Ok(())
     })
     .await;
+    // The guard stays, as with a body that hangs.
     let broken = redlock(&urls, &["break", "order:7", "--token", token, "--json"]).await;
-    assert_eq!((broken.code, &*broken.stderr), (0, ""), "{broken:?}");
+    assert!(broken.code == 3 && broken.stderr.contains("has not said that it has stopped"), "{broken:?}");
     let json = broken.json();
     assert!(json["is_broken"] == true && json["is_told"] == true && json["nodes"][2]["outcome"] == "broken", "{json}");
+    let stand_in = json["stand_in"]["token"].as_str().unwrap();
     let lost = timeout(PATIENCE, guard.lost()).await.unwrap();
     assert!(matches!(lost, LockError::Lost { cause: LossCause::Revoked, .. }), "{lost}");
     let again = redlock(&urls, &["break", "order:7", "--token", token]).await;
     assert!(again.code == 1 && again.stdout.contains("not held by that token"), "{again:?}");
-    drop(guard);
+    assert!(!waiting.is_finished());
+    let forced = redlock(&urls, &["break", "order:7", "--token", stand_in, "--force"]).await;
+    assert_eq!((forced.code, &*forced.stderr), (0, ""), "{forced:?}");
     timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
+    drop(guard);
+}
+
+#[tokio::test]
+async fn a_key_draws_nothing_on_the_terminal_and_no_lines_that_are_none() {
+    let nodes = Nodes::start(1).await;
+    let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
+    let key = "a\u{1b}[2J\u{9b}31m\u{202e}\nb";
+    let guard = held_everywhere(&holder, &nodes, key).await;
+    let token = guard.token().as_str();
+    let commands: [&[&str]; 6] = [
+        &["list"],
+        &["inspect", key],
+        &["waiters", key],
+        &["fence", key],
+        &["break", key, "--token", "worker-3"],
+        &["break", key, "--token", token, "--force"],
+    ];
+    for command in commands {
+        for json in [&[] as &[&str], &["--json"]] {
+            let outcome = redlock(&urls, &[command, json].concat()).await;
+            let said = [&*outcome.stdout, &outcome.stderr].concat();
+            let is_plain = |c: char| c == '\n' || !c.is_control() && c != '\u{202e}';
+            assert!(said.chars().all(is_plain), "{command:?}: {outcome:?}");
+            let is_of_the_key = |line: &str| line.starts_with('b') && !line.starts_with("broken");
+            assert!(!said.lines().any(is_of_the_key), "{command:?}: {outcome:?}");
+        }
+    }
+    assert_eq!(redlock(&urls, &["inspect", key, "--json"]).await.json()["key"], key);
 }
 
 #[tokio::test]

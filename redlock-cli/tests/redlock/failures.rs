@@ -10,7 +10,7 @@ async fn what_cannot_be_told_ends_with_two() {
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
     nodes[0].kill();
     let inspected = redlock(&urls, &["inspect", "order:7"]).await;
-    assert!(inspected.code == 0 && inspected.stdout.contains("not connected"), "{inspected:?}");
+    assert!(inspected.code == 0 && inspected.stdout.contains("not connected: "), "{inspected:?}");
     nodes[1].kill();
     let token = guard.token().as_str();
     let commands: [&[&str]; 6] = [

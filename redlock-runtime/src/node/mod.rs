@@ -135,8 +135,14 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         Box::pin(std::future::ready(silent))
     }
 
-    /// The names of the locks there that match `pattern`, at most so many. They are not looked for where nobody else is.
-    fn list<'a>(&'a self, _pattern: &'a str, _most: usize) -> BoxFuture<'a, Result<Names, NodeError>> {
+    /// The names of the locks there that match `pattern`, at most so many, as far as they are found `within` that time. They are
+    /// not looked for where nobody else is.
+    fn list<'a>(
+        &'a self,
+        _pattern: &'a str,
+        _most: usize,
+        _within: Duration,
+    ) -> BoxFuture<'a, Result<Names, NodeError>> {
         Box::pin(std::future::ready(Err(NodeError::Unfit("the locks of a manager in memory are not listed".into()))))
     }
 

@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 const LOOKS: u32 = 40;
 
 /// Somebody who breaks a lock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Operator {
     key: usize,
     at: Duration,

@@ -189,6 +189,9 @@ impl Profile {
         // Whose notices are lost waits for the idle time as well.
         let bound = 4000 + lingers.iter().max().unwrap_or(&0);
         let of_old = if random.u8(0..3) == 0 { 50 } else { 0 };
+        let operators = if random.u8(0..4) == 0 { random.usize(1..=2) } else { 0 };
+        // Some of what is said of a break is said by liars, and to processes whose threads are blocked.
+        let faults = if operators > 0 { Faults { blocks: 1, lies: 1, ..faults } } else { faults };
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         Self {
             clients: 2..=5,
@@ -214,6 +217,8 @@ impl Profile {
             min_holds,
             shutdowns,
             detaches,
+            operators,
+            losses: 30,
             lingers,
             // Who knows nothing of restarts trusts those who have forgotten.
             foreign: if forgets > 0 { 0 } else { foreign },

@@ -89,6 +89,66 @@ async fn who_has_renewed_once_can_be_told() {
     let report = operator.break_lock("order:7", guard.token().as_str()).await;
     assert!(report.is_broken() && report.is_told && !report.has_stopped, "the guard is still there: {report}");
     assert_eq!(cause(timeout(PATIENCE, guard.lost()).await.unwrap()), LossCause::Revoked);
+    // The operator has gone, and serves whoever waits all the same when the holder has stopped.
+    drop(guard);
+    assert_nothing_left(&operator, &nodes).await;
+}
+
+#[tokio::test]
+async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
+    for (size, ttl) in [(1, Duration::from_secs(12)), (3, Duration::from_secs(12))] {
+        let nodes = Nodes::start(size).await;
+        let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+        // Neither a call that waits nor a renewal: it has nothing to listen for.
+        let guard = holder.acquire(LockRequest::new("order:7").ttl(ttl).renew(false)).await.unwrap();
+        let next = waiting(&other);
+        wait_until_queued(&nodes, "order:7", 1).await;
+        // Dropped halfway, and then in earnest by what stands there: neither makes it less safe.
+        let token = guard.token().to_string();
+        let _ = timeout(Duration::from_millis(300), operator.break_lock("order:7", &token)).await;
+        let there = operator.inspect("order:7").await;
+        let stand_in = there.holder().and_then(|holder| holder.owner()).map(|owner| owner.token.to_string()).unwrap();
+        assert_ne!(stand_in, token, "its place is taken");
+        let report = manager(&nodes).await.break_lock("order:7", &stand_in).await;
+        assert!(report.is_broken() && !report.has_stopped && report.stand_in.is_some(), "{report}");
+        assert!(!next.is_finished(), "nobody else has it");
+        let mut counted_on = guard.remaining();
+        while !counted_on.is_zero() {
+            assert!(!next.is_finished(), "the holder counts on it for {counted_on:?}");
+            tokio::time::sleep(counted_on.min(Duration::from_millis(200))).await;
+            counted_on = guard.remaining();
+        }
+        drop(timeout(PATIENCE, next).await.expect("its lease is over").unwrap().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_nobody_works_in_is_broken_at_once() {
+    let nodes = Nodes::start(3).await;
+    let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+    holder.check().await;
+    let request = LockRequest::new("order:7").min_hold(Duration::from_secs(600)).ttl(Duration::from_secs(900));
+    let guard = holder.acquire(request).await.unwrap();
+    let token = guard.token().to_string();
+    guard.release().await.unwrap();
+    wait_until_listening(&nodes, &token).await;
+    let next = waiting(&other);
+    let report = operator.break_lock("order:7", &token).await;
+    assert!(report.is_broken() && report.has_stopped, "{report}");
+    drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn a_server_that_is_full_lets_locks_be_broken_and_attached() {
+    let server = RedisServer::start().await;
+    let [holder, operator] = [builder([server.url()]).build().unwrap(), builder([server.url()]).build().unwrap()];
+    operator.ready().await.unwrap();
+    let [guard, detached] = [holder.acquire("order:7").await.unwrap(), holder.acquire("order:8").await.unwrap()];
+    let detached = detached.detach();
+    server.inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    assert!(operator.acquire(LockRequest::new("order:9").wait(Wait::None)).await.is_err(), "it is full");
+    assert!(operator.break_lock("order:7", guard.token().as_str()).await.is_broken());
+    drop(operator.attach(detached).await.unwrap());
 }
 
 #[tokio::test]
@@ -151,13 +211,25 @@ async fn the_lock_of_another_program_is_removed_if_it_is_exactly_that() {
     for node in nodes.iter() {
         node.inspect().command::<()>(&["SET", "order:7", "worker-3", "NX", "PX", "60000"]).await;
     }
-    let report = operator.break_lock("order:7", "worker-4").await;
+    let untold = operator.break_lock("order:7", "worker-3").await;
+    assert_eq!(outcomes(&untold), vec![BreakOutcome::NeedsForce; 3], "its holder cannot be told");
+    let report = operator.break_lock_by_force("order:7", "worker-4").await;
     assert!(!report.is_broken() && report.is_heard(), "{report}");
     let next = waiting(&operator);
     wait_until_queued(&nodes, "order:7", 1).await;
-    let report = operator.break_lock("order:7", "worker-3").await;
+    let report = operator.break_lock_by_force("order:7", "worker-3").await;
     assert!(report.is_broken() && !report.is_told, "{report}");
     drop(timeout(PATIENCE, next).await.expect("who waits is served").unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn data_is_never_removed() {
+    let nodes = Nodes::start(1).await;
+    let operator = manager(&nodes).await;
+    nodes[0].inspect().command::<()>(&["SET", "feature:x", "on"]).await;
+    let report = operator.break_lock_by_force("feature:x", "on").await;
+    assert_eq!(outcomes(&report), [BreakOutcome::NotHeld]);
+    assert_eq!(nodes[0].inspect().get("feature:x").await.as_deref(), Some("on"));
 }
 
 #[tokio::test]

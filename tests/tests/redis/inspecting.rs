@@ -169,13 +169,13 @@ async fn the_locks_below_a_namespace_are_listed_and_nothing_else() {
     inspect.command::<()>(&["LPUSH", "sh*p:order:list", "hunter2"]).await;
     let keys = |list: &LockList| list.keys.iter().map(ToString::to_string).collect::<Vec<_>>();
 
-    let list = manager.list("order:*", 10).await;
+    let list = manager.list("order:*", 10, PATIENCE).await;
     assert_eq!((keys(&list), list.is_complete), (vec!["order:0".into(), "order:1".into(), "order:2".into()], true));
     assert!(list.is_heard() && list.failures.is_empty());
-    let list = manager.list("*", 2).await;
+    let list = manager.list("*", 2, PATIENCE).await;
     assert_eq!((list.keys.len(), list.is_complete), (2, false));
     nodes[0].kill();
-    let list = observer.list("*", 10).await;
+    let list = observer.list("*", 10, PATIENCE).await;
     assert_eq!((keys(&list), list.failures.len(), list.is_heard()), (vec!["order:7".into()], 1, true));
     drop((guards, other));
 }

@@ -95,7 +95,7 @@ fn described(owner: &Owner) -> String {
     let name = owner.label.as_deref().map_or_else(|| manager(owner), str::to_owned);
     match (&owner.address, owner.is_connected) {
         (Some(address), _) => format!("{name} at {address}"),
-        (None, Some(false)) => format!("{name}, not connected"),
+        (None, Some(false)) => format!("{name}, of which no connection is known"),
         (None, _) => name,
     }
 }

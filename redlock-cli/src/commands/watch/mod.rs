@@ -18,6 +18,12 @@ use tokio::time::sleep;
 const MOST: usize = 200;
 /// Between two looks at the keyboard. Smaller, needless wake-ups; larger, a key is felt to be slow.
 const BLINK: Duration = Duration::from_millis(50);
+/// For how long the names of all keys are looked through. Smaller, the locks beside millions of keys are never all there; larger, a
+/// look takes longer.
+const LONGEST_LIST: Duration = Duration::from_secs(10);
+/// So many times as long as a look has taken, nothing is asked. Smaller, a server with millions of keys is busy with it while
+/// anybody looks; larger, less is seen of how locks come and go there.
+const REST: u32 = 10;
 /// In how many looks the servers are asked once which processes are connected, which costs them more than all else. Fewer, a
 /// server with many clients is at it all the time; more, a new process has no name for longer.
 const NAMED_EVERY: usize = 5;
@@ -48,9 +54,10 @@ async fn watch(
     let mut board = Board::new(pattern);
     loop {
         terminal.draw(|frame| screen::draw(frame, &board))?;
+        let begun = Instant::now();
         let is_named = board.looks().is_multiple_of(NAMED_EVERY);
         let look = async {
-            let list = manager.list(pattern, MOST).await;
+            let list = manager.list(pattern, MOST, LONGEST_LIST).await;
             let locks = manager.inspect_all(list.keys.clone(), is_named).await;
             (list, locks)
         };
@@ -59,7 +66,7 @@ async fn watch(
             () = asked_to_end() => return Ok(()),
         }
         terminal.draw(|frame| screen::draw(frame, &board))?;
-        let until = Instant::now() + every;
+        let until = Instant::now() + every.max(begun.elapsed() * REST);
         while Instant::now() < until {
             if ends()? {
                 return Ok(());

@@ -50,7 +50,7 @@ mod tests {
         let _guard = manager.acquire("order:7").await?;
         let mut board = Board::new("order:*");
         let locks = manager.inspect_all(["order:7", "order:8"], true).await;
-        board.take_in(&manager.list("order:*", 10).await, &locks);
+        board.take_in(&manager.list("order:*", 10, std::time::Duration::from_secs(1)).await, &locks);
         let mut terminal = Terminal::new(TestBackend::new(100, 8))?;
         terminal.draw(|frame| draw(frame, &board))?;
         let text = terminal.backend().to_string();

@@ -1,6 +1,6 @@
 //! The clients of a server, as `CLIENT LIST` names them: which manager is which process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the names of our connections begin with; the id of the manager follows.
 const NAME: &str = "redlock-";
@@ -20,17 +20,31 @@ pub(crate) struct Client {
 
 /// The processes that are connected, by the ids of their managers.
 #[derive(Debug, Default)]
-pub(crate) struct Clients(HashMap<Box<str>, Client>);
+pub(crate) struct Clients {
+    named: HashMap<Box<str>, Client>,
+    /// Managers whose channels are open, also those whose connections have no name.
+    listening: HashSet<String>,
+}
 
 impl Clients {
     /// Takes out of a `CLIENT LIST` what has the name of a manager. Anybody may take such a name, so that this tells who says
     /// to be what, and no lock depends on it.
     pub(crate) fn parse(list: &str) -> Self {
-        Self(list.lines().filter_map(client).collect())
+        Self { named: list.lines().filter_map(client).collect(), listening: HashSet::new() }
+    }
+
+    /// The same, and these managers have their channels open.
+    pub(crate) fn listening(self, managers: impl Iterator<Item = String>) -> Self {
+        Self { listening: managers.collect(), ..self }
+    }
+
+    /// Whether the manager is connected, by name or by its channel.
+    pub(super) fn is_connected(&self, manager: &str) -> bool {
+        self.named.contains_key(manager) || self.listening.contains(manager)
     }
 
     pub(super) fn find(&self, manager: &str) -> Option<&Client> {
-        self.0.get(manager)
+        self.named.get(manager)
     }
 }
 

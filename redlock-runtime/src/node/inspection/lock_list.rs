@@ -2,11 +2,12 @@
 
 use crate::error::NodeFailure;
 use crate::lock::LockKey;
+use std::collections::BTreeSet;
 
 /// The names of the locks at one node.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    pub(crate) found: Vec<Box<str>>,
+    pub(crate) found: BTreeSet<Box<str>>,
     pub(crate) are_all: bool,
 }
 

@@ -24,6 +24,10 @@ pub use self::verdict::Inspection;
 /// a queue of thousands costs the connection that the locks use too.
 pub(crate) const MOST_WAITERS: usize = 100;
 
+/// How many keys a node is asked for together. Smaller, a look at many takes more round trips; larger, it holds up the locks that use
+/// the same connection.
+pub(crate) const AT_A_TIME: usize = 500;
+
 /// How much of a value that is no token is shown, in bytes. Smaller, the tokens of other libraries cannot be told apart;
 /// larger, a value that is no lock at all fills the screen.
 pub(crate) const LONGEST_VALUE: usize = 256;

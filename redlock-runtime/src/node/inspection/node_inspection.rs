@@ -76,13 +76,18 @@ impl NodeInspection {
         self.holder.owner().is_some() || !self.waiters.is_empty()
     }
 
+    /// The managers of those whose processes can be looked for.
+    pub(crate) fn managers(&self) -> impl Iterator<Item = &str> {
+        self.holder.owner().into_iter().chain(&self.waiters).map(|owner| owner.token.manager())
+    }
+
     /// Puts processes to the tokens.
     pub(crate) fn name(&mut self, clients: &Result<Clients, NodeError>) {
         let holder = if let Holder::Owner(owner) = &mut self.holder { Some(owner) } else { None };
         match clients {
             Ok(clients) => {
                 let owners = holder.into_iter().chain(&mut self.waiters);
-                owners.for_each(|owner| owner.found(clients.find(owner.token.manager())));
+                owners.for_each(|owner| owner.found(clients));
             }
             Err(error) => self.unnamed = Some(error.clone()),
         }
@@ -98,7 +103,7 @@ impl NodeInspection {
             (Some(error), Holder::Unknown) => return write!(f, "{error}"),
             (Some(error), holder) => write!(f, "{holder} ({error})")?,
             (None, holder @ Holder::Owner(_)) if agreed == Some(holder) => {
-                f.write_str(if is_cut_off { "the same, which is not connected here" } else { "the same" })?;
+                f.write_str(if is_cut_off { "the same, of which no connection is known here" } else { "the same" })?;
             }
             (None, holder) => write!(f, "{holder}")?,
         }

@@ -1,6 +1,6 @@
 //! Who a token belongs to.
 
-use super::clients::Client;
+use super::clients::Clients;
 use crate::lock::OwnerToken;
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -22,8 +22,9 @@ pub struct Owner {
     pub label: Option<Box<str>>,
     /// From where the process is connected to the node.
     pub address: Option<Box<str>>,
-    /// Whether the process is connected to the node; `None` when that could not be found out. One that is not has ended, or
-    /// is cut off, and its lock is free when the lease ends.
+    /// Whether a connection to the node has the name of the process, or listens on its channel; `None` when that could not be found
+    /// out. A process of which neither is true has ended or is cut off, and its lock is free when the lease ends; or its user may
+    /// not name its connections (`+client|setname`), and none of its calls has waited yet.
     pub is_connected: Option<bool>,
 }
 
@@ -33,9 +34,10 @@ impl Owner {
         Self { token, asked_at: token.asked_at(), label: None, address: None, is_connected: None }
     }
 
-    /// The same with what the list of clients says: its process has this `client`, or none.
-    pub(super) fn found(&mut self, client: Option<&Client>) {
-        self.is_connected = Some(client.is_some());
+    /// The same with what the server says of its `clients`.
+    pub(super) fn found(&mut self, clients: &Clients) {
+        let client = clients.find(self.token.manager());
+        self.is_connected = Some(clients.is_connected(self.token.manager()));
         self.label = client.and_then(|client| client.label.clone());
         self.address = client.map(|client| client.address.clone());
     }
@@ -64,7 +66,7 @@ impl fmt::Display for Owner {
         }
         match &self.address {
             Some(address) => write!(f, " at {address}")?,
-            None if self.is_connected == Some(false) => f.write_str(", not connected")?,
+            None if self.is_connected == Some(false) => f.write_str(", of which no connection is known")?,
             None => {}
         }
         write!(f, " (token {})", self.token)

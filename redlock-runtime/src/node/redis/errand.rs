@@ -27,6 +27,17 @@ impl Errand {
         Ok(Self(connection))
     }
 
+    /// What is read from now on does not look used, where the server knows that: others decide by it what to evict.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub(super) async fn leaves_no_trace(&mut self) -> Result<(), NodeError> {
+        let mut question = redis::pipe();
+        question.cmd("CLIENT").arg("NO-TOUCH").arg("ON");
+        // Servers before 7.2 do not know it, and a user may not be allowed to.
+        self.ask(&question).await.map(drop)
+    }
+
     /// The answers, one for each question.
     ///
     /// # Errors

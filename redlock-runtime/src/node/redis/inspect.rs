@@ -12,9 +12,11 @@ use super::script::MEMBER;
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
-use crate::node::inspection::{Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
+use crate::node::inspection::{AT_A_TIME, Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
 use crate::protocol::fencing_token::FencingToken;
+use crate::protocol::wakeup::channel;
 use redis::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -39,18 +41,26 @@ pub(super) async fn inspect(
         Ok(live) => live,
         Err(error) => return silent(error),
     };
-    let looks: Vec<_> = keys.iter().map(|key| look(label, &live, key)).collect();
-    let looks = async {
-        let mut looked = Vec::with_capacity(looks.len());
-        for look in looks {
-            looked.push(look.await);
-        }
-        looked
-    };
-    let Ok(mut looked) = timeout(patience, looks).await else { return silent(NodeError::TimedOut(patience)) };
+    let mut looked = Vec::with_capacity(keys.len());
+    for keys in keys.chunks(AT_A_TIME) {
+        let late = |_| keys.iter().map(|_| NodeInspection::silent(label, NodeError::TimedOut(patience))).collect();
+        looked.extend(timeout(patience, look_at_all(label, &live, keys)).await.unwrap_or_else(late));
+    }
     if named && looked.iter().any(NodeInspection::has_owners) {
-        let clients = timeout(patience, clients(endpoint)).await.unwrap_or(Err(NodeError::TimedOut(patience)));
+        let managers: BTreeSet<String> = looked.iter().flat_map(NodeInspection::managers).map(str::to_owned).collect();
+        let clients = timeout(patience, clients(endpoint, &managers)).await;
+        let clients = clients.unwrap_or(Err(NodeError::TimedOut(patience)));
         looked.iter_mut().filter(|node| node.has_owners()).for_each(|node| node.name(&clients));
+    }
+    looked
+}
+
+/// What the server says of `keys`, asked together.
+async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Vec<NodeInspection> {
+    let looks: Vec<_> = keys.iter().map(|key| look(label, live, key)).collect();
+    let mut looked = Vec::with_capacity(looks.len());
+    for look in looks {
+        looked.push(look.await);
     }
     looked
 }
@@ -126,18 +136,28 @@ fn number(score: &Value) -> Option<FencingToken> {
     Some(FencingToken::new(u64::try_from(number).ok()?, 0))
 }
 
-/// Who is connected to the server.
+/// Who is connected to the server, and which of `managers` listens there: connections may be without a name.
 ///
 /// # Errors
 /// When the server refuses, cannot be reached once more, or has more clients than are read.
-async fn clients(endpoint: &Endpoint) -> Result<Clients, NodeError> {
-    let mut question = redis::pipe();
-    question.cmd("CLIENT").arg("LIST");
-    let mut answers = Errand::begin(endpoint).await?.ask(&question).await?;
-    let list = answers.pop().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
+async fn clients(endpoint: &Endpoint, managers: &BTreeSet<String>) -> Result<Clients, NodeError> {
+    let mut questions = redis::pipe();
+    questions.cmd("CLIENT").arg("LIST").cmd("PUBSUB").arg("NUMSUB");
+    for manager in managers {
+        questions.arg(channel(manager));
+    }
+    let mut answers = Errand::begin(endpoint).await?.ask(&questions).await?.into_iter();
+    let list = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
     let list: String =
         redis::from_redis_value(list).map_err(|_| NodeError::Unintelligible("no list to CLIENT LIST".into()))?;
-    Ok(Clients::parse(&list))
+    // A user who may not ask for the channels knows the names.
+    let channels = answers.next().and_then(Result::ok).and_then(|answer| redis::from_redis_value(answer).ok());
+    let channels: Vec<(String, u64)> = channels.unwrap_or_default();
+    let listening = managers.iter().filter(|manager| {
+        let channel = channel(manager);
+        channels.iter().any(|(name, listeners)| *name == channel && *listeners > 0)
+    });
+    Ok(Clients::parse(&list).listening(listening.cloned()))
 }
 
 #[cfg(test)]

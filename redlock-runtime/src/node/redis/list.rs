@@ -11,6 +11,8 @@ use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::inspection::Names;
 use redis::Value;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How many keys a server looks at for one page. Smaller, more round trips; larger, the others wait longer for their turn.
 const PAGE: usize = 1000;
@@ -18,23 +20,26 @@ const PAGE: usize = 1000;
 /// What a user lacks who may lock and may not list.
 const READS: &str = "the user may not list keys: grant it `+scan +getrange` on all keys that may be locks";
 
-/// The names of all locks at `endpoint` that match `pattern`, at most so many.
+/// The names of all locks at `endpoint` that match `pattern`, at most so many, as far as they are found `within` that time.
 ///
 /// # Errors
 /// When the server cannot be reached, or refuses.
-pub(super) async fn list(endpoint: &Endpoint, pattern: &str, most: usize) -> Result<Names, NodeError> {
+pub(super) async fn list(
+    endpoint: &Endpoint,
+    pattern: &str,
+    most: usize,
+    within: Duration,
+) -> Result<Names, NodeError> {
+    let begun = Instant::now();
     let mut errand = Errand::begin(endpoint).await?;
+    errand.leaves_no_trace().await?;
     let mut names = Names::default();
     let mut cursor = "0".to_owned();
     loop {
         let (next, page) = page(&mut errand, &cursor, pattern).await?;
         names.found.extend(locks(&mut errand, page).await?);
-        if names.found.len() > most {
-            names.found.truncate(most);
-            return Ok(names);
-        }
-        if next == "0" {
-            names.are_all = true;
+        names.are_all = next == "0" && names.found.len() <= most;
+        if next == "0" || names.found.len() > most || begun.elapsed() >= within {
             return Ok(names);
         }
         cursor = next;

@@ -200,8 +200,8 @@ impl Node for RedisNode {
         Box::pin(inspect::inspect((&self.label, &self.endpoint), &self.connections, keys, named, patience))
     }
 
-    fn list<'a>(&'a self, pattern: &'a str, most: usize) -> BoxFuture<'a, Result<Names, NodeError>> {
-        Box::pin(list::list(&self.endpoint, pattern, most))
+    fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
+        Box::pin(list::list(&self.endpoint, pattern, most, within))
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
