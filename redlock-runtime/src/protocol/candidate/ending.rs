@@ -105,7 +105,7 @@ impl Candidate {
             Loss::MaxHold
         } else if is_proven || self.is_taken() {
             // What was proven can only be over because the nodes say so.
-            if self.is_revoked { Loss::Revoked } else { Loss::Taken }
+            if self.is_revoked() { Loss::Revoked } else { Loss::Taken }
         } else if self.hold_period.renews() {
             Loss::NotRenewed
         } else {

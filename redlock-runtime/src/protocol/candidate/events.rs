@@ -1,6 +1,6 @@
 //! What comes in: answers, wake-ups, connections, clock steps, and time.
 
-use super::{Candidate, Phase};
+use super::{Candidate, Phase, Said};
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply};
 use crate::protocol::rules::Rule;
@@ -44,8 +44,10 @@ impl Candidate {
     }
 
     /// A body runs under the lock: who does not wait for its end gives up.
-    pub(crate) const fn busy(&mut self) {
-        self.is_busy = true;
+    pub(crate) fn busy(&mut self) {
+        if self.said == Said::Nothing {
+            self.said = Said::Busy;
+        }
     }
 
     /// The token `by` holds the lock by other nodes, and waits at node number `index`.
@@ -69,7 +71,7 @@ impl Candidate {
         };
         if concerns {
             self.contended_since.get_or_insert(now);
-            self.is_revoked = true;
+            self.said = Said::Broken;
             self.doubt_votes(index, now);
         }
         concerns
@@ -93,12 +95,12 @@ impl Candidate {
 
     /// Whether somebody says that the lock is broken, and the nodes have yet to say whether it is.
     pub(super) fn is_in_doubt(&self, now: Instant) -> bool {
-        self.is_revoked && self.voters.iter().any(|voter| voter.is_due(now) || voter.is_extending())
+        self.is_revoked() && self.voters.iter().any(|voter| voter.is_due(now) || voter.is_extending())
     }
 
     /// Whether somebody has said that he breaks the lock.
-    pub(crate) const fn is_revoked(&self) -> bool {
-        self.is_revoked
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.said == Said::Broken
     }
 
     /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token

@@ -124,7 +124,6 @@ use std::time::Duration;
 
 /// One token on its way to a lock; see the head of this file.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Candidate {
     voters: Box<[Voter]>,
     phase: Phase,
@@ -149,10 +148,18 @@ pub(crate) struct Candidate {
     listening_by: Instant,
     /// When a waiting token asks every node again.
     poll_at: Instant,
-    /// Whether a body is known to run under the lock, for a token that does not wait for its end.
-    is_busy: bool,
-    /// Whether somebody says that the lock was broken.
-    is_revoked: bool,
+    /// What somebody has said of the lock.
+    said: Said,
+}
+
+/// What managers say of a lock by themselves. One byte, because there are many locks; who hears of both has little time left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    /// A body runs under it, for which this token does not wait.
+    Busy,
+    /// Somebody breaks it, and this token has or had it.
+    Broken,
 }
 
 /// Where a token is on its way.
@@ -189,8 +196,7 @@ impl Candidate {
             silent_since: None,
             listening_by: now,
             poll_at: now,
-            is_busy: false,
-            is_revoked: false,
+            said: Said::Nothing,
         }
     }
 

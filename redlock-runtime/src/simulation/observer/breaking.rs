@@ -18,8 +18,12 @@ impl Observer {
 
     /// He has done so, or has given up.
     pub(in crate::simulation) fn broke(&self, client: usize, report: Option<&BreakReport>) {
-        let words = || report.map_or("has given up".to_owned(), ToString::to_string);
-        self.network.trace.line(|_| format!("{} breaks: {}", client_name(client), words()));
+        // Not as it is shown: what makes tokens unique is not decided by the seed.
+        let words = |report: &BreakReport| {
+            format!("broken: {}, told: {}, stopped: {}", report.is_broken(), report.is_told, report.has_stopped)
+        };
+        let words = report.map_or("has given up".to_owned(), words);
+        self.network.trace.line(|_| format!("{} breaks: {words}", client_name(client)));
     }
 
     /// Nobody begins while the body of another one runs whose lock was broken, and that one may count on it.
