@@ -19,7 +19,10 @@ use proc_macro2::TokenStream;
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
 #[proc_macro_attribute]
 pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    distributed_lock_tokens(options.into(), item.into(), is_editor()).into()
+    let options = TokenStream::from(options);
+    // An editor looks at one function, and asks nobody where the others are.
+    let said = (cfg!(feature = "inventory") && !is_editor()).then(|| options.to_string());
+    expand_lock(options, item.into(), is_editor(), said.as_deref()).into()
 }
 
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
@@ -59,7 +62,9 @@ fn is_editor() -> bool {
 ///
 /// On any mistake the item stands as it was written beside the errors, so that the compiler does not report, on top of
 /// them, that the function is missing.
-fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
+///
+/// With `said`, the text of the options, the function is listed among those of its program.
+fn expand_lock(options: TokenStream, item: TokenStream, for_editor: bool, said: Option<&str>) -> TokenStream {
     let mut errors = Errors::default();
     let options = options::read(options, &mut errors);
     let seen = for_editor.then(|| expand::seen_by_an_editor(&options));
@@ -76,7 +81,7 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
         in_texts.drain(..).for_each(|mistake| errors.at(mistake.literal.span(), mistake.message));
     }
     match (errors.into_compile_errors(), lock) {
-        (None, Some(lock)) => expand::expand(&lock, for_editor),
+        (None, Some(lock)) => expand::expand(&lock, for_editor, said),
         // What an editor sees comes first in the function, whether something is wrong or not: only then it finds the same
         // place while a name is being typed.
         (errors, _) => {
@@ -85,4 +90,10 @@ fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: 
             if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
         }
     }
+}
+
+/// The same for a program that does not list its functions.
+#[cfg(test)]
+fn distributed_lock_tokens(options: TokenStream, item: TokenStream, for_editor: bool) -> TokenStream {
+    expand_lock(options, item, for_editor, None)
 }

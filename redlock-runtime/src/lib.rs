@@ -29,17 +29,19 @@ mod guard;
 mod lock;
 mod manager;
 mod node;
+mod observe;
 mod private;
 mod protocol;
 mod request;
 #[cfg(test)]
 mod simulation;
+mod stats;
 mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, Inherited, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
-pub use self::manager::{LingerStats, LockManager, LockManagerBuilder, ReleaseStats};
+pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
 pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
 };
@@ -47,7 +49,10 @@ pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
+#[cfg(feature = "inventory")]
+pub use self::request::listed_site::{ListedSite, ListedSites, sites};
 pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, OrderCheck, Wait};
+pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;
@@ -61,6 +66,10 @@ pub use redlock_macros::distributed_lock_defaults;
 #[cfg(all(doc, feature = "macros"))]
 #[doc = include_str!("../docs/diagnostics.md")]
 pub mod diagnostics {}
+
+#[cfg(doc)]
+#[doc = include_str!("../docs/observability.md")]
+pub mod observability {}
 
 #[doc(hidden)]
 pub mod __private {

@@ -228,3 +228,41 @@ async fn it_says_what_it_needs() {
          by commas\n"
     );
 }
+
+/// The text of a page.
+async fn text(service: &Service, path: &str) -> String {
+    let reply = service.request("GET", path, "").await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    reply.body.as_str().expect("no JSON").to_owned()
+}
+
+#[tokio::test]
+async fn the_locks_of_the_service_can_be_looked_at() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start(&server.url(), NEVER).await;
+    let order = service.create().await;
+    let paying = service.send("POST", &format!("/orders/{order}/capture"), "").await;
+    wait_until_locked(&server, order).await;
+    assert_busy(&service.capture(order).await, TTL);
+    let page = text(&service, "/locks").await;
+    assert!(page.contains("<p>1 held, 0 waiting</p>") && page.contains(&format!("<td>order:{order}<td>")), "{page}");
+    assert!(page.contains("<td>order:{id}<td>") && page.contains("api.rs:"), "{page}");
+    let metrics = text(&service, "/metrics").await;
+    let of_template = |line: &&str| line.contains("lock=\"order:{id}\"");
+    let counted = |name: &str, end: &str| {
+        metrics.lines().filter(of_template).any(|line| line.starts_with(name) && line.ends_with(end))
+    };
+    assert!(
+        counted("redlock_held{", " 1") && counted("redlock_acquire_total{", "outcome=\"contended\"} 1"),
+        "{metrics}"
+    );
+    assert!(!metrics.contains(&format!("order:{order}")), "{metrics}");
+    drop(paying);
+    assert_no_lock(&server).await;
+    eventually(PATIENCE, "nothing is held", async || {
+        let page = text(&service, "/locks").await;
+        if page.contains("<p>0 held, 0 waiting</p>") { Ok(()) } else { Err(page) }
+    })
+    .await;
+}

@@ -61,10 +61,11 @@ impl Writer<'_> {
     /// but the user's own expressions can see its name, and nobody calls anything `__REDLOCK_SITE`.
     fn site(&self) -> TokenStream {
         let private = &self.private;
-        let template = Literal::string(&self.lock.key.template);
+        let (template, listed) = (Literal::string(&self.lock.key.template), self.listed());
         quote_spanned! {here()=>
             static __REDLOCK_SITE: #private::Site =
                 #private::Site::new(#template, #private::module_path!(), #private::file!(), #private::line!());
+            #listed
         }
     }
 

@@ -28,9 +28,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Signature;
 
-/// The function with its lock. An editor gets code that it can navigate, which nobody runs.
-pub(crate) fn expand(lock: &Lock, for_editor: bool) -> TokenStream {
-    let (changed, body) = Writer::new(lock, for_editor).body();
+/// The function with its lock. An editor gets code that it can navigate, which nobody runs. With `said`, the text of the
+/// options, the function is listed among those of its program.
+pub(crate) fn expand(lock: &Lock, for_editor: bool, said: Option<&str>) -> TokenStream {
+    let (changed, body) = Writer::new(lock, for_editor, said).body();
     function(&lock.function, changed.as_ref(), body)
 }
 

@@ -3,7 +3,7 @@
 use super::tokens::{Private, here, renamed};
 use crate::analyze::captures::Names;
 use crate::check::Lock;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 
 /// Writes the code of one function. `body`, `acquire` and `run` are its parts, one file each.
@@ -11,13 +11,23 @@ pub(super) struct Writer<'a> {
     pub(super) lock: &'a Lock,
     /// The code is looked at and not run.
     pub(super) for_editor: bool,
+    /// The text of the options, if the function is to be listed.
+    said: Option<&'a str>,
     /// `__private`, for generated code that no error points at.
     pub(super) private: Private<'a>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(lock: &'a Lock, for_editor: bool) -> Self {
-        Self { lock, for_editor, private: Private::new(lock.options.krate.as_ref()) }
+    pub(super) fn new(lock: &'a Lock, for_editor: bool, said: Option<&'a str>) -> Self {
+        Self { lock, for_editor, said, private: Private::new(lock.options.krate.as_ref()) }
+    }
+
+    /// Lists the function among those of its program, if it is to be.
+    pub(super) fn listed(&self) -> Option<TokenStream> {
+        let (private, said) = (&self.private, Literal::string(self.said?));
+        Some(quote_spanned! {here()=>
+            #private::inventory::submit! { #private::ListedSite::new(&__REDLOCK_SITE, #said) }
+        })
     }
 
     /// Which names occur where.

@@ -25,6 +25,8 @@ pub(crate) struct Contest {
     /// Per hand-off, at all nodes together.
     pub(crate) commands: Option<f64>,
     pub(crate) per_second: f64,
+    /// How long a body was, from its first instruction to its last.
+    pub(crate) body: Option<Duration>,
     pub(crate) lost: u64,
 }
 
@@ -61,6 +63,7 @@ impl Contest {
             acquisitions,
             commands,
             per_second,
+            body: timed.body,
             lost: timed.lost + counted.lost,
         }
     }
@@ -80,6 +83,7 @@ struct Window {
     from: Instant,
     to: Instant,
     commands: u64,
+    body: Option<Duration>,
     lost: u64,
 }
 
@@ -102,7 +106,7 @@ impl Window {
         let commands = if let Some(count) = count { count.end().await } else { 0 };
         drop(stop);
         let turns = tasks.join_all().await.into_iter().flatten().collect();
-        Self { turns, from, to, commands, lost: counter.lost() }
+        Self { turns, from, to, commands, body: counter.mean_body(), lost: counter.lost() }
     }
 
     fn granted(&self) -> impl Iterator<Item = (&Turn, Duration)> {

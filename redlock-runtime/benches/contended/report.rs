@@ -98,6 +98,10 @@ impl Report {
             row(all, what("worst wait / mean wait"), Unit::Count, Goal::AtMost(1.5), unevenness),
             row(all, what("Jain fairness"), Unit::Share, Goal::AtLeast(0.99), |done| jain(&done.acquisitions)),
             row(all, what("hand-offs"), Unit::PerSecond, Goal::None, |done| Some(done.per_second)),
+            row(all, what("a body, mean"), Unit::Seconds, Goal::None, |done| Some(done.body?.as_secs_f64())),
+            row(all, what("from the end of a body to the next one"), Unit::Seconds, Goal::None, |done| {
+                Some(1.0 / done.per_second - done.body?.as_secs_f64())
+            }),
         ]
     }
 

@@ -24,7 +24,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> R
         before.extend(pairs(&plain, &keys[0], extent, pause).await);
         after.extend(pairs(&lingering, &keys[1], extent, pause).await);
     }
-    let stats = lingering[0].linger_stats();
+    let stats = lingering[0].stats().linger;
     let what = format!("two processes in turns, {pause:?} between, {} nodes, mean", nodes.len());
     let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
     Row { what, before: mean(&before), after: mean(&after), note, limit: TO_REACH }

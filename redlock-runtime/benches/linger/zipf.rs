@@ -23,7 +23,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, foreign: u8, limit: f
             let run = format!("zipf:{foreign}:{turn}:{linger:?}");
             pairs.extend(calls(&processes, &run, extent.time, foreign).await);
             for process in processes {
-                stats = if linger.is_zero() { stats } else { process.linger_stats() };
+                stats = if linger.is_zero() { stats } else { process.stats().linger };
                 process.shutdown().await;
             }
         }

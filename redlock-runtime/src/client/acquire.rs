@@ -1,12 +1,19 @@
 //! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
 
+mod asked;
 mod attaching;
 mod first_try;
 mod nested;
+mod observed;
 mod ordered;
+mod patience;
 mod taken;
+mod way;
 
+pub(crate) use self::asked::{Asked, is_taken};
 pub(crate) use self::attaching::attach;
+use self::way::Way;
+pub(crate) use self::way::{named, tell_no_quorum};
 
 use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
 use crate::client::enclosing::View;
@@ -14,13 +21,14 @@ use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, Loc
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::LockKey;
+use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{LockRequest, Place, Wait};
+use crate::stats::Known;
 use crate::time::clock::Instant;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -57,16 +65,38 @@ impl Obtained {
     }
 }
 
-/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues.
+/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues. The call counts as one that has
+/// `asked` before, if so.
 ///
 /// # Cancel safety
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
-    let call = Call::begin(local, request)?;
-    if let Some(view) = call.enter_the_callers().await? {
-        return Ok(view);
-    }
-    call.take().await
+pub(crate) async fn acquire<'c>(
+    local: &'c Arc<LocalQueue>,
+    request: &LockRequest,
+    asked: Option<Asked<'c>>,
+) -> Result<Obtained, LockError> {
+    let asked = asked.unwrap_or_else(|| Asked::begin(local.shared(), request));
+    let call = match Call::begin(local, request, &asked) {
+        Ok(call) => call,
+        Err(error) => return asked.refuse(error),
+    };
+    let outcome = if spans::calls_are_wanted() {
+        // Boxed, so that nobody else pays for it with the size of the future.
+        Box::pin(call.in_span(call.run())).await
+    } else {
+        // The same as `run`, in this place: one more future around these would cost more than all else that is done to be seen.
+        let outcome = match call.enter_the_callers().await {
+            Ok(None) => call.take().await,
+            Ok(Some(view)) => Ok(view),
+            Err(error) => Err(error),
+        };
+        if outcome.is_err() {
+            call.tell_failure(&outcome);
+        }
+        outcome
+    };
+    call.is_answered(asked, &outcome);
+    outcome
 }
 
 /// A request with everything decided.
@@ -81,7 +111,12 @@ struct Call<'c> {
     /// Whether others may wait for it in another order.
     has_ordered_lock: bool,
     place: Place,
+    label: Option<&'static str>,
+    site: &'c Known,
+    way: Way,
     begun: Instant,
+    /// A lock that is had later than this is of no use.
+    latest: Option<Instant>,
 }
 
 /// Why a turn has not become a lock.
@@ -102,7 +137,7 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] for what is out of range.
-    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest) -> Result<Self, LockError> {
+    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let linger = policy.linger_of(request)?;
         let key = request.key.clone().below(&shared.namespace);
@@ -124,10 +159,25 @@ impl<'c> Call<'c> {
         }
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
-        let place = request.place.unwrap_or_else(|| Place::Call(Location::caller()));
-        let LockRequest { hold, is_reentrant, has_ordered_lock, .. } = *request;
+        let place = request.place.unwrap_or_else(Place::unknown);
+        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
-        Ok(Self { local, key, wanted, wait, hold, is_reentrant, has_ordered_lock, place, begun })
+        Ok(Self {
+            local,
+            key,
+            wanted,
+            wait,
+            hold,
+            is_reentrant,
+            has_ordered_lock,
+            place,
+            label,
+            site,
+            way,
+            begun,
+            latest,
+        })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -138,12 +188,21 @@ impl<'c> Call<'c> {
         self.shared().clock.now()
     }
 
+    /// Enters the lock of a caller, or takes one.
+    async fn run(&self) -> Result<Obtained, LockError> {
+        match self.enter_the_callers().await? {
+            Some(view) => Ok(view),
+            None => self.take().await,
+        }
+    }
+
     /// Takes the lock, with a number if one was asked for.
     async fn take(&self) -> Result<Obtained, LockError> {
         self.may_start().await?;
         let mut turn = self.obtain().await?;
         loop {
             match self.number(&turn).await {
+                Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out_by(None)),
                 Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
                 Err(Unnumbered::TooLate) if self.has_time() => turn = self.start_again(turn).await?,
                 Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
@@ -166,7 +225,9 @@ impl<'c> Call<'c> {
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
-        let counted_for = turn.acquisition().begin(self.hold, now);
+        let span = self.hold_span(turn.acquisition(), fencing_token);
+        let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
+        self.count_as_acquired(now);
         self.local.watch(&self.key, counted_for, now);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
@@ -176,6 +237,7 @@ impl<'c> Call<'c> {
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
+                self.way.stands_behind(place.others());
                 // Whoever has the lock passes it on here until it hears of others: so it must be able to hear.
                 self.shared().listen();
                 self.stand_in_line(place).await
@@ -234,6 +296,7 @@ impl<'c> Call<'c> {
         let mut found = turn.acquisition().take_up(self.wanted);
         if let TakenUp::Held { is_passable } = found {
             if is_passable || self.is_useful_after_extension(turn.acquisition()).await {
+                self.way.goes(Path::Local);
                 return Ok(turn);
             }
             turn.change_to_successor(self.wanted.ttl)?;
@@ -298,7 +361,10 @@ impl<'c> Call<'c> {
         loop {
             let acquisition = turn.acquisition();
             match acquisition.wait(limit).await {
-                Waited::Held => return Ok(turn),
+                Waited::Held => {
+                    self.way.goes(Path::Queued);
+                    return Ok(turn);
+                }
                 Waited::Superseded => return Err(Setback::Superseded),
                 Waited::LostMajority => {
                     turn.change(acquisition.again())?;
@@ -310,40 +376,6 @@ impl<'c> Call<'c> {
                 }
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }
-        }
-    }
-
-    /// When the wait is over; `None` waits for ever.
-    fn limit(&self) -> Option<Instant> {
-        match self.wait {
-            Wait::None => Some(self.begun),
-            Wait::For(limit) => Some(self.begun.after(limit)),
-            Wait::Forever => None,
-        }
-    }
-
-    /// Whether the call waits for whoever has the lock.
-    fn waits(&self) -> bool {
-        self.wait != Wait::None
-    }
-
-    /// How much of the wait is left; `None` for ever.
-    fn left(&self) -> Option<Duration> {
-        self.limit().map(|limit| limit.since(self.now()))
-    }
-
-    /// Whether there is time for one more try.
-    fn has_time(&self) -> bool {
-        self.left().is_none_or(|left| !left.is_zero())
-    }
-
-    /// How long the first try may take.
-    fn patience(&self) -> Duration {
-        let node_timeout = self.shared().node_timeout(self.wanted.ttl);
-        match (self.wait, self.left()) {
-            // A caller who does not wait for holders still waits for answers.
-            (Wait::None, _) | (_, None) => node_timeout,
-            (_, Some(left)) => node_timeout.min(left),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What follows when the clock of a server was set forward: the leases that it gave before end earlier.
 
 use crate::client::local_queue::LocalQueue;
+use crate::observe::events;
 use crate::protocol::rules::Rule;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,8 @@ fn clock_stepped(local: &Arc<LocalQueue>, address: &str, step: Duration) {
     if !shared.rules.apply(Rule::StepsShortenLeases) {
         return;
     }
-    tracing::warn!(node = address, ?step, "the clock of the server was set forward: its leases end earlier");
     // What has become urgent is renewed at once.
     local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, step));
+    // Only now: whoever is told may take a while.
+    events::clock_step(address, step);
 }

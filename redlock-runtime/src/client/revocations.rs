@@ -80,10 +80,12 @@ mod tests {
     #[test]
     fn of_many_who_say_that_they_break_a_lock_the_latest_are_told() {
         let token = |counter| OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, counter));
-        let [ours, a, b, c, d, e, f] = [0, 1, 2, 3, 4, 5, 6].map(token);
+        let (ours, by) = (token(0), [1, 2, 3, 4, 5, 6].map(token));
         let revocations = Revocations::default();
-        [a, b, c, d, e, f, f, e].into_iter().for_each(|by| revocations.revoked(ours, by));
-        assert_eq!(revocations.ended(&ours), [c, d, e, f]);
+        for by in by.iter().chain(by.last()) {
+            revocations.revoked(ours, *by);
+        }
+        assert_eq!(revocations.ended(&ours), by[2..]);
         assert_eq!(revocations.ended(&ours), [], "told once");
     }
 }

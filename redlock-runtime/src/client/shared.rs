@@ -15,6 +15,7 @@ use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, ServerRegister, Status};
+use crate::observe::{self, Throttle, ToldKey};
 use crate::protocol::candidate::LeaseTerms;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
@@ -22,6 +23,7 @@ use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::{CLAIM, MAX_TTL};
 use crate::request::{Policy, Wait};
+use crate::stats::Sites;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
@@ -67,6 +69,12 @@ pub(crate) struct Shared {
     pub(crate) lock_order: LockOrder,
     /// Locks that are being broken from here.
     pub(crate) revocations: Revocations,
+    /// What became of the calls, by their sites.
+    pub(crate) sites: Sites,
+    /// How often calls have failed because too few nodes agreed.
+    pub(crate) without_quorum: Throttle,
+    /// How often most of a lease was over before it was renewed.
+    pub(crate) at_risk: Throttle,
     pub(crate) rules: Rules,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
@@ -92,6 +100,10 @@ impl Shared {
         let [known_locks, known_leases] = [(); 2].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
+        if policy.redacts_keys {
+            observe::redact();
+            nodes.iter().for_each(|node| node.ledger().redacts_keys.store(true, Ordering::Relaxed));
+        }
         Self {
             id,
             label,
@@ -110,6 +122,9 @@ impl Shared {
             kept_tokens,
             lock_order: LockOrder::default(),
             revocations: Revocations::default(),
+            sites: Sites::new(),
+            without_quorum: Throttle::default(),
+            at_risk: Throttle::default(),
             rules,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),
@@ -121,6 +136,11 @@ impl Shared {
 
     pub(crate) fn new_token(&self) -> OwnerToken {
         OwnerToken::new(self.id, self.token_clock.next())
+    }
+
+    /// What whoever observes the process is told in place of `key`.
+    pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> ToldKey<'k> {
+        ToldKey::new(key, self.policy.redacts_keys)
     }
 
     /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.

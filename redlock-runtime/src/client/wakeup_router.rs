@@ -90,11 +90,13 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
 
 /// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken, or a
 /// release on its way gives it back.
-fn release_unknown(local: &LocalQueue, index: usize, subject: Subject) {
+fn release_unknown(local: &LocalQueue, index: usize, mut subject: Subject) {
     let (shared, now) = (local.shared(), local.shared().clock.now());
     let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
     let is_leaving = shared.nodes.get(index).is_some_and(|node| node.ledger().leaving.contains(&subject.token));
     if !is_kept && !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
+        // As all others are called, should it have to be told.
+        subject.key = subject.key.within(&shared.namespace);
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
 
-use crate::client::acquire::{Obtained, Share, acquire as acquire_key};
+use crate::client::acquire::{Asked, Obtained, acquire as acquire_key, is_taken, named, tell_no_quorum};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -8,6 +8,7 @@ use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::lock::LockKey;
 use crate::node::{BoxFuture, Status};
+use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
 use crate::request::{LockRequest, Wait};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
     match request.windows {
-        None => acquire_key(local, request).await,
+        None => acquire_key(local, request, None).await,
         // Boxed, so that calls without windows do not pay for it with the size of their futures.
         Some(windows) => Box::pin(acquire_window(local, request.clone(), windows)).await,
     }
@@ -35,30 +36,34 @@ async fn acquire_window(
     mut request: LockRequest,
     windows: Windows,
 ) -> Result<Obtained, LockError> {
-    check(&request, windows)?;
     let shared = local.shared();
+    let mut asked = Asked::begin(shared, &request);
+    if let Err(error) = check(&request, windows) {
+        return asked.refuse(error);
+    }
     let key = request.key.clone().below(&shared.namespace);
+    let (place, label) = (request.place, request.label);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
-    let window = windows.at(time(shared, &key).await?);
-    let taken = || taken(&key, window);
+    let named = || named(shared, &key, place, label);
+    let time = match time(shared, &key).await {
+        Ok(time) => time,
+        Err(error) => {
+            tell_no_quorum(shared, named(), &error);
+            return asked.refuse(error);
+        }
+    };
+    let window = windows.at(time);
+    // Later, because the process stood still, the key of whoever has run the window may have expired.
+    asked.latest = Some(begun.after(window.limit()));
+    let taken = || {
+        events::window_skipped(named(), window.index, window.ends_in);
+        LockError::WindowTaken { key: key.clone(), window: window.index, ends_in: window.ends_in }
+    };
     request.key = key.in_window(window.index);
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
-    match acquire_key(local, &request).await {
-        Ok(obtained) if shared.clock.now().since(begun) < window.limit() => Ok(obtained),
-        // The process stood still, and the key of whoever has run the window may have expired meanwhile.
-        Ok(late) => {
-            if let Share::Turn(turn) = &late.share {
-                turn.give_back_window();
-            }
-            Err(taken())
-        }
-        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
-        Err(LockError::WouldDeadlock { held, .. }) if !held.is_about_order() => Err(taken()),
-        Err(error) if error.is_contended() => Err(taken()),
-        Err(error) => Err(error),
-    }
+    acquire_key(local, &request, Some(asked)).await.map_err(|error| if is_taken(&error) { taken() } else { error })
 }
 
 /// # Errors
@@ -90,12 +95,6 @@ fn wait(wanted: Option<Wait>, window: Window) -> Wait {
         Some(Wait::For(wait)) => Wait::For(wait.min(window.limit())),
         Some(Wait::Forever) => Wait::For(window.limit()),
     }
-}
-
-/// The window is another call's.
-fn taken(key: &LockKey, Window { index, ends_in, .. }: Window) -> LockError {
-    tracing::info!(key = key.as_str(), window = index, ?ends_in, "skipped: another call has taken this window");
-    LockError::WindowTaken { key: key.clone(), window: index, ends_in }
 }
 
 /// What time it is, since 1970: the median of those nodes that answer first, and of a majority at least.

@@ -2,6 +2,7 @@
 
 use crate::error::source_line::SourceLine;
 use crate::lock::LockKey;
+use crate::observe::ToldKey;
 use std::fmt;
 
 /// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
@@ -53,6 +54,11 @@ impl HeldLock {
     /// Whether the call wants another lock than its caller holds.
     pub(crate) const fn is_about_order(&self) -> bool {
         matches!(self.why, Why::Order(_))
+    }
+
+    /// The same about what is told in place of the key, if that `is_redacted`.
+    pub(crate) fn told(&self, is_redacted: bool) -> Self {
+        Self { key: ToldKey::new(&self.key, is_redacted).into_key(), ..self.clone() }
     }
 
     /// What the caller holds.

@@ -17,6 +17,7 @@ mod outward;
 mod refusal;
 mod retry_after;
 mod source_line;
+mod told;
 
 pub use self::from_lock_error::FromLockError;
 pub use self::held_lock::HeldLock;

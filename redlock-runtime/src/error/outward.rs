@@ -2,6 +2,7 @@
 //! error itself is for the log.
 
 use super::lock_error::LockError;
+use crate::observe::{events, is_any_redacted};
 
 /// What has become of a request, in as many kinds as its sender can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +32,13 @@ impl Outward {
             | LockError::Configuration { .. }
             | LockError::NotInstalled => Self::Broken,
         };
+        // Of which manager an error is, it does not say.
+        let told = || error.told(is_any_redacted());
         match outward {
             Self::Busy | Self::Done => {}
             // An orderly end of the process, or servers that come back.
-            Self::Unavailable => tracing::warn!(%error, "a request fails by its lock"),
-            Self::Interrupted | Self::Broken => tracing::error!(%error, "a request fails by its lock"),
+            Self::Unavailable => events::request_unavailable(told()),
+            Self::Interrupted | Self::Broken => events::request_broken(told()),
         }
         outward
     }

@@ -9,9 +9,12 @@ use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::OwnerToken;
+use crate::observe::{events, spans};
 use crate::request::Place;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
+use tracing::Span;
 
 pub(crate) enum Held {
     Turn {
@@ -67,9 +70,9 @@ impl Held {
             Self::Turn { turn, .. } => turn.detach(),
             Self::View(view) => {
                 view.give_back();
-                let key = view.acquisition().key().as_str();
-                tracing::warn!(key, "a nested call cannot leave the lock of its caller to another worker");
-                view.acquisition().shared().new_token()
+                let shared = view.acquisition().shared();
+                events::not_detached(shared.told(view.acquisition().key()));
+                shared.new_token()
             }
         }
     }
@@ -135,8 +138,17 @@ impl Held {
         match self {
             Self::Turn { turn, .. } if turn.has_ended() => turn.acquisition().released(),
             Self::Turn { turn, .. } => turn.acquisition().lost(),
-            Self::View(view) => view.loss(),
+            Self::View(view) => {
+                let error = view.loss();
+                view.tenure().tell_loss(&error);
+                error
+            }
         }
+    }
+
+    /// The span of the call, if anybody wants to see it.
+    pub(crate) fn span(&self) -> Option<Arc<Span>> {
+        if spans::are_wanted() { self.tenure().span() } else { None }
     }
 
     /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.

@@ -8,6 +8,7 @@ use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use tracing::Span;
 
 pin_project! {
     /// The future of [`hold`].
@@ -19,6 +20,13 @@ pin_project! {
         guard: &'g LockGuard,
         watched: Watched<'g>,
         shows_guard: bool,
+    }
+
+    impl<F> PinnedDrop for Hold<'_, F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            stop(&mut { this.body }, this.guard);
+        }
     }
 }
 
@@ -32,8 +40,9 @@ pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
 
 impl<F> Hold<'_, F> {
     /// The body has a name for its guard, and may give the lock back while a call in another branch of it waits.
-    pub fn with_guard(self) -> Self {
-        Self { shows_guard: true, ..self }
+    pub fn with_guard(mut self) -> Self {
+        self.shows_guard = true;
+        self
     }
 }
 
@@ -43,7 +52,7 @@ impl<F: Future> Future for Hold<'_, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Err(error) = loss_timer::check_held(this.guard.held()) {
-            this.body.set(None);
+            stop(&mut this.body, this.guard);
             return Poll::Ready(Err(error));
         }
         if let Some(body) = this.body.as_mut().as_pin_mut() {
@@ -55,9 +64,15 @@ impl<F: Future> Future for Hold<'_, F> {
             drop(inside);
         }
         let error = ready!(this.watched.poll_lost(cx));
-        this.body.set(None);
+        stop(&mut this.body, this.guard);
         Poll::Ready(Err(error))
     }
+}
+
+/// Drops a body inside of the span of its call.
+fn stop<F>(body: &mut Pin<&mut Option<F>>, guard: &LockGuard) {
+    let _span = guard.held().span().map(|span| Span::clone(&span).entered());
+    body.set(None);
 }
 
 pin_project! {
@@ -73,6 +88,13 @@ pin_project! {
         has_begun: bool,
         is_lost: bool,
     }
+
+    impl<F> PinnedDrop for HoldThrough<'_, F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            stop(&mut { this.body }, this.guard);
+        }
+    }
 }
 
 /// Runs `body` to its end, whatever becomes of the lease; the guard says whether the lock is still held.
@@ -86,8 +108,9 @@ pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<
 
 impl<F> HoldThrough<'_, F> {
     /// As [`Hold::with_guard`].
-    pub fn with_guard(self) -> Self {
-        Self { shows_guard: true, ..self }
+    pub fn with_guard(mut self) -> Self {
+        self.shows_guard = true;
+        self
     }
 }
 
@@ -99,7 +122,7 @@ impl<F: Future> Future for HoldThrough<'_, F> {
         if !*this.has_begun
             && let Err(error) = loss_timer::check_held(this.guard.held())
         {
-            this.body.set(None);
+            stop(&mut this.body, this.guard);
             return Poll::Ready(Err(error));
         }
         *this.has_begun = true;
@@ -108,25 +131,17 @@ impl<F: Future> Future for HoldThrough<'_, F> {
         let inside = Frame::enter(&mut frame, || this.guard.held().frame(*this.shows_guard));
         let output = body.poll(cx);
         drop(inside);
-        if !*this.is_lost
-            && let Some(error) = loss(this.watched, output.is_ready(), cx)
-        {
+        if !*this.is_lost && is_lost(this.watched, output.is_ready(), cx) {
             *this.is_lost = true;
-            this.guard.held().acquisition().outlived(&error);
+            this.guard.held().acquisition().outlived();
         }
         output.map(Ok)
     }
 }
 
-/// Why the lock is not held any more, if so. A body that `is_over` needs no timer.
-fn loss(watched: &mut Watched<'_>, is_over: bool, cx: &mut Context<'_>) -> Option<LockError> {
-    if is_over {
-        return loss_timer::check_held(watched.held()).err();
-    }
-    match watched.poll_lost(cx) {
-        Poll::Ready(error) => Some(error),
-        Poll::Pending => None,
-    }
+/// Whether the lock is not held any more. A body that `is_over` needs no timer.
+fn is_lost(watched: &mut Watched<'_>, is_over: bool, cx: &mut Context<'_>) -> bool {
+    if is_over { loss_timer::check_held(watched.held()).is_err() } else { watched.poll_lost(cx).is_ready() }
 }
 
 impl<F> std::fmt::Debug for HoldThrough<'_, F> {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tracing::Span;
 
 pin_project! {
     /// A future in which calls find the lock of a guard.
@@ -14,13 +15,22 @@ pin_project! {
         // Here while the future is not polled.
         frame: Option<Frame>,
         #[pin]
-        future: F,
+        future: Option<F>,
+    }
+
+    impl<F> PinnedDrop for Scoped<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            // Inside of the span of the call, as a body is dropped.
+            let _span = this.frame.as_ref().and_then(|frame| frame.tenure.span()).map(|span| Span::clone(&span).entered());
+            this.future.set(None);
+        }
     }
 }
 
 impl<F> Scoped<F> {
     pub(super) const fn new(frame: Frame, future: F) -> Self {
-        Self { frame: Some(frame), future }
+        Self { frame: Some(frame), future: Some(future) }
     }
 }
 
@@ -30,7 +40,7 @@ impl<F: Future> Future for Scoped<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let inside = this.frame.take().map(|frame| Frame::enter(this.frame, || frame));
-        let polled = this.future.poll(cx);
+        let polled = this.future.as_pin_mut().map_or(Poll::Pending, |future| future.poll(cx));
         drop(inside);
         polled
     }

@@ -23,7 +23,7 @@ pub struct LockKey {
     /// The name in Redis: the namespace, then the key.
     name: Arc<str>,
     /// Where the key starts in `name`.
-    start: usize,
+    start: u32,
 }
 
 impl LockKey {
@@ -70,7 +70,7 @@ impl LockKey {
     /// The key without the namespace.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.name.get(self.start..).unwrap_or_default()
+        self.name.get(self.start as usize..).unwrap_or_default()
     }
 
     /// The name in Redis.
@@ -87,14 +87,22 @@ impl LockKey {
         if namespace.is_empty() && self.start == 0 {
             return self;
         }
-        Self { name: [namespace, self.as_str()].concat().into(), start: namespace.len() }
+        let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
+        Self { name: [namespace, self.as_str()].concat().into(), start }
+    }
+
+    /// The key whose name in Redis this is, if it is one of `namespace`, which is empty or ends in its separator.
+    pub(crate) fn within(self, namespace: &str) -> Self {
+        let is_below = self.start == 0 && self.name.starts_with(namespace);
+        let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
+        Self { start: if is_below { start } else { self.start }, ..self }
     }
 }
 
 impl LockKey {
     /// The key of the window with the number `index`, in the same namespace.
     pub(crate) fn in_window(&self, index: i64) -> Self {
-        Self { name: format!("{}@{index}", self.name).into(), start: self.start }
+        Self { name: format!("{}@{index}", self.name).into(), ..*self }
     }
 
     /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.

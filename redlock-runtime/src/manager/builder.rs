@@ -229,7 +229,7 @@ impl LockManagerBuilder {
     /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
     /// seconds is kept, one that others asked for before it was used again twice is not for 2 s, then 4 s, up to 64 s,
     /// and then only after 8 uses in quick succession, later 64; a manager that saves too little by all this stops for ten
-    /// seconds. See [`linger_stats`](LockManager::linger_stats).
+    /// seconds. See [`Stats::linger`](crate::Stats::linger).
     ///
     /// # What others see
     /// - A manager of this library that waits for the lock has it one round trip later than if it had been free; its calls
@@ -252,7 +252,7 @@ impl LockManagerBuilder {
     /// for _ in 0..10 {
     ///     drop(manager.acquire("session:7").await?);
     /// }
-    /// assert_eq!(manager.linger_stats().retaken, 8);
+    /// assert_eq!(manager.stats().linger.retaken, 8);
     /// # Ok(()) }
     /// ```
     pub fn linger(mut self, linger: Duration) -> Self {
@@ -271,6 +271,18 @@ impl LockManagerBuilder {
     /// Default: [`OrderCheck::Warn`] with debug assertions, and otherwise [`OrderCheck::Off`].
     pub fn order_check(mut self, check: OrderCheck) -> Self {
         self.policy.order_check = check;
+        self
+    }
+
+    /// Whether keys are kept from whoever observes the process: spans and events have the template of the attribute, or the
+    /// [`label`](crate::LockRequest::label), in the place of the key, and a short hash where there is none. For keys with names
+    /// of people in them. Default: `false`.
+    ///
+    /// The hash is the same everywhere, so that events of one lock can be brought together. It is no secret from whoever can
+    /// guess the key. Errors and [`held`](LockManager::held) have the key as ever: they are for the program, which has made it. What
+    /// the handlers of axum and tonic tell of an error is redacted as soon as any manager of the process says so.
+    pub fn redact_keys(mut self, is_redacted: bool) -> Self {
+        self.policy.redacts_keys = is_redacted;
         self
     }
 

@@ -21,10 +21,19 @@ pub struct LingerStats {
     pub expired: u64,
 }
 
+impl LingerStats {
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            kept: self.kept.saturating_sub(earlier.kept),
+            retaken: self.retaken.saturating_sub(earlier.retaken),
+            recalled: self.recalled.saturating_sub(earlier.recalled),
+            expired: self.expired.saturating_sub(earlier.expired),
+        }
+    }
+}
+
 impl LockManager {
-    /// What became of the locks that were kept for a next call so far.
-    #[must_use]
-    pub fn linger_stats(&self) -> LingerStats {
+    pub(super) fn lingering(&self) -> LingerStats {
         let [kept, retaken, recalled, expired] = self.local.idle_counters();
         LingerStats { kept, retaken, recalled, expired }
     }

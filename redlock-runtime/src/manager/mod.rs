@@ -9,18 +9,21 @@ mod build;
 mod builder;
 mod check;
 mod fenced;
+mod held;
 mod inspect;
 mod installed;
 mod label;
 mod last_handle;
 mod lingering;
+mod stats;
 mod trial;
 
 pub use self::builder::LockManagerBuilder;
+pub use self::held::Holding;
 use self::last_handle::LastHandle;
 pub use self::lingering::LingerStats;
+pub use self::stats::{ReleaseStats, Stats};
 use crate::client::local_queue::LocalQueue;
-use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::client::window::acquire;
 use crate::error::FromLockError;
@@ -34,7 +37,6 @@ use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Takes locks on one Redis server, or on a majority of several independent ones.
 ///
@@ -70,21 +72,6 @@ pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
     /// Shared by all handles, and by nobody else.
     _last: Arc<LastHandle>,
-}
-
-/// What became of the releases of a manager, counted per node and summed since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReleaseStats {
-    /// The lock was not ours any more: its lease had run out, or somebody deleted the key.
-    pub not_owner: u64,
-    /// Sent again, because the connection broke before the answer, or the server was busy or failing over.
-    pub sent_again: u64,
-    /// Given up, because the key had expired by itself before the node could be reached, or the node refused.
-    pub abandoned: u64,
-    /// Of the bodies that are not stopped (`on_lost = continue`), those whose lock was lost before they were done: their
-    /// releases had nothing to give back. Each is a warning in the log as well.
-    pub outlived: u64,
 }
 
 impl LockManager {
@@ -164,7 +151,7 @@ impl LockManager {
     /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
     /// body's own error type. After [`LockError::NoQuorum`] the body has not run, and nodes that agreed may hold the key
     /// for a while: its release goes on in the background until they have answered or the key has expired. A release
-    /// that fails after the body is no error here; [`release_stats`](Self::release_stats) counts it.
+    /// that fails after the body is no error here; [`Stats::releases`] counts it.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled, and when the body panics.
@@ -286,19 +273,6 @@ impl LockManager {
         }
         all
     }
-
-    /// What became of the releases so far.
-    #[must_use]
-    pub fn release_stats(&self) -> ReleaseStats {
-        let outlived = self.shared().outlived.load(Ordering::Relaxed);
-        let mut stats = ReleaseStats { outlived, ..ReleaseStats::default() };
-        for ledger in self.shared().nodes.iter().map(NodeHandle::ledger) {
-            stats.not_owner += ledger.not_owner.load(Ordering::Relaxed);
-            stats.sent_again += ledger.sent_again.load(Ordering::Relaxed);
-            stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);
-        }
-        stats
-    }
 }
 
 impl fmt::Debug for LockManager {
@@ -308,7 +282,7 @@ impl fmt::Debug for LockManager {
         f.debug_struct("LockManager")
             .field("namespace", &shared.namespace)
             .field("nodes", &nodes)
-            .field("releases", &self.release_stats())
+            .field("releases", &self.releases())
             .finish_non_exhaustive()
     }
 }

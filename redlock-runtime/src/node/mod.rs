@@ -31,6 +31,7 @@ pub(crate) use self::status::Status;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::command::{Command, Occupant, Subject};
+use crate::stats::{NodeCounters, NodeStats};
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
@@ -121,6 +122,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// Whether the node wakes whoever it hands a lock to.
     fn hands_over(&self) -> bool {
         true
+    }
+
+    /// What it was asked, and how it has answered.
+    fn stats(&self) -> NodeStats {
+        NodeCounters::default().read(self.label(), self.status() == Status::Up)
     }
 
     /// What the node says of each of `keys`, in their order; with the processes that the tokens belong to, if those are to be

@@ -5,7 +5,9 @@ use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
+use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
+use crate::stats::NodeCounters;
 use crate::time::clock::Instant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,18 +16,38 @@ use std::time::Duration;
 /// Smaller, and many answers would be; larger, and a clock that is wrong by an hour would be taken for one that is not.
 const NEWS: u64 = 1_000_000;
 
+/// For so long it is not told again that a server refuses the subscription. Smaller, a server whose connections break says it with
+/// each; larger, whoever looks into the log misses it.
+const SAME_REFUSAL: Duration = Duration::from_secs(60);
+
 /// What is known of the server at one address.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     address: Box<str>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
+    pub(crate) counters: NodeCounters,
+    /// How often it has refused to say when a lock is free.
+    refusals: Throttle,
 }
 
 impl ServerFacts {
     pub(crate) fn new(address: &str, servers: Arc<ServerRegister>) -> Self {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
-        Self { address: address.into(), servers, clock }
+        Self {
+            address: address.into(),
+            servers,
+            clock,
+            counters: NodeCounters::default(),
+            refusals: Throttle::default(),
+        }
+    }
+
+    /// The server has refused the subscription, by `error`. That is told now and then.
+    pub(crate) fn does_not_tell(&self, error: &NodeError) {
+        if let Some(times) = self.refusals.times(self.now(), SAME_REFUSAL) {
+            events::not_listening(&self.address, error, times);
+        }
     }
 
     /// The time by our clock.

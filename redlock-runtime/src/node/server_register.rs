@@ -9,6 +9,7 @@ use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
+use crate::observe::events;
 use crate::protocol::command::{Number, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
@@ -115,15 +116,26 @@ impl ServerRegister {
         let mut known = self.known();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
         let before = known.remove(address);
+        let is_another = before.as_ref().is_some_and(|before| before.run_id != identity.run_id);
         let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
         let twin = twin.map(|(address, _)| address.clone());
-        let (abstains_until, young_until) = match before {
-            Some(before) => (abstains_until(&before, &identity, self.caution, longest, now), before.young_until),
+        let (abstains_until, young_until) = match &before {
+            Some(before) => (abstains_until(before, &identity, self.caution, longest, now), before.young_until),
             None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
         };
         let current = KnownServer { abstains_until, young_until, ..KnownServer::new(identity, twin.is_none()) };
         let abstention = abstention(&current);
+        // Of an abstention, the beginning is told, and not each further connection. A server that counts under another address
+        // is told of as that.
+        let begins = before
+            .as_ref()
+            .map_or(young_until, |before| abstains_until.filter(|_| abstains_until > before.abstains_until));
         known.insert(address.into(), current);
+        drop(known);
+        let left = abstention.left(now, || self.others_suffice(now));
+        if twin.is_none() && (is_another || begins.is_some() && left.is_some()) {
+            events::node_restarted(address, left.unwrap_or_default());
+        }
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
     }
 

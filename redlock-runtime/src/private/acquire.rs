@@ -49,6 +49,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         is_reentrant: settings.is_reentrant,
         has_ordered_lock: settings.has_ordered_lock,
         place: Some(Place::Attribute(settings.site)),
+        label: None,
     }
 }
 

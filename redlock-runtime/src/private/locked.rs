@@ -3,12 +3,15 @@
 use super::Acquire;
 use crate::client::enclosing::{Frame, Inside};
 use crate::guard::loss_timer::{self, LossTimer};
+use crate::observe::spans;
 use crate::{LockError, LockGuard};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use tracing::Span;
 
 pin_project! {
     /// The future of [`locked`].
@@ -20,6 +23,13 @@ pin_project! {
         lease: Lease,
         failed: fn(LockError) -> R,
     }
+
+    impl<F, R> PinnedDrop for Locked<F, R> {
+        fn drop(this: Pin<&mut Self>) {
+            // The body is dropped next, and then the lease, which leaves the span.
+            this.project().lease.enter_span();
+        }
+    }
 }
 
 enum Lease {
@@ -30,12 +40,15 @@ enum Lease {
 /// A lock that is held, and its body is run.
 struct Holding {
     timer: LossTimer,
+    /// The span in which the body is dropped, and which is left after that.
+    span: Option<Arc<Span>>,
     guard: LockGuard,
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
         self.timer.forget(self.guard.held());
+        self.span.as_deref().into_iter().for_each(spans::leave);
     }
 }
 
@@ -74,7 +87,7 @@ impl Lease {
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
             let guard = ready!(acquire.as_mut().poll(cx))?;
-            *self = Self::Held(Holding { timer: LossTimer::new(), guard });
+            *self = Self::Held(Holding { timer: LossTimer::new(), span: None, guard });
         }
         match self {
             Self::Held(Holding { guard, .. }) => Poll::Ready(loss_timer::check_held(guard.held())),
@@ -89,6 +102,14 @@ impl Lease {
         match self {
             Self::Held(Holding { guard, .. }) => Some(Frame::enter(home, || guard.held().frame(false))),
             Self::Acquiring(_) => None,
+        }
+    }
+
+    /// What follows on this thread is inside of the span of the call, until the lease is dropped.
+    fn enter_span(&mut self) {
+        if let Self::Held(Holding { guard, span, .. }) = self {
+            *span = guard.held().span();
+            span.as_deref().into_iter().for_each(spans::enter);
         }
     }
 

@@ -25,8 +25,12 @@ pub use self::settings::Settings;
 pub use self::skip::{Skip, skipped};
 pub use self::ttl::checked_ttl;
 pub use crate::guard::hold::{Hold, HoldThrough, hold, hold_through};
+#[cfg(feature = "inventory")]
+pub use crate::request::listed_site::ListedSite;
 pub use crate::request::site::Site;
 pub use crate::{LockError, LockManager, Wait};
+#[cfg(feature = "inventory")]
+pub use ::inventory;
 pub use std::boxed::Box;
 pub use std::option::Option::{None, Some};
 pub use std::primitive::{i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize};

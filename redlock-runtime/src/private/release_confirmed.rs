@@ -1,6 +1,7 @@
 //! `release = confirmed`: the call ends when the nodes have confirmed the release.
 
 use crate::LockGuard;
+use crate::observe::events;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -17,7 +18,8 @@ fn confirmed(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let released = guard.release();
     Box::pin(async move {
         if let Err(error) = released.await {
-            tracing::warn!(key = guard.key().as_str(), %error, "the release was not confirmed");
+            let shared = guard.held().acquisition().shared();
+            events::release_unconfirmed(shared.told(guard.key()), error.told(shared.policy.redacts_keys));
         }
     })
 }

@@ -87,11 +87,14 @@ pub struct LockRequest {
     pub(crate) has_ordered_lock: bool,
     /// Who asks, as far as it is known: the attribute, or the call of the manager.
     pub(crate) place: Option<Place>,
+    /// What stands for the template of an attribute.
+    pub(crate) label: Option<&'static str>,
 }
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place } = self;
+        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label } =
+            self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
         if let Some(linger) = linger {
@@ -112,6 +115,9 @@ impl fmt::Debug for LockRequest {
         if let Some(place) = place {
             request.field("place", place);
         }
+        if let Some(label) = label {
+            request.field("label", label);
+        }
         request.finish()
     }
 }
@@ -119,15 +125,24 @@ impl fmt::Debug for LockRequest {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        let (ttl, wait, linger, windows, is_fenced, place) = (None, None, None, None, false, None);
+        let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
         let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
         let key = key.into();
-        Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place }
+        Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
     }
 
     /// The same request, by a call at that place in the source.
     pub(crate) fn asked_at(mut self, location: &'static Location<'static>) -> Self {
         self.place.get_or_insert(Place::Call(location));
+        self
+    }
+
+    /// What the calls of this place are called in [`stats`](crate::LockManager::stats), spans and events: the template of the
+    /// key, such as `order:{id}`, which an attribute has by itself. Default: none, and they are called by file and line.
+    ///
+    /// A text of the program and not of its data: each is counted by itself.
+    pub const fn label(mut self, label: &'static str) -> Self {
+        self.label = Some(label);
         self
     }
 

@@ -6,6 +6,8 @@
 pub(crate) mod after_restart;
 pub(crate) mod detached;
 pub(crate) mod fenced_set;
+#[cfg(feature = "inventory")]
+pub(crate) mod listed_site;
 pub(crate) mod lock_request;
 pub(crate) mod order_check;
 pub(crate) mod place;

@@ -36,6 +36,8 @@ pub(crate) struct Policy {
     pub(crate) most_idle: usize,
     /// What is done about locks that are taken in different orders.
     pub(crate) order_check: OrderCheck,
+    /// Whether keys are kept from whoever observes the process.
+    pub(crate) redacts_keys: bool,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
@@ -54,6 +56,7 @@ impl Default for Policy {
             linger: Duration::ZERO,
             most_idle: MOST_IDLE,
             order_check: OrderCheck::default(),
+            redacts_keys: false,
             tolerated_amnesia: 0,
             after_restart: None,
         }

@@ -29,6 +29,11 @@ impl Site {
         self.template
     }
 
+    /// The module of the function.
+    pub(crate) const fn module(&self) -> &'static str {
+        self.module
+    }
+
     pub(crate) const fn line(&self) -> SourceLine {
         SourceLine::new(self.file, self.line)
     }

@@ -30,6 +30,11 @@ impl Instant {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
+    /// The nanoseconds from `earlier` to `self`, zero when `earlier` is later.
+    pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.get().saturating_sub(earlier.0.get())
+    }
+
     /// The point `duration` earlier; stays at the origin when that is out of range.
     pub(crate) fn before(self, duration: Duration) -> Self {
         Self(NonZeroU64::MIN.saturating_add((self.0.get() - 1).saturating_sub(nanos(duration))))

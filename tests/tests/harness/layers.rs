@@ -15,9 +15,11 @@ const RUNTIME: Layers<'static> = Layers {
     order: &[
         &["time"],
         &["lock"],
+        &["observe"],
         &["error"],
         &["protocol"],
         &["request"],
+        &["stats"],
         &["node"],
         &["client"],
         &["guard"],

@@ -9,7 +9,7 @@ const KEY: &str = "order:7";
 const MANY: usize = 200;
 
 async fn wait_until_sent_again(manager: &LockManager, times: u64) {
-    eventually(PATIENCE, "the releases are sent again", async || match manager.release_stats() {
+    eventually(PATIENCE, "the releases are sent again", async || match manager.stats().releases {
         stats if stats.sent_again >= times => Ok(()),
         stats => Err(stats),
     })
@@ -18,7 +18,7 @@ async fn wait_until_sent_again(manager: &LockManager, times: u64) {
 
 async fn assert_all_given_back(manager: &LockManager, nodes: &Nodes) {
     assert_nothing_left(manager, nodes).await;
-    let stats = manager.release_stats();
+    let stats = manager.stats().releases;
     assert_eq!((stats.not_owner, stats.abandoned), (0, 0), "{stats:?}");
 }
 
@@ -134,9 +134,9 @@ async fn nothing_is_sent_again_before_there_is_another_connection_and_then_once(
     for _ in 0..200 {
         barrier(&other).await;
     }
-    assert_eq!(manager.release_stats().sent_again, 0);
+    assert_eq!(manager.stats().releases.sent_again, 0);
     proxies[0].pass();
     proxies[0].refuse(false).await;
     assert_nothing_left(&manager, &nodes).await;
-    assert!(manager.release_stats().sent_again <= 9, "{:?}", manager.release_stats());
+    assert!(manager.stats().releases.sent_again <= 9, "{:?}", manager.stats().releases);
 }

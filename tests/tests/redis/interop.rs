@@ -138,6 +138,6 @@ async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost
     let error = guard.release().await.unwrap_err();
     assert!(matches!(error, LockError::Lost { .. }), "release: {error:?}");
     assert!(manager.shutdown().await);
-    assert_eq!(manager.release_stats().not_owner, 3, "{:?}", manager.release_stats());
+    assert_eq!(manager.stats().releases.not_owner, 3, "{:?}", manager.stats().releases);
     assert_list(&nodes).await;
 }

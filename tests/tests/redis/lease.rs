@@ -209,7 +209,7 @@ async fn releasing_a_lost_lock_says_so_and_leaves_the_next_owner_alone() {
         for node in nodes.iter() {
             assert_eq!(node.inspect().get(KEY).await.as_deref(), loss.owner());
         }
-        assert_eq!(manager.release_stats().not_owner, 3, "counted at every node");
+        assert_eq!(manager.stats().releases.not_owner, 3, "counted at every node");
     }
 }
 

@@ -62,7 +62,7 @@ async fn a_release_lost_with_its_connection_is_sent_again() {
     scene.reconnect().await;
     eventually_eq(PATIENCE, "the key is gone", None, async || scene.nodes[0].inspect().get(KEY).await).await;
     assert_nothing_left(&scene.manager, &scene.nodes).await;
-    assert!(scene.manager.release_stats().sent_again >= 1, "{:?}", scene.manager.release_stats());
+    assert!(scene.manager.stats().releases.sent_again >= 1, "{:?}", scene.manager.stats().releases);
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_release_whose_answer_was_lost_is_no_lost_lock() {
     scene.reconnect().await;
     assert_nothing_left(&scene.manager, &scene.nodes).await;
     assert_eq!(scene.deletions().await, deletions + 1, "sent again, it finds nothing");
-    let stats = scene.manager.release_stats();
+    let stats = scene.manager.stats().releases;
     assert!(stats.sent_again >= 1, "{stats:?}");
     assert_eq!((stats.not_owner, stats.abandoned), (0, 0), "{stats:?}");
 }

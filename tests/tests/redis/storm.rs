@@ -82,7 +82,7 @@ async fn storm(nodes: Nodes) {
     assert!(witness.entered.load(Ordering::SeqCst) >= TASKS, "most of those with patience had the lock");
     last.acquire(patient(KEY)).await.unwrap().release().await.unwrap();
     for manager in &managers {
-        assert!(manager.shutdown().await, "{:?}", manager.release_stats());
+        assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
     }
     assert_nothing_left(&last, &nodes).await;
 }

@@ -101,7 +101,7 @@ pub(crate) async fn wait_until_queued(nodes: &Nodes, key: &str, waiting: usize) 
 
 /// Closes `manager`, lets every answer come in, and checks that nothing is left on any node, now and not "soon".
 pub(crate) async fn assert_nothing_left(manager: &LockManager, nodes: &Nodes) {
-    assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.release_stats());
+    assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.stats().releases);
     barrier(nodes).await;
     let left = nodes.contents().await;
     assert!(left.is_empty(), "left behind: {left:?}");

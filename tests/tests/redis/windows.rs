@@ -2,7 +2,7 @@
 
 use crate::support::{builder, connected};
 use redlock_runtime::{LockError, LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -165,7 +165,15 @@ async fn a_window_that_is_given_back_is_run_elsewhere() {
     failed.release().await.unwrap();
     nodes.assert_empty(PATIENCE).await;
     second.acquire(request()).await.unwrap().release().await.unwrap();
-    eventually_eq(PATIENCE, "the window stays taken", 1, async || nodes[0].inspect().keys().await.len()).await;
+    // At a majority, as above.
+    eventually(PATIENCE, "the window stays taken", async || {
+        let mut kept = 0;
+        for node in nodes.iter() {
+            kept += node.inspect().keys().await.len();
+        }
+        if kept >= 2 { Ok(()) } else { Err(kept) }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -4,10 +4,12 @@ use crate::error::ApiError;
 use crate::orders::{Order, Orders, Status};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::map_response;
-use axum::response::Response;
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use redlock_examples::{locks_page, prometheus};
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use serde::Deserialize;
 
@@ -22,6 +24,8 @@ pub(crate) fn router(state: AppState) -> Router {
         .route("/orders", post(create))
         .route("/orders/{id}", get(show).patch(change))
         .route("/orders/{id}/capture", post(capture))
+        .route("/metrics", get(metrics))
+        .route("/locks", get(locks))
         .layer(map_response(log_lock_error))
         .with_state(state)
 }
@@ -33,6 +37,16 @@ async fn log_lock_error(response: Response) -> Response {
         eprintln!("order_service: {error}");
     }
     response
+}
+
+/// The numbers of the locks, for Prometheus.
+async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], prometheus::page(&state.locks.stats()))
+}
+
+/// The locks of this process, for people. It shows keys: a service on the internet keeps it to itself.
+async fn locks(State(state): State<AppState>) -> Html<String> {
+    Html(locks_page::page(&state.locks.stats(), &state.locks.held()))
 }
 
 #[derive(Deserialize)]

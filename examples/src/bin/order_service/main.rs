@@ -8,6 +8,8 @@
 //! curl -i -X POST 127.0.0.1:3002/orders/1/capture
 //! ```
 //!
+//! <http://127.0.0.1:3001/locks> shows the locks of that process, and `/metrics` their numbers for Prometheus.
+//!
 //! `PAYMENT_MS` is how long a payment takes (200): with 5000, there is time to try a second call by hand.
 
 mod api;

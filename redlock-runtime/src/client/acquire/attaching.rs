@@ -1,9 +1,10 @@
 //! Taking up a lock that another call has left at the nodes.
 
-use super::{Call, Obtained};
+use super::{Asked, Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
 use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
 use crate::error::LockError;
+use crate::observe::spans::{self, Path};
 use crate::protocol::command::Subject;
 use crate::request::{DetachedLock, LockRequest, Wait};
 use std::panic::Location;
@@ -23,17 +24,35 @@ pub(crate) async fn attach(
     let mut request =
         LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
     request.is_fenced = is_fenced;
-    let call = Call::begin(local, &request.asked_at(location))?;
-    let turn = call.adopt(detached).await?;
-    match call.number(&turn).await {
-        Ok(fencing_token) => Ok(call.hold(turn, fencing_token)),
-        // There is no second try: the lock was left once.
-        Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
-        Err(Unnumbered::Failed(error)) => Err(error),
-    }
+    let request = request.asked_at(location);
+    let asked = Asked::begin(local.shared(), &request);
+    let call = match Call::begin(local, &request, &asked) {
+        Ok(call) => call,
+        Err(error) => return asked.refuse(error),
+    };
+    let outcome = if spans::calls_are_wanted() {
+        Box::pin(call.in_span(call.attach(detached))).await
+    } else {
+        let outcome = call.attach(detached).await;
+        call.tell_failure(&outcome);
+        outcome
+    };
+    call.is_answered(asked, &outcome);
+    outcome
 }
 
 impl Call<'_> {
+    async fn attach(&self, detached: &DetachedLock) -> Result<Obtained, LockError> {
+        let turn = self.adopt(detached).await?;
+        self.way.goes(Path::Attached);
+        match self.number(&turn).await {
+            Ok(fencing_token) => Ok(self.hold(turn, fencing_token)),
+            // There is no second try: the lock was left once.
+            Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
+            Err(Unnumbered::Failed(error)) => Err(error),
+        }
+    }
+
     /// Takes the turn, and with it a lock that was left under another token.
     async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
         self.may_start().await?;

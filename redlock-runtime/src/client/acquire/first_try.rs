@@ -3,6 +3,7 @@
 use super::{Call, Setback};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
+use crate::observe::spans::Path;
 use crate::protocol::candidate::Waited;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
@@ -17,7 +18,10 @@ impl Call<'_> {
             return self.try_until_answered(turn).await;
         }
         match turn.acquisition().try_at_once(now, self.patience()).await {
-            Verdict::Reached => Ok(turn),
+            Verdict::Reached => {
+                self.way.goes(Path::Fast);
+                Ok(turn)
+            }
             _ if self.has_time() => self.wait(turn).await,
             // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
             Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
@@ -33,7 +37,10 @@ impl Call<'_> {
             let now = self.now();
             // The last try gets its node timeout as well: otherwise the error would say no more than that it had no time.
             match turn.acquisition().try_at_once(now, limit.since(now).max(self.patience())).await {
-                Verdict::Reached => return Ok(turn),
+                Verdict::Reached => {
+                    self.way.goes(Path::Fast);
+                    return Ok(turn);
+                }
                 Verdict::Contended => return self.found_taken(turn).await,
                 Verdict::OutOfReach | Verdict::Open => {}
             }
@@ -62,7 +69,10 @@ impl Call<'_> {
         turn.acquisition().take_up(self.wanted);
         let limit = self.now().after(turn.acquisition().node_timeout());
         match turn.acquisition().wait(Some(limit)).await {
-            Waited::Held => Ok(turn),
+            Waited::Held => {
+                self.way.goes(Path::Queued);
+                Ok(turn)
+            }
             Waited::Superseded => Err(Setback::Superseded),
             Waited::Closed => Err(Setback::Failed(LockError::Closed)),
             Waited::TimedOut | Waited::Silent | Waited::LostMajority => Err(Setback::Failed(taken)),

@@ -14,6 +14,8 @@ use super::{Call, Obtained, Share};
 use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::error::{HeldLock, LockError, Why};
+use crate::observe::events;
+use crate::observe::spans::Path;
 use crate::protocol::fencing_token::FencingToken;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -81,13 +83,7 @@ impl Call<'_> {
             return entered;
         }
         if let Some(other) = enclosing.admitted() {
-            tracing::warn!(
-                key = self.key.as_str(),
-                "the nested call at {} waits for the one at {}, and for itself if its own body has that guard: give it a `scope`, \
-                 or drop it before",
-                self.place.line(),
-                other.line(),
-            );
+            events::nested_wait(self.shared().told(&self.key), self.place.line(), other.line());
         }
         entering.await
     }
@@ -173,6 +169,9 @@ impl Call<'_> {
         if let Some(least) = self.hold.min_hold {
             view.tenure().keep_until(self.now().after(least));
         }
+        self.way.goes(Path::Nested);
+        let since = view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), fencing_token));
+        self.count_as_acquired(since.unwrap_or(self.begun));
         Obtained { share: Share::View(view), fencing_token, place: self.place }
     }
 
@@ -180,7 +179,8 @@ impl Call<'_> {
     /// As [`caller_that_may_end`](Self::caller_that_may_end).
     fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
         if let Some(held) = self.caller_that_may_end()? {
-            tracing::warn!(key = self.key.as_str(), "the lock {held}, unless it is given back meanwhile");
+            let shared = self.shared();
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::Call;
 use crate::client::enclosing::{Frame, frames};
 use crate::client::lock_order::Asked;
 use crate::error::LockError;
+use crate::observe::events;
 use crate::request::OrderCheck;
 
 impl Call<'_> {
@@ -24,7 +25,8 @@ impl Call<'_> {
         match order.contradiction(&held, &asked, is_kept) {
             None => Ok(()),
             Some(held) if is_kept => {
-                tracing::warn!(key = self.key.as_str(), "the lock {held}");
+                let shared = self.shared();
+                events::lock_order(shared.told(&self.key), held.told(shared.policy.redacts_keys));
                 Ok(())
             }
             Some(held) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),

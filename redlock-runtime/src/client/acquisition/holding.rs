@@ -1,21 +1,31 @@
 //! A lock that is held: what its body and the watchdog ask of it, and passing it on.
 
+use super::present::{News, Present};
 use super::state::State;
 use super::{Acquisition, Calls};
 use crate::error::{LockError, LossCause};
+use crate::observe::events;
 use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::STOPPING;
+use crate::stats::SiteId;
 use crate::time::clock::Instant;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
+use tracing::Span;
 
 impl Acquisition {
-    /// A call has the lock from now on, with options of its own. Returns for how long it is counted on as things are.
-    pub(crate) fn begin(&self, options: HoldOptions, now: Instant) -> Duration {
+    /// A call of that site has the lock from now on, with options of its own, and with a `span` if anybody wants to see it.
+    /// Returns for how long it is counted on as things are.
+    pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, span: Option<Span>, now: Instant) -> Duration {
         let mut state = self.state();
         let counted_for = state.candidate.begin(options, now);
+        state.present = Some(Present::new(site));
+        if let Some(span) = span {
+            state.rare().span = Some(Arc::new(span));
+        }
         self.answer(&mut state);
         counted_for
     }
@@ -86,39 +96,48 @@ impl Acquisition {
         let mut state = self.lock();
         // The calls in line wait for whoever has the lock, and a token that asks does not.
         let waits = state.candidate.phase() != Phase::Waiting || !self.token().asks();
-        let passes = waits && state.candidate.pass(wanted, self.shared.policy.local_budget, self.now());
+        let now = self.now();
+        let before = (state.candidate.held_since(), state.candidate.has_ended(now));
+        let passes = waits && state.candidate.pass(wanted, self.shared.policy.local_budget, now);
         passes.then(|| {
+            let news = self.pass_present(&mut state, before, now);
             state.watchers.call();
-            state.watchers.called()
+            state.watchers.called().with(news)
         })
     }
 
     /// Another call of this process goes on without the token, because the lease has run out. Those who rely on the lock are
     /// to be woken when no mutex is held any more.
     pub(crate) fn supersede(&self) -> Calls {
-        let mut state = self.lock();
+        let (mut state, now) = (self.lock(), self.now());
+        let lost = self.end_present(&mut state, "released", now);
         state.candidate.supersede();
         state.watchers.call();
-        state.watchers.called()
+        state.watchers.called().with(lost)
     }
 
     /// What the watchdog has to do at `now`, together with all that is due until `soon`.
     pub(crate) fn look(&self, now: Instant, soon: Instant) -> Look {
         let mut state = self.state();
         state.take_in(self.shared.clock);
-        state.candidate.look(now, soon, !state.watchers.is_empty())
+        let is_watched = !state.watchers.is_empty() || state.present.as_ref().is_some_and(Present::is_to_be_told);
+        state.candidate.look(now, soon, is_watched)
     }
 
-    /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead.
+    /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead. What there is
+    /// to tell is told when it is dropped: not before the next lock is renewed.
     ///
     /// A lock that is renewed is held for long, so that its holder is to hear when somebody breaks it.
-    pub(crate) fn renew(&self, now: Instant, soon: Instant) {
+    pub(crate) fn renew(&self, now: Instant, soon: Instant) -> Option<Box<News>> {
         self.shared.listen();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-        if !candidate.renew(now, soon, |out| sender.send(out)) {
+        if candidate.renew(now, soon, |out| sender.send(out)) {
+            self.note_risk(&mut state, now)
+        } else {
             state.watchers.call();
+            self.note_loss(&mut state, now)
         }
     }
 
@@ -137,13 +156,14 @@ impl Acquisition {
         }
     }
 
-    /// Takes in the answers to a renewal. Whether some are still to come.
-    pub(crate) fn awaits_renewal(&self) -> bool {
+    /// Takes in the answers to a renewal. Whether some are still to come; and what there is to tell, as for [`renew`](Self::renew).
+    pub(crate) fn awaits_renewal(&self) -> (bool, Option<Box<News>>) {
         self.listen_to_waiters();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         // Not before the answers were taken in: what they make due is due by now.
         let now = self.now();
+        let lost = self.note_loss(&mut state, now);
         if state.candidate.is_over(now) {
             state.watchers.call();
         }
@@ -153,7 +173,7 @@ impl Acquisition {
             candidate.renew(now, now, |out| sender.send(out));
         }
         self.send_next(&mut state, now);
-        state.candidate.phase() == Phase::Holding && state.candidate.is_awaited()
+        (state.candidate.phase() == Phase::Holding && state.candidate.is_awaited(), lost)
     }
 
     /// There is a new connection to node number `index`. A holder asks there soon.
@@ -180,9 +200,13 @@ impl Acquisition {
         self.state().watchers.forget(watcher);
     }
 
-    /// The error for a lock that is not held any more.
+    /// The error for a lock that is not held any more, for whoever has noticed that.
     pub(crate) fn lost(&self) -> LockError {
-        self.lost_by(&self.state())
+        let (mut state, now) = (self.state(), self.now());
+        let (error, news) = (self.lost_by(&state), self.note_loss(&mut state, now));
+        drop(state);
+        drop(news);
+        error
     }
 
     /// The error for a lock that was given back before.
@@ -204,22 +228,25 @@ impl Acquisition {
 
     /// The error for a lock that is not held any more, by what is known of it now.
     pub(super) fn lost_by(&self, state: &State) -> LockError {
-        let now = self.now();
-        let cause = match state.candidate.loss(now) {
+        self.loss(state, self.cause(state, self.now()))
+    }
+
+    /// Why the lock is not held any more.
+    pub(super) fn cause(&self, state: &State, now: Instant) -> LossCause {
+        match state.candidate.loss(now) {
             Loss::Released => LossCause::Released,
             Loss::MaxHold => LossCause::MaxHold,
             Loss::Taken => LossCause::Taken,
             Loss::Revoked => LossCause::Revoked,
             Loss::NotRenewed => LossCause::NotRenewed { causes: self.failures(state.candidate.reasons(now)) },
             Loss::Expired => LossCause::Expired,
-        };
-        self.loss(state, cause)
+        }
     }
 
-    /// A body goes on although its lock is lost, by `error`: nobody is told that but the log.
-    pub(crate) fn outlived(&self, error: &LockError) {
+    /// A body goes on although its lock is lost: nobody is told that but the log.
+    pub(crate) fn outlived(&self) {
         self.shared.outlived.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(key = %self.key(), %error, "the lock was lost, and its body goes on without it");
+        events::outlived(self.shared.told(self.key()));
     }
 
     fn loss(&self, state: &State, cause: LossCause) -> LockError {

@@ -1,7 +1,7 @@
 //! A lock that stays held without a call; what is decided about it is in `protocol/candidate/idling`.
 
-use super::Acquisition;
 use super::state::{Asker, State};
+use super::{Acquisition, Calls};
 use crate::lock::OwnerToken;
 use crate::protocol::candidate::Wanted;
 use crate::protocol::command::Subject;
@@ -13,13 +13,16 @@ impl Acquisition {
         self.lock().candidate.lingers()
     }
 
-    /// Leaves the lock without a call, if it may be and whoever wants it meanwhile will be heard. Until when.
-    pub(crate) fn keep(&self, now: Instant) -> Option<Instant> {
+    /// Leaves the lock without a call, if it may be and whoever wants it meanwhile will be heard. Until when; and those who
+    /// are to be woken when no mutex is held any more.
+    pub(crate) fn keep(&self, now: Instant) -> Option<(Instant, Calls)> {
         let mut state = self.lock();
         state.take_in(self.shared.clock);
         // Who has asked and was not told stands in the queues, and would take the lock for one that is in use.
         let is_asked = state.asker().is_some_and(|asker| !asker.is_told);
-        if self.hears_others() && !is_asked { state.candidate.keep(now) } else { None }
+        let before = (state.candidate.held_since(), state.candidate.has_ended(now));
+        let until = if self.hears_others() && !is_asked { state.candidate.keep(now) } else { None }?;
+        Some((until, Calls::default().with(self.pass_present(&mut state, before, now))))
     }
 
     /// Gives an idle lock to the next call, which has `wanted` it, if that can have it as it is.

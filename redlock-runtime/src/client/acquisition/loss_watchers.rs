@@ -1,5 +1,6 @@
 //! Who wants to know when a lock is lost.
 
+use super::present::News;
 use std::task::Waker;
 
 /// One waker for each watcher, which keeps its number.
@@ -49,19 +50,31 @@ impl LossWatchers {
 
     /// Those who are to be woken now.
     pub(super) fn called(&mut self) -> Calls {
-        Calls(if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() })
+        let wakers = if std::mem::take(&mut self.is_called) { std::mem::take(&mut self.wakers) } else { Vec::new() };
+        Calls { wakers, news: None }
     }
 }
 
-/// Wakes those who were called when it is dropped: outside of every mutex, because whoever is woken may run at once, in the
-/// same thread, and look at the lock.
+/// Wakes those who were called when it is dropped, and tells what there is to tell: outside of every mutex, because whoever is
+/// woken or told may run at once, in the same thread, and look at the lock.
 #[derive(Debug, Default)]
 #[must_use = "those who were called are woken when this is dropped"]
-pub(crate) struct Calls(Vec<(u32, Waker)>);
+pub(crate) struct Calls {
+    wakers: Vec<(u32, Waker)>,
+    news: Option<Box<News>>,
+}
+
+impl Calls {
+    /// The same, and `news` as well.
+    pub(super) fn with(mut self, news: Option<Box<News>>) -> Self {
+        self.news = news;
+        self
+    }
+}
 
 impl Drop for Calls {
     fn drop(&mut self) {
-        while let Some((_, waker)) = self.0.pop() {
+        while let Some((_, waker)) = self.wakers.pop() {
             waker.wake();
         }
     }
@@ -70,6 +83,6 @@ impl Drop for Calls {
 #[cfg(test)]
 impl Calls {
     pub(crate) const fn len(&self) -> usize {
-        self.0.len()
+        self.wakers.len()
     }
 }

@@ -11,6 +11,8 @@ mod fencing;
 mod holding;
 mod idling;
 mod loss_watchers;
+mod noting;
+mod present;
 mod releasing;
 mod state;
 mod state_guard;

@@ -1,5 +1,6 @@
 //! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
 
+use super::present::News;
 use super::state::{Sender, Sleeper, State};
 use super::{Acquisition, ConfirmedRelease};
 use crate::protocol::candidate::Phase;
@@ -9,20 +10,26 @@ use crate::protocol::last_command::LastCommand;
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
-        let is_revoked = self.end(&mut self.state(), in_background);
+        let mut state = self.state();
+        let news = self.end(&mut state, in_background);
+        let is_revoked = state.candidate.is_revoked();
+        drop(state);
+        drop(news);
         self.tell_stopped(is_revoked);
     }
 
     /// Gives the lock back; the answers can be waited for.
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
-        let lost = self.lost();
         let mut state = self.state();
+        let lost = self.lost_by(&state);
         let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.known_taken());
-        let is_revoked = self.end(&mut state, |sender, index, last| {
+        let news = self.end(&mut state, |sender, index, last| {
             sender.forget_answers(index);
             confirmed.send(index, last);
         });
+        let is_revoked = state.candidate.is_revoked();
         drop(state);
+        drop(news);
         self.tell_stopped(is_revoked);
         confirmed
     }
@@ -31,7 +38,9 @@ impl Acquisition {
     pub(crate) fn leave_queues(&self) {
         let mut state = self.state();
         if state.candidate.phase() == Phase::Waiting {
-            let is_revoked = self.end(&mut state, in_background);
+            // No call has had the lock.
+            self.end(&mut state, in_background);
+            let is_revoked = state.candidate.is_revoked();
             let sleeper = state.sleeper.take();
             drop(state);
             sleeper.into_iter().for_each(Sleeper::wake);
@@ -39,11 +48,11 @@ impl Acquisition {
         }
     }
 
-    /// Ends the token, once: `send` is called for each node that may know it, with the last command. Whether
-    /// somebody has said that he breaks the lock.
-    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) -> bool {
+    /// Ends the token, once: `send` is called for each node that may know it, with the last command.
+    fn end(&self, state: &mut State, mut send: impl FnMut(&mut Sender<'_>, usize, LastCommand)) -> Option<Box<News>> {
+        let news = if state.present.is_some() { self.end_present(state, "released", self.now()) } else { None };
         if !state.candidate.end() {
-            return false;
+            return news;
         }
         state.watchers.call();
         state.take_in(self.shared.clock);
@@ -54,12 +63,12 @@ impl Acquisition {
         }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
-        state.candidate.is_revoked()
+        news
     }
 
     /// Whoever breaks the lock, if it `is_revoked`, hears that its body has stopped. Under no mutex, because others are woken by
     /// it.
-    pub(super) fn tell_stopped(&self, is_revoked: bool) {
+    fn tell_stopped(&self, is_revoked: bool) {
         let by = if is_revoked { self.shared.revocations.ended(self.token()) } else { Vec::new() };
         for by in by {
             self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
@@ -71,12 +80,14 @@ impl Acquisition {
     /// Whoever waits for the lock until then is announced here, which must not release it.
     pub(crate) fn detach(&self) {
         let (mut state, now) = (self.state(), self.now());
+        let news = self.end_present(&mut state, "detached", now);
         self.shared.kept_tokens.keep(*self.token(), now.after(state.candidate.detached_for()), now);
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
         let is_revoked = state.candidate.is_revoked();
         drop(state);
+        drop(news);
         self.tell_stopped(is_revoked);
     }
 }

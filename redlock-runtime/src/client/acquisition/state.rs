@@ -2,10 +2,12 @@
 
 use super::entrance::Entrance;
 use super::loss_watchers::LossWatchers;
+use super::present::Present;
 use crate::client::shared::Shared;
 use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
 use crate::node::Pending;
+use crate::observe::held_back::{self, Untold};
 use crate::protocol::candidate::{Candidate, Fence, Outgoing, Queue};
 use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
@@ -15,9 +17,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tracing::Span;
 
 pub(super) struct State {
     pub(super) candidate: Candidate,
+    /// The call that has the lock, if one has.
+    pub(super) present: Option<Present>,
     /// The answers that are still to come, for each node in the order of its commands.
     answers: Box<[Queue<Pending>]>,
     /// Those who want to know when the lock is lost.
@@ -36,6 +41,10 @@ pub(super) struct Rare {
     pub(super) views: Option<Arc<Entrance>>,
     /// Who has asked last whether a body runs.
     pub(super) asker: Option<Asker>,
+    /// The span of the present call, if anybody wants to see it.
+    pub(super) span: Option<Arc<Span>>,
+    /// What has become of releases while they were sent.
+    pub(super) untold: Vec<Untold>,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
@@ -65,6 +74,7 @@ pub(super) struct Sender<'a> {
     shared: &'a Shared,
     subject: &'a Arc<Subject>,
     answers: &'a mut [Queue<Pending>],
+    rare: &'a mut Option<Box<Rare>>,
     now: Instant,
     /// The same for all commands that are sent together.
     ballot: Option<Ballot>,
@@ -73,7 +83,15 @@ pub(super) struct Sender<'a> {
 impl State {
     pub(super) fn new(candidate: Candidate, nodes: usize) -> Self {
         let answers = std::iter::repeat_with(Queue::new).take(nodes).collect();
-        Self { candidate, answers, watchers: LossWatchers::default(), sleeper: None, extending: None, rare: None }
+        Self {
+            candidate,
+            present: None,
+            answers,
+            watchers: LossWatchers::default(),
+            sleeper: None,
+            extending: None,
+            rare: None,
+        }
     }
 
     /// Held while somebody waits for the answers to an extension. Made when it is asked for: most locks are extended by the
@@ -91,9 +109,29 @@ impl State {
         self.rare.as_mut()?.asker.as_mut()
     }
 
+    /// The span of the present call, if anybody wants to see it.
+    pub(super) fn span(&self) -> Option<Arc<Span>> {
+        self.rare.as_ref()?.span.clone()
+    }
+
+    pub(super) fn take_span(&mut self) -> Option<Arc<Span>> {
+        self.rare.as_mut()?.span.take()
+    }
+
     /// What admits calls to views of the lock, for those that are there by now and no others.
     pub(super) fn take_views(&mut self) -> Option<Arc<Entrance>> {
         self.rare.as_mut()?.views.take()
+    }
+
+    /// Whether there is anything that few locks ever have.
+    pub(super) const fn has_rare(&self) -> bool {
+        self.rare.is_some()
+    }
+
+    /// What is to be told when the mutex is free, if anything is.
+    pub(super) fn take_untold(&mut self) -> Option<Vec<Untold>> {
+        let untold = &mut self.rare.as_mut()?.untold;
+        if untold.is_empty() { None } else { Some(std::mem::take(untold)) }
     }
 
     /// The candidate, and what sends for it.
@@ -103,7 +141,8 @@ impl State {
         subject: &'a Arc<Subject>,
         now: Instant,
     ) -> (&'a mut Candidate, Sender<'a>) {
-        (&mut self.candidate, Sender { shared, subject, answers: &mut self.answers, now, ballot: None })
+        let Self { candidate, answers, rare, .. } = self;
+        (candidate, Sender { shared, subject, answers, rare, now, ballot: None })
     }
 
     /// The task that waits, if it has something to do before it goes on by itself.
@@ -201,7 +240,10 @@ impl Sender<'_> {
     /// Sends the last command to node number `index`, to be settled in the background.
     pub(super) fn release(&mut self, index: usize, last: LastCommand) {
         self.forget_answers(index);
-        self.shared.release(index, Arc::clone(self.subject), last);
+        let untold = held_back::hold_back(|| self.shared.release(index, Arc::clone(self.subject), last));
+        if !untold.is_empty() {
+            self.rare.get_or_insert_default().untold.extend(untold);
+        }
     }
 
     /// The answers of a node that are still to come are dropped before its last command is sent; see

@@ -23,6 +23,8 @@ pub(crate) use self::view::View;
 use crate::lock::LockKey;
 use std::cell::RefCell;
 use tokio::task;
+use tracing::Span;
+use tracing::span::EnteredSpan;
 
 thread_local! {
     static FRAMES: RefCell<Vec<Standing>> = const { RefCell::new(Vec::new()) };
@@ -60,10 +62,11 @@ impl Frame {
     /// again, for a future that keeps it for the next poll.
     pub(crate) fn enter(home: &mut Option<Self>, new: impl FnOnce() -> Self) -> Inside<'_> {
         let frame = home.take().unwrap_or_else(new);
+        let span = frame.tenure.span().map(|span| Span::clone(&span).entered());
         let standing = Standing { frame, task: task::try_id() };
         let is_there =
             FRAMES.try_with(|frames| frames.try_borrow_mut().map(|mut frames| frames.push(standing)).is_ok());
-        Inside { home, is_there: is_there.unwrap_or(false) }
+        Inside { home, is_there: is_there.unwrap_or(false), _span: span }
     }
 
     /// Whether it is about the lock of `key`.
@@ -77,6 +80,8 @@ impl Frame {
 pub(crate) struct Inside<'f> {
     home: &'f mut Option<Frame>,
     is_there: bool,
+    /// Left when this is dropped: what is done meanwhile is inside of the span of the call.
+    _span: Option<EnteredSpan>,
 }
 
 impl Drop for Inside<'_> {

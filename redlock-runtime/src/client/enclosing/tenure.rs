@@ -4,13 +4,17 @@ use crate::client::acquisition::{Acquisition, Entrance};
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
+use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
+use crate::stats::{Known, SiteId};
 use crate::time::clock::Instant;
 use std::iter::successors;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tracing::Span;
 
 /// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
 /// may go on after that, with another call.
@@ -33,6 +37,10 @@ pub(crate) struct ViewTenure {
     ended: OnceLock<Instant>,
     /// As [`Views::OfTurn`], for the calls in its body.
     views: Entrance,
+    /// By which site it is counted, and its span if anybody wants to see it.
+    observed: OnceLock<(SiteId, Mutex<Option<Arc<Span>>>)>,
+    /// Whether it was told that it is lost.
+    is_lost: AtomicBool,
 }
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
@@ -61,8 +69,17 @@ impl Tenure {
         since: Instant,
         must_end: Option<Instant>,
     ) -> Self {
-        let (ended, views) = (OnceLock::new(), Entrance::new());
-        Self::View(Arc::new(ViewTenure { enclosing, admission, place, since, must_end, ended, views }))
+        Self::View(Arc::new(ViewTenure {
+            enclosing,
+            admission,
+            place,
+            since,
+            must_end,
+            ended: OnceLock::new(),
+            views: Entrance::new(),
+            observed: OnceLock::new(),
+            is_lost: AtomicBool::new(false),
+        }))
     }
 
     /// The token, and the number of the turn that this is of or in.
@@ -185,7 +202,13 @@ impl Tenure {
     /// or wait to, are woken.
     pub(super) fn end_view(&self) -> bool {
         let Some(view) = self.view() else { return false };
-        if view.ended.set(self.shared().clock.now()).is_err() {
+        // Before it has ended, since that hides a loss. Mostly nobody else has noticed it: a body that is lost with the lock of its
+        // caller is dropped, and not polled.
+        if !self.is_released() && !self.is_held() {
+            self.tell_loss(&self.loss());
+        }
+        let now = self.shared().clock.now();
+        if view.ended.set(now).is_err() {
             return false;
         }
         // Otherwise nobody has a view of it or waits for one, and nobody will.
@@ -193,6 +216,61 @@ impl Tenure {
             self.acquisition().call_watchers();
         }
         view.admission.leave();
+        if let Some(known) = view.known() {
+            known.counters.ended(now.nanos_since(view.since));
+        }
+        let span = view.span().and_then(|mut span| span.take());
+        if let Some(span) = span {
+            spans::ended(&span, if view.is_lost.load(Ordering::Acquire) { "lost" } else { "released" });
+            spans::close(span);
+        }
         true
+    }
+
+    /// A view is counted by that site, and has this span if anybody wants to see it. Returns since when it has the lock.
+    pub(crate) fn observe_view(&self, site: SiteId, span: Option<Span>) -> Option<Instant> {
+        let view = self.view()?;
+        // Only the call that has made the view does this, once.
+        let _ = view.observed.set((site, Mutex::new(span.map(Arc::new))));
+        Some(view.since)
+    }
+
+    /// The span of the call while it has the lock, if anybody wants to see it.
+    pub(crate) fn span(&self) -> Option<Arc<Span>> {
+        match self {
+            _ if !spans::are_wanted() => None,
+            Self::Turn { acquisition, turn, .. } => acquisition.span(*turn),
+            Self::View(view) => view.span()?.clone(),
+        }
+    }
+
+    /// The call with this view has noticed that it is lost, by `error`.
+    pub(crate) fn tell_loss(&self, error: &LockError) {
+        let LockError::Lost { cause, held_for, .. } = error else { return };
+        let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
+        if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
+            known.counters.lost();
+            let (file, line) = known.line();
+            events::lost(
+                Named { key: self.shared().told(self.key()), template: known.template(), file, line },
+                cause,
+                *held_for,
+            );
+        }
+    }
+}
+
+impl ViewTenure {
+    /// Its span, until it ends.
+    fn span(&self) -> Option<MutexGuard<'_, Option<Arc<Span>>>> {
+        let (_, span) = self.observed.get()?;
+        // No code that can panic runs under this mutex.
+        Some(span.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is known of the site of the call.
+    fn known(&self) -> Option<&Known> {
+        let (site, _) = self.observed.get()?;
+        self.enclosing.shared().sites.get(*site)
     }
 }

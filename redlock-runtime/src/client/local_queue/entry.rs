@@ -145,12 +145,12 @@ impl Entry {
         if self.waiters.is_empty() { self.acquisition.is_over() } else { (false, Calls::default()) }
     }
 
-    /// Takes a place at the end of the line.
-    pub(super) fn join(&mut self, waiter: Arc<LocalWaiter>) -> u64 {
-        let place = self.next_place;
+    /// Takes a place at the end of the line. Returns its number, and how many are before it.
+    pub(super) fn join(&mut self, waiter: Arc<LocalWaiter>) -> (u64, usize) {
+        let (place, others) = (self.next_place, self.waiters.len());
         self.next_place += 1;
         self.waiters.insert(place, waiter);
-        place
+        (place, others)
     }
 
     /// The call of `waiter` leaves its `place` in the line, if it still has that: the line may be another one by now.

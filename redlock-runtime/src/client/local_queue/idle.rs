@@ -24,7 +24,7 @@ use super::entry::Entry;
 use super::idle_locks::Idling;
 use super::local_turn::LocalTurn;
 use super::{LocalQueue, SHARDS, Shard, lock};
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, Calls};
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::Wanted;
 use crate::protocol::keeping::has_paid;
@@ -71,7 +71,8 @@ impl LocalQueue {
         let (name, now) = (acquisition.key().name(), self.shared.clock.now());
         let hash = self.hash(name);
         let kept = self.part(hash).keep(self, acquisition, hash, now);
-        let Some(until) = kept else { return false };
+        let Some((until, calls)) = kept else { return false };
+        drop(calls);
         self.look_within(until.since(now), now);
         if self.idling.count.load(Ordering::Relaxed) > self.shared.policy.most_idle {
             self.make_room();
@@ -219,8 +220,15 @@ impl LocalQueue {
 }
 
 impl Shard {
-    /// Leaves the lock of `acquisition` without a call, if it may be and is worth it. Until when.
-    fn keep(&mut self, local: &LocalQueue, acquisition: &Arc<Acquisition>, hash: u64, now: Instant) -> Option<Instant> {
+    /// Leaves the lock of `acquisition` without a call, if it may be and is worth it. Until when; and those who are to be
+    /// woken when no mutex is held any more.
+    fn keep(
+        &mut self,
+        local: &LocalQueue,
+        acquisition: &Arc<Acquisition>,
+        hash: u64,
+        now: Instant,
+    ) -> Option<(Instant, Calls)> {
         let is_ours = |entry: &&mut Entry| entry.is_of(acquisition) && entry.is_alone();
         let entry = self.entries.get_mut(acquisition.key().name()).filter(is_ours)?;
         let habit = self.idle.habit(hash / PARTS, local.most_idle_in_part(), now)?;
@@ -230,14 +238,14 @@ impl Shard {
         }
         // Before the token agrees: whoever tells it later of others, and then looks whether anything is idle, sees this.
         local.idling.count.fetch_add(1, Ordering::Relaxed);
-        let Some(until) = acquisition.keep(now) else {
+        let Some((until, calls)) = acquisition.keep(now) else {
             local.idling.count.fetch_sub(1, Ordering::Relaxed);
             return None;
         };
         local.idling.kept.fetch_add(1, Ordering::Relaxed);
         entry.leave_idle(self.idle.add(acquisition.key().shared_name(), until));
         self.look_by(acquisition.key().name(), until);
-        Some(until)
+        Some((until, calls))
     }
 
     /// The entry of an idle lock is about to end: its token is to be released.

@@ -106,8 +106,10 @@ impl LocalTurn {
     /// Whether a call in line has the lock now.
     fn passes_on(&self) -> bool {
         while let Some(Next::Passes(waiter, calls)) = self.next() {
+            let is_handed = waiter.hand(&self.acquisition);
+            // What is told of this turn is none of the next one's business.
             drop(calls);
-            if waiter.hand(&self.acquisition) {
+            if is_handed {
                 return true;
             }
         }

@@ -17,12 +17,24 @@ pub(crate) struct LocalWait {
     local: Arc<LocalQueue>,
     key: LockKey,
     place: u64,
+    /// How many stood before it.
+    others: usize,
     waiter: Arc<LocalWaiter>,
 }
 
 impl LocalWait {
-    pub(super) fn new(local: &Arc<LocalQueue>, key: &LockKey, place: u64, waiter: Arc<LocalWaiter>) -> Self {
-        Self { local: Arc::clone(local), key: key.clone(), place, waiter }
+    pub(super) fn new(
+        local: &Arc<LocalQueue>,
+        key: &LockKey,
+        (place, others): (u64, usize),
+        waiter: Arc<LocalWaiter>,
+    ) -> Self {
+        Self { local: Arc::clone(local), key: key.clone(), place, others, waiter }
+    }
+
+    /// How many calls stood before it when it came.
+    pub(crate) const fn others(&self) -> usize {
+        self.others
     }
 
     /// Takes the turn from a holder whose lease has run out, if this is the first place in line.

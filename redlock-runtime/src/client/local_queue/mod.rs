@@ -90,6 +90,13 @@ impl LocalQueue {
         Some(Arc::clone(self.shard(name).entries.get(name)?.acquisition()))
     }
 
+    /// All tokens of this process.
+    pub(crate) fn acquisitions(&self) -> Vec<Arc<Acquisition>> {
+        let of_shard =
+            |shard| lock(shard).entries.values().map(|entry| Arc::clone(entry.acquisition())).collect::<Vec<_>>();
+        self.shards.iter().flat_map(of_shard).collect()
+    }
+
     /// Lets `change` happen to all tokens of this process, and the watchdog looks at them then.
     pub(crate) fn change_all(self: &Arc<Self>, now: Instant, change: impl Fn(&Acquisition)) {
         for shard in &self.shards {

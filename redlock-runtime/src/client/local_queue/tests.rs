@@ -199,8 +199,8 @@ async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, at)), at);
     let waiter = || Arc::new(LocalWaiter::new(wanted));
     let (mut before, mut now, gone, waits) = (line(), line(), waiter(), waiter());
-    let place = before.join(Arc::clone(&gone));
-    assert_eq!(now.join(Arc::clone(&waits)), place, "every line begins anew");
+    let (place, _) = before.join(Arc::clone(&gone));
+    assert_eq!(now.join(Arc::clone(&waits)).0, place, "every line begins anew");
     now.leave(place, &gone);
     assert_eq!(now.waiting(), 1);
     now.leave(place, &waits);

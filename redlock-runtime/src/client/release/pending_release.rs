@@ -4,6 +4,7 @@ use super::release_ledger::ReleaseLedger;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::{Node, Pending, Recipient};
+use crate::observe::{ToldKey, events, held_back};
 use crate::protocol::command::{Answer, Command, Reply, Subject};
 use crate::protocol::last_command::{LastCommand, Settlement, is_conclusive};
 use crate::time::clock::Instant;
@@ -67,6 +68,15 @@ impl PendingRelease {
 
     pub(super) fn key(&self) -> &LockKey {
         &self.subject.key
+    }
+
+    /// Tells something of the node and the key, when whoever has sent the release has no mutex any more.
+    fn tell(&self, tell: impl FnOnce(&str, ToldKey<'_>) + Send + 'static) {
+        let (ledger, subject) = (Arc::clone(&self.ledger), Arc::clone(&self.subject));
+        held_back::tell(move || {
+            let key = ToldKey::new(&subject.key, ledger.redacts_keys.load(Ordering::Relaxed));
+            tell(&ledger.label, key);
+        });
     }
 
     pub(super) const fn matters_until(&self) -> Instant {
@@ -136,8 +146,7 @@ impl PendingRelease {
         match answer {
             Ok(Reply::NotOwner) if self.last.is_expected => {
                 self.ledger.not_owner.fetch_add(1, Ordering::Relaxed);
-                let node = &self.ledger.label;
-                tracing::warn!(%node, key = %self.subject.key, "the lock was not ours any more at its release");
+                self.tell(events::released_late);
             }
             // It was executed.
             Ok(_) | Err(NodeError::Abstains(_)) => {}
@@ -148,13 +157,8 @@ impl PendingRelease {
     /// Nobody knows whether it was executed, and nobody will find out.
     fn count_as_abandoned(&self, reason: &str) {
         self.ledger.abandoned.fetch_add(1, Ordering::Relaxed);
-        let (key, node) = (&self.subject.key, &self.ledger.label);
-        if self.was_held {
-            tracing::warn!(%node, %key, reason, "a release was not confirmed; the key expires by itself");
-        } else {
-            // Nobody here had the lock, so that nobody has to look for what is left of it.
-            tracing::debug!(%node, %key, reason, "a token may be left; it expires by itself");
-        }
+        let (reason, was_held) = (reason.to_owned(), self.was_held);
+        self.tell(move |node, key| events::release_abandoned(node, key, reason, was_held));
     }
 
     /// Messages about the token that come from now on are answered.
@@ -180,5 +184,113 @@ impl Drop for PendingRelease {
             self.count_as_abandoned("its task has ended");
         }
         self.ledger.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::memory::MemoryNode;
+    use crate::time::clock::Clock;
+    use crate::time::token_clock::TokenTime;
+    use std::sync::Mutex;
+    use std::time::Duration;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Level, Metadata, Subscriber};
+
+    /// Keeps the names and levels of events.
+    #[derive(Clone, Default)]
+    struct Keeper(Arc<Mutex<Vec<(&'static str, Level)>>>);
+
+    impl Subscriber for Keeper {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            self.0.lock().unwrap().push((event.metadata().name(), *event.metadata().level()));
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[tokio::test]
+    async fn a_release_that_nobody_has_confirmed_is_told() {
+        let (clock, keeper) = (Clock::tokio(), Keeper::default());
+        let _kept = tracing::subscriber::set_default(keeper.clone());
+        let (node, ledger) = (MemoryNode::new(clock), Arc::new(ReleaseLedger::new("memory", clock)));
+        for is_expected in [true, false] {
+            let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(0, 0));
+            let second = Duration::from_secs(1);
+            let last = LastCommand { is_expected, ..LastCommand::release(second, second, clock.now()) };
+            let release = PendingRelease::send(&node, &ledger, Arc::new(Subject::new("order:7".into(), token)), last);
+            release.settle(&Err(NodeError::Disconnected));
+        }
+        assert_eq!(ledger.abandoned.load(Ordering::Relaxed), 2);
+        let told = keeper.0.lock().unwrap();
+        assert_eq!(*told, [("release_abandoned", Level::WARN), ("release_abandoned", Level::DEBUG)]);
+    }
+
+    /// Keeps the keys of events.
+    #[derive(Clone, Default)]
+    struct Keys(Arc<Mutex<Vec<String>>>);
+
+    impl tracing::field::Visit for Keys {
+        fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+            if field.name() == "key" {
+                self.0.lock().unwrap().push(format!("{value:?}"));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_that_a_node_has_told_of_is_kept_from_observers_like_any_other() {
+        let keys = Keys::default();
+        let _kept = tracing::subscriber::set_default(Listener(keys.clone()));
+        for redacts in [false, true] {
+            let manager = crate::LockManager::builder().redact_keys(redacts).in_memory().unwrap();
+            let (shared, now) = (manager.shared(), Clock::tokio().now());
+            let subject = Arc::new(Subject::new("alice".into(), shared.new_token()));
+            let last = LastCommand { is_expected: true, ..LastCommand::of_unknown_token(now) };
+            shared.release(0, subject, last);
+            let told = keys.0.lock().unwrap().pop().unwrap();
+            assert_eq!((told == "alice", told.starts_with('#')), (!redacts, redacts), "{told}");
+        }
+    }
+
+    struct Listener(Keys);
+
+    impl Subscriber for Listener {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.0.clone());
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
     }
 }

@@ -4,7 +4,7 @@ use super::leaving_tokens::LeavingTokens;
 use crate::error::NodeError;
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -37,6 +37,8 @@ pub(crate) struct ReleaseLedger {
     matters_until: AtomicU64,
     answered: Notify,
     pub(crate) leaving: LeavingTokens,
+    /// Whether keys are kept from whoever observes the process.
+    pub(crate) redacts_keys: AtomicBool,
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
     pub(crate) abandoned: AtomicU64,
@@ -59,6 +61,7 @@ impl ReleaseLedger {
             matters_until,
             answered,
             leaving,
+            redacts_keys: AtomicBool::new(false),
             not_owner,
             sent_again,
             abandoned,

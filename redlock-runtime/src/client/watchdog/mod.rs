@@ -151,7 +151,9 @@ impl Memory {
         // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
         watchdog.next_look.store(u64::MAX, Ordering::Release);
         let looked = watched.look(now);
-        looked.due.iter().for_each(|acquisition| acquisition.renew(now, schedule::soon(acquisition.ttl(), now)));
+        let renew = |acquisition: &Arc<Acquisition>| acquisition.renew(now, schedule::soon(acquisition.ttl(), now));
+        // Told when all of them are on their way: whoever is told may take a while.
+        let news: Vec<_> = looked.due.iter().filter_map(renew).collect();
         if !looked.due.is_empty() && watched.rules().apply(Rule::LossesAreLookedFor) {
             (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
             self.renewed.extend(looked.due.into_iter().map(|acquisition| {
@@ -159,6 +161,7 @@ impl Memory {
                 Renewed { acquisition, until }
             }));
         }
+        drop(news);
         let next = looked.next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
         self.plan(watchdog, now, next.into_iter().chain(self.answers_at).min())
     }
@@ -176,7 +179,13 @@ impl Memory {
     /// A lock that is not ours any more should be known at once, and not at its next renewal.
     fn take_answers(&mut self, now: Instant) {
         if self.answers_at.is_some_and(|at| at <= now) {
-            self.renewed.retain(|renewed| renewed.acquisition.awaits_renewal() && now < renewed.until);
+            let mut all_news = Vec::new();
+            self.renewed.retain(|renewed| {
+                let (is_awaited, news) = renewed.acquisition.awaits_renewal();
+                all_news.extend(news);
+                is_awaited && now < renewed.until
+            });
+            drop(all_news);
             self.answers_pause *= 2;
             self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
         }

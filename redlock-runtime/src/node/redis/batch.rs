@@ -2,6 +2,8 @@
 
 use super::live_connection::LiveConnection;
 use super::question::{Asked, Outgoing};
+use crate::observe::events;
+use crate::time::clock::Instant;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 use std::future::{Future, ready};
@@ -18,6 +20,7 @@ pub(super) struct Batch {
     /// With the number of commands that each has sent.
     asked: Vec<(Asked, usize)>,
     answers: Answers,
+    sent: Instant,
 }
 
 type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Send>>;
@@ -27,6 +30,7 @@ impl Batch {
     pub(super) fn send(
         gathered: &mut impl ExactSizeIterator<Item = Outgoing>,
         connection: &MultiplexedConnection,
+        now: Instant,
     ) -> Self {
         let size = gathered.len().min(LARGEST);
         let (mut pipeline, mut asked) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
@@ -37,7 +41,7 @@ impl Batch {
                 pipeline.add_command(command);
             }
         }
-        Self { asked, answers: answers(connection.clone(), pipeline) }
+        Self { asked, answers: answers(connection.clone(), pipeline), sent: now }
     }
 
     /// The answers to all commands. Nobody is woken for them: the driver of the connection brings them.
@@ -49,10 +53,11 @@ impl Batch {
     pub(super) fn deliver(self, answers: Result<Vec<Value>, RedisError>, live: &LiveConnection) {
         match answers {
             Ok(answers) => {
+                live.batch_answered(self.sent);
                 let mut answers = answers.into_iter();
                 for (asked, commands) in self.asked {
                     match (commands, answers.next()) {
-                        (_, None) => asked.disconnected(),
+                        (_, None) => live.unanswered([asked].into_iter()),
                         (1, Some(answer)) => live.answered(asked, answer),
                         (_, Some(first)) => {
                             let rest: Vec<_> = answers.by_ref().take(commands - 1).collect();
@@ -63,15 +68,15 @@ impl Batch {
             }
             // Not an answer of the server, whatever it is: some of the commands may have been executed.
             Err(error) => {
-                tracing::debug!(%error, "a batch was not answered");
-                self.disconnected();
+                events::unanswered(&error);
+                self.disconnected(live);
             }
         }
     }
 
     /// There will be no answers.
-    pub(super) fn disconnected(self) {
-        self.asked.into_iter().for_each(|(asked, _)| asked.disconnected());
+    pub(super) fn disconnected(self, live: &LiveConnection) {
+        live.unanswered(self.asked.into_iter().map(|(asked, _)| asked));
     }
 }
 

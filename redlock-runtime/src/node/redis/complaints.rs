@@ -1,4 +1,4 @@
-//! What is said in the log about a connection that cannot be made: each thing when it begins, and then now and then.
+//! What is said in the log about a connection: each thing when it begins, then now and then, and how it is when that lasts.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -8,10 +8,21 @@ use tokio::time::Instant;
 const PAUSE: Duration = Duration::from_secs(60);
 /// How many things are remembered. Fewer, and a server that breaks off in turns for several reasons is named each time.
 const MOST: usize = 8;
+/// What was said just now is said again when the opposite was said since, and it has been so for this time. Smaller, a connection
+/// that breaks again and again is told each time; larger, the last word of the log is wrong for longer.
+pub(super) const LASTING: Duration = Duration::from_secs(1);
 
 /// What was said of late, and how often the same has happened since.
 #[derive(Default)]
-pub(super) struct Complaints(Vec<Complaint>);
+pub(super) struct Complaints {
+    of_late: Vec<Complaint>,
+    /// That there is a connection.
+    up: Option<Complaint>,
+    /// Whether there is a connection, and since when that is so.
+    present: Option<(bool, Instant)>,
+    /// What was said last: whether there is a connection.
+    said_last: Option<bool>,
+}
 
 struct Complaint {
     what: String,
@@ -19,21 +30,78 @@ struct Complaint {
     times: u64,
 }
 
-impl Complaints {
-    /// It has happened again. Returns how often since it was said the last time, if it is to be said now.
-    pub(super) fn times(&mut self, what: &str) -> Option<u64> {
-        let now = Instant::now();
-        let Some(known) = self.0.iter_mut().find(|known| known.what == what) else {
-            self.0.truncate(MOST - 1);
-            self.0.insert(0, Complaint { what: what.to_owned(), said: now, times: 0 });
-            return Some(1);
-        };
-        known.times += 1;
-        let is_due = now.duration_since(known.said) >= PAUSE;
+impl Complaint {
+    /// It is said now.
+    fn new(what: &str, now: Instant) -> Self {
+        Self { what: what.to_owned(), said: now, times: 0 }
+    }
+
+    /// Counts. Returns how often it has happened since it was said, if that was long ago or it `is_owed`.
+    fn again(&mut self, is_owed: bool, now: Instant) -> Option<u64> {
+        self.times += 1;
+        self.due(is_owed, now)
+    }
+
+    fn due(&mut self, is_owed: bool, now: Instant) -> Option<u64> {
+        let is_due = is_owed || now.duration_since(self.said) >= PAUSE;
         is_due.then(|| {
-            known.said = now;
-            std::mem::take(&mut known.times)
+            self.said = now;
+            std::mem::take(&mut self.times)
         })
+    }
+}
+
+impl Complaints {
+    /// There is no connection, once more, because of `what`. Returns how often since it was said the last time, if it is to be
+    /// said now.
+    pub(super) fn times(&mut self, what: &str) -> Option<u64> {
+        let (now, is_owed) = self.is(false);
+        if let Some(known) = self.of_late.iter_mut().find(|known| known.what == what) {
+            let times = known.again(is_owed, now);
+            return self.says(false, times);
+        }
+        self.of_late.truncate(MOST - 1);
+        self.of_late.insert(0, Complaint::new(what, now));
+        self.says(false, Some(1))
+    }
+
+    /// There is a connection, once more; as [`times`](Self::times).
+    pub(super) fn times_up(&mut self) -> Option<u64> {
+        let (now, is_owed) = self.is(true);
+        if let Some(known) = &mut self.up {
+            let times = known.again(is_owed, now);
+            return self.says(true, times);
+        }
+        self.up = Some(Complaint::new("", now));
+        self.says(true, Some(1))
+    }
+
+    /// The connection still is there. Returns how often there was one since that was said the last time, if it is to be said now.
+    pub(super) fn still_up(&mut self) -> Option<u64> {
+        let (now, is_owed) = self.is(true);
+        let times = self.up.as_mut().filter(|_| is_owed).and_then(|known| known.due(true, now));
+        self.says(true, times)
+    }
+
+    /// Whether the last word is that there is no connection, although there is one.
+    pub(super) fn owes_up(&self) -> bool {
+        self.said_last == Some(false) && self.present.is_some_and(|(is_up, _)| is_up)
+    }
+
+    /// Whether there is a connection now. Returns the time, and whether the opposite was said last although it has been so for
+    /// a while.
+    fn is(&mut self, is_up: bool) -> (Instant, bool) {
+        let now = Instant::now();
+        let since = self.present.filter(|(was_up, _)| *was_up == is_up).map_or(now, |(_, since)| since);
+        self.present = Some((is_up, since));
+        (now, self.said_last == Some(!is_up) && now.duration_since(since) >= LASTING)
+    }
+
+    fn says(&mut self, is_up: bool, times: Option<u64>) -> Option<u64> {
+        if times.is_some() {
+            self.said_last = Some(is_up);
+        }
+        times
     }
 }
 
@@ -62,6 +130,31 @@ mod tests {
         for i in 0..10 * MOST {
             assert_eq!(complaints.times(&i.to_string()), Some(1));
         }
-        assert_eq!(complaints.0.len(), MOST);
+        assert_eq!(complaints.of_late.len(), MOST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_word_is_how_it_is_and_what_changes_all_the_time_is_no_news() {
+        let mut complaints = Complaints::default();
+        assert_eq!((complaints.times_up(), complaints.owes_up()), (Some(1), false));
+        assert_eq!(complaints.times("broke"), Some(1));
+        // It comes and goes.
+        for _ in 0..5 {
+            assert_eq!((complaints.times_up(), complaints.owes_up()), (None, true));
+            advance(LASTING / 2).await;
+            assert_eq!((complaints.still_up(), complaints.times("broke")), (None, None));
+        }
+        assert_eq!(complaints.times_up(), None);
+        advance(LASTING).await;
+        assert_eq!((complaints.still_up(), complaints.owes_up()), (Some(6), false), "it has come to stay");
+        assert_eq!(complaints.still_up(), None);
+        // It is gone, by a cause that was told a few seconds ago.
+        assert_eq!(complaints.times("broke"), None);
+        advance(LASTING).await;
+        assert_eq!(complaints.times("broke"), Some(7));
+        for cause in 0..2 * MOST {
+            assert_eq!(complaints.times(&cause.to_string()), Some(1));
+        }
+        assert_eq!(complaints.times_up(), None, "many causes do not make a connection news");
     }
 }

@@ -105,7 +105,7 @@ impl Courier {
         }
         let mut commands = gathered.drain(..);
         while commands.len() > 0 {
-            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands));
+            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands, self.live.now()));
         }
         drop(commands);
         if gathered.capacity() <= MOST_ROOM {
@@ -168,7 +168,8 @@ impl Drop for Courier {
         if !self.is_distrusted {
             self.deliver();
         }
-        self.live.outbox.close();
-        self.batches.drain(..).for_each(Batch::disconnected);
+        let Self { live, batches, .. } = self;
+        live.close();
+        batches.drain(..).for_each(|batch| batch.disconnected(live));
     }
 }

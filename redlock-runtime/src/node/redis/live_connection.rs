@@ -15,6 +15,7 @@ use crate::node::server_identity::DataSet;
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
+use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -112,12 +113,15 @@ impl LiveConnection {
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         let script = self.scripts.of(&command);
         let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
+        self.server.counters.sent();
         // When a command was sent matters to an abstention, and to what its answer says of the server's clock; and of some, how
         // far away the server is. For all other commands the look at our clock is saved.
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || self.abstention.is_any() || command.verb.tells_time();
         let sent = is_timed.then(|| self.server.now());
-        self.outbox.put(Question::new(command, sent, recipient), wire);
+        if !self.outbox.put(Question::new(command, sent, recipient), wire) {
+            self.server.counters.failed(1);
+        }
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -152,6 +156,26 @@ impl LiveConnection {
         }
     }
 
+    /// There will be no answers to these: whoever waits for one is told.
+    pub(super) fn unanswered(&self, asked: impl Iterator<Item = Asked>) {
+        self.server.counters.failed(asked.map(|asked| u64::from(asked.disconnected())).sum());
+    }
+
+    /// Ends it: commands that were not sent are answered, and there will be no others.
+    pub(super) fn close(&self) {
+        self.unanswered(self.outbox.close().into_iter().map(|outgoing| outgoing.asked));
+    }
+
+    /// Commands that were sent together were answered after so long.
+    pub(super) fn batch_answered(&self, sent: Instant) {
+        self.server.counters.answered(self.server.now().nanos_since(sent));
+    }
+
+    /// The time by our clock.
+    pub(super) fn now(&self) -> Instant {
+        self.server.now()
+    }
+
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
@@ -160,6 +184,9 @@ impl LiveConnection {
                     self.server.answered(sent, self.server.now());
                 }
                 let (answer, seen) = answer(question.command.verb, &value);
+                if answer.is_err() {
+                    self.server.counters.failed(1);
+                }
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
@@ -174,9 +201,12 @@ impl LiveConnection {
                 question.answer(worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
-                repeat(&self.outbox, &self.scripts, question, &error);
+                if !repeat(&self.outbox, &self.scripts, question, &error) {
+                    self.server.counters.failed(1);
+                }
             }
             Err(error) => {
+                self.server.counters.failed(1);
                 let error = refused(&error);
                 if is_read_only(&error) {
                     self.is_read_only.store(true, Ordering::Release);
@@ -194,8 +224,7 @@ impl LiveConnection {
                 self.environment.changed.notify_waiters();
             }
             Err(error) => {
-                let error = refused(&error);
-                tracing::warn!(%error, "cannot subscribe: waiting callers have to ask again and again");
+                self.server.does_not_tell(&refused(&error));
                 self.is_refused.store(true, Ordering::Release);
                 self.environment.changed.notify_waiters();
             }

@@ -28,15 +28,17 @@ pub(super) fn may_be_repeated(question: &Question) -> bool {
     !question.is_repeated && !is_abandoned(question)
 }
 
-/// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that.
-pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) {
+/// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that. `false` when
+/// it is answered by an error instead.
+pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
     let Some(script) = scripts.of(&question.command) else {
         // A command without a script has no script to lose.
-        return question.answer(Err(refused(error)));
+        question.answer(Err(refused(error)));
+        return false;
     };
     let wire = script.by_source(&question.command);
     question.is_repeated = true;
-    outbox.put_if(question, wire.into(), |question| !is_abandoned(question));
+    outbox.put_if(question, wire.into(), |question| !is_abandoned(question))
 }
 
 /// Whether the command takes the lock and nobody waits for its answer.
@@ -70,10 +72,10 @@ mod tests {
         (Question::new(Command { verb, fence: None, subject }, None, recipient), pending)
     }
 
-    fn repeat(outbox: &Outbox, question: Question) {
+    fn repeat(outbox: &Outbox, question: Question) -> bool {
         let scripts = Scripts::loaded(|| Ok::<_, Infallible>(String::new())).unwrap();
         let error = RedisError::from((ErrorKind::Server(ServerErrorKind::NoScript), "no matching script"));
-        super::repeat(outbox, &scripts, question, &error);
+        super::repeat(outbox, &scripts, question, &error)
     }
 
     fn taken(outbox: &Outbox) -> Vec<Outgoing> {
@@ -106,7 +108,7 @@ mod tests {
     fn nothing_is_repeated_twice() {
         let outbox = Outbox::default();
         let (question, _pending) = question(RELEASE);
-        repeat(&outbox, question);
+        assert!(repeat(&outbox, question));
         let Some(Outgoing { asked: Asked::Question(question), .. }) = taken(&outbox).pop() else { panic!() };
         assert!(!may_be_repeated(&question));
     }
@@ -119,7 +121,7 @@ mod tests {
         drop(pending);
         let (release, _pending) = question(RELEASE);
         outbox.put(release, redis::Cmd::new());
-        repeat(&outbox, taking);
+        assert!(!repeat(&outbox, taking));
         assert_eq!(taken(&outbox).len(), 1, "the release alone");
     }
 
@@ -127,7 +129,7 @@ mod tests {
     fn a_command_without_a_script_gets_the_error() {
         let outbox = Outbox::default();
         let (question, mut pending) = question(Verb::SetNx { ttl: CLAIM });
-        repeat(&outbox, question);
+        assert!(!repeat(&outbox, question));
         assert!(matches!(pending.try_answer(), Some(Err(NodeError::Refused(_)))));
     }
 }

@@ -76,6 +76,7 @@ use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
 use crate::protocol::wakeup::{busy, stopped};
+use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
 use redis::Value;
 use std::fmt;
@@ -172,6 +173,10 @@ impl Node for RedisNode {
         // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
         drop(live.probe(&["PUBLISH", &channel, &payload]));
         true
+    }
+
+    fn stats(&self) -> NodeStats {
+        self.connections.server.counters.read(&self.label, self.status() == Status::Up)
     }
 
     fn tell_stopped(&self, subject: &Subject) {

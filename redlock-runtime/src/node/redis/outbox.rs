@@ -35,21 +35,24 @@ struct Gathered {
 }
 
 impl Outbox {
-    /// Puts `question` into the order of the connection.
-    pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) {
-        self.put_if(question, wire.into(), |_| true);
+    /// Puts `question` into the order of the connection. `false` when that has ended, as which it is answered then.
+    pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) -> bool {
+        self.put_if(question, wire.into(), |_| true)
     }
 
     /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look
-    /// at that and the question. A question that is not put in is answered as if the connection had broken.
-    pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) {
+    /// at that and the question. A question that is not put in is answered as if the connection had broken, and `false` is
+    /// returned.
+    pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) -> bool {
         let gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
             // The recipient must not be called under the mutex.
             drop(gathered);
-            return question.answer(Err(NodeError::Disconnected));
+            question.answer(Err(NodeError::Disconnected));
+            return false;
         }
         self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
+        true
     }
 
     /// Puts the subscription to `channel` into the order of the connection; only the first time.
@@ -118,15 +121,12 @@ impl Outbox {
         pending
     }
 
-    /// Ends it: commands that were not sent are answered, and there will be no others.
-    pub(super) fn close(&self) {
+    /// Ends it: there will be no other commands. Those that were not sent are to be answered.
+    #[must_use = "whoever has asked waits for an answer"]
+    pub(super) fn close(&self) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
         gathered.is_closed = true;
-        let unsent = mem::take(&mut gathered.commands);
-        drop(gathered);
-        for outgoing in unsent {
-            outgoing.asked.disconnected();
-        }
+        mem::take(&mut gathered.commands)
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
@@ -162,7 +162,9 @@ mod tests {
         let mut cx = Context::from_waker(Waker::noop());
         let mut unsent = put(&outbox, release);
         assert!(unsent.poll_answer(&mut cx).is_pending());
-        outbox.close();
+        for outgoing in outbox.close() {
+            assert!(outgoing.asked.disconnected());
+        }
         for mut pending in [unsent, put(&outbox, release)] {
             assert_eq!(pending.poll_answer(&mut cx), Poll::Ready(Err(NodeError::Disconnected)));
         }

@@ -45,11 +45,11 @@ pub(super) struct Question {
 }
 
 impl Asked {
-    /// There will be no answer: whoever waits for one is told.
-    pub(super) fn disconnected(self) {
-        if let Self::Question(question) = self {
-            question.answer(Err(NodeError::Disconnected));
-        }
+    /// There will be no answer: whoever waits for one is told. Whether it is a command about a lock.
+    pub(super) fn disconnected(self) -> bool {
+        let Self::Question(question) = self else { return false };
+        question.answer(Err(NodeError::Disconnected));
+        true
     }
 }
 

@@ -9,6 +9,7 @@ use super::endpoint::Endpoint;
 
 use super::socket::{self, Control, Opened, Socket};
 use crate::error::NodeError;
+use crate::observe::events;
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
 use futures_core::Stream;
@@ -36,7 +37,6 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 backoff.connected();
                 receive(messages, &control, &connections).await;
                 connections.subscribed(false);
-                tracing::debug!(node = endpoint.label(), "the connection for wake-ups broke");
             }
             Ok(Err(error)) => {
                 if connections.live().is_ok() {
@@ -44,8 +44,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 }
                 let error = endpoint.passing(error);
                 if let Some(times) = complaints.times(&error.to_string()) {
-                    let node = endpoint.label();
-                    tracing::warn!(node, %error, times, "cannot subscribe: callers have to ask again and again");
+                    events::not_listening(endpoint.label(), &error, times);
                 }
                 if matches!(error, NodeError::Refused(_)) {
                     sleep(AFTER_REFUSAL).await;
@@ -53,7 +52,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
             }
             Err(_) => {
                 if let Some(times) = complaints.times("no answer") {
-                    tracing::warn!(node = endpoint.label(), times, "cannot subscribe: no answer");
+                    events::not_listening(endpoint.label(), "no answer", times);
                 }
             }
         }

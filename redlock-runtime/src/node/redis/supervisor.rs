@@ -1,12 +1,14 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
 use super::backoff::Backoff;
-use super::complaints::Complaints;
+use super::complaints::{Complaints, LASTING};
 use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::relief;
 use crate::error::NodeError;
+use crate::observe::events;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -20,23 +22,26 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
         match timeout(endpoint.connect_timeout(), connected).await {
             Ok(Ok((live, courier))) => {
                 endpoint.logged_in();
-                tracing::debug!(node = endpoint.label(), has_pushes = live.has_pushes(), "connected");
-                if let Some(left) = live.abstains_for() {
-                    let node = endpoint.label();
-                    tracing::warn!(
-                        node,
-                        ?left,
-                        "the server was restarted and may have forgotten locks: it does not count"
-                    );
-                }
+                let has_pushes = live.has_pushes();
+                let up = |times| events::node_up(endpoint.label(), has_pushes, times);
+                complaints.times_up().into_iter().for_each(up);
+                connections.server.counters.connected();
                 connections.up(live);
                 backoff.connected();
-                let error = relief::drive(courier, connections, &mut host).await;
+                let mut driving = pin!(relief::drive(courier, connections, &mut host));
+                let ended = if complaints.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
+                if ended.is_none() {
+                    complaints.still_up().into_iter().for_each(up);
+                }
+                let error = match ended {
+                    Some(error) => error,
+                    None => driving.await,
+                };
                 // Until now, whatever was changed meanwhile.
                 endpoint.logged_in();
                 connections.server.disconnected();
                 if let Some(times) = complaints.times("broke") {
-                    tracing::warn!(node = endpoint.label(), %error, times, "the connection broke");
+                    events::node_down(endpoint.label(), &error, times);
                 }
             }
             Ok(Err(error)) => {
@@ -64,8 +69,8 @@ fn no_answer(endpoint: &Endpoint) -> String {
 fn complain(node: &str, error: &NodeError, complaints: &mut Complaints) {
     let Some(times) = complaints.times(&error.to_string()) else { return };
     match error {
-        NodeError::SameServer(_) => tracing::error!(node, %error, times, "each node must be an independent server"),
-        error => tracing::warn!(node, %error, times, "cannot connect"),
+        NodeError::SameServer(_) => events::same_server(node, error, times),
+        error => events::node_down(node, error, times),
     }
 }
 

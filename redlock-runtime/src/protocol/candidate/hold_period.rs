@@ -8,8 +8,9 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub(crate) struct HoldPeriod {
-    ttl: Duration,
-    /// For how long the lock may be idle after the present call, in milliseconds: there are many locks.
+    /// In milliseconds, as Redis counts it: there are many locks.
+    ttl: u32,
+    /// For how long the lock may be idle after the present call, likewise.
     linger: u32,
     /// Whether the present call has had the lock, and not only obtained it.
     is_used: bool,
@@ -36,7 +37,7 @@ pub(crate) struct HoldPeriod {
 impl HoldPeriod {
     pub(crate) fn new(ttl: Duration, now: Instant) -> Self {
         Self {
-            ttl,
+            ttl: millis(ttl),
             linger: 0,
             is_used: false,
             renews: HoldOptions::UNTIL_BEGUN.renew,
@@ -49,6 +50,10 @@ impl HoldPeriod {
             renewed_at: now,
             spread: 1.0 - RENEWAL_SPREAD + RENEWAL_SPREAD * fastrand::f32(),
         }
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_millis(self.ttl.into())
     }
 
     /// The nodes have given us the lock.
@@ -79,7 +84,7 @@ impl HoldPeriod {
 
     /// The present call wants the lock to be idle for so long after it.
     pub(crate) fn linger(&mut self, linger: Duration) {
-        self.linger = u32::try_from(linger.as_micros().div_ceil(1000)).unwrap_or(u32::MAX);
+        self.linger = millis(linger);
     }
 
     pub(crate) const fn lingers(&self) -> bool {
@@ -94,12 +99,17 @@ impl HoldPeriod {
     pub(crate) fn idle_until(&self, now: Instant) -> Option<Instant> {
         let is_free = self.rest(now).is_none();
         let linger = Duration::from_millis(self.linger.into());
-        Some(now.after(linger).min(self.first_held?.after(self.ttl))).filter(|_| is_free)
+        Some(now.after(linger).min(self.first_held?.after(self.ttl()))).filter(|_| is_free)
     }
 
     /// Whether the token has had the lock for less than one ttl in all.
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
-        self.first_held.is_some_and(|held| now.since(held) < self.ttl)
+        self.first_held.is_some_and(|held| now.since(held) < self.ttl())
+    }
+
+    /// Since when whoever has the lock now has had it.
+    pub(crate) const fn since(&self) -> Instant {
+        self.since
     }
 
     /// For how long the lock has been held, when it was proven until `proven`.
@@ -117,11 +127,6 @@ impl HoldPeriod {
         self.must_end.is_some_and(|end| end <= now)
     }
 
-    /// Since when whoever has the lock now has had it.
-    pub(crate) const fn since(&self) -> Instant {
-        self.since
-    }
-
     pub(crate) const fn renews(&self) -> bool {
         self.renews
     }
@@ -135,7 +140,7 @@ impl HoldPeriod {
     /// When a third is over of what was left of the leases the last time that all nodes were asked.
     pub(crate) fn third_of(&self, valid_until: Instant) -> Instant {
         let pause = valid_until.since(self.renewed_at).mul_f64(f64::from(self.spread) / RENEWALS_PER_LEASE);
-        self.renewed_at.after(pause.max(self.ttl / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
+        self.renewed_at.after(pause.max(self.ttl() / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
     }
 
     pub(crate) const fn renewed(&mut self, now: Instant) {
@@ -175,6 +180,11 @@ impl HoldPeriod {
         self.leave(now);
         true
     }
+}
+
+/// Whole milliseconds, and one more for a part of one. No `ttl` and no wait is too long for it.
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

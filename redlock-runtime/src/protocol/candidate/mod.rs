@@ -344,6 +344,11 @@ impl Candidate {
         self.voters.iter().map(move |voter| voter.reason(now, self.terms.node_timeout))
     }
 
+    /// Since when the present call has had the lock.
+    pub(crate) const fn held_since(&self) -> Instant {
+        self.hold_period.since()
+    }
+
     /// For how long the lock was provably ours between `since` and `until`.
     pub(crate) fn held_between(&self, since: Instant, until: Instant) -> Duration {
         self.proven_until.map_or(Duration::ZERO, |proven| proven.min(until).since(since))

@@ -135,6 +135,11 @@ impl Candidate {
         self.phase == Phase::Holding && self.held_until().is_some_and(|end| now < end)
     }
 
+    /// Until when a lease lasts that is renewed, for as long as the call may need it.
+    pub(crate) fn renewed_until(&self) -> Option<Instant> {
+        self.valid_until().filter(|end| self.hold_period.renewal_due(*end).is_some())
+    }
+
     /// Whether the nodes provably keep the lock for the token, whoever has it.
     pub(super) fn is_proven(&self, now: Instant) -> bool {
         self.valid_until().is_some_and(|end| now < end)

@@ -9,6 +9,7 @@ use crate::protocol::candidate::Wanted;
 use crate::protocol::command::{Notice, Verb};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::quorum::Verdict;
+use crate::request::Place;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
 use crate::{LingerStats, LockGuard, LockManager, LockRequest};
@@ -72,7 +73,7 @@ impl Scene {
     }
 
     fn idle_locks(&self) -> u64 {
-        let LingerStats { kept, retaken, recalled, expired } = self.manager.linger_stats();
+        let LingerStats { kept, retaken, recalled, expired } = self.manager.stats().linger;
         kept - retaken - recalled - expired
     }
 
@@ -105,7 +106,7 @@ async fn calls_that_come_soon_take_the_lock_over_without_a_command() {
     assert_eq!(scene.commands(), "SRSR");
     assert!(scene.node.is_empty());
     let stats = LingerStats { kept: 9, retaken: 8, recalled: 0, expired: 1 };
-    assert_eq!(scene.manager.linger_stats(), stats);
+    assert_eq!(scene.manager.stats().linger, stats);
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +121,7 @@ async fn a_lock_is_not_kept_by_default_nor_when_it_was_given_back_explicitly() {
     for _ in 0..3 {
         drop(scene.manager.try_acquire(request(KEY).linger(Duration::ZERO)).await.unwrap());
     }
-    assert_eq!(scene.manager.linger_stats(), LingerStats::default());
+    assert_eq!(scene.manager.stats().linger, LingerStats::default());
     assert!(scene.node.is_empty());
 }
 
@@ -170,7 +171,8 @@ async fn who_asks_before_the_body_begins_is_told_when_it_does_and_once() {
     let asks = |by| assert!(ours.notice(0, Notice::Contended { by }));
     asks(by[0]);
     assert_eq!(node.told(), []);
-    ours.begin(HoldOptions::default(), shared.clock.now());
+    let site = shared.sites.at(Place::unknown(), None).id;
+    ours.begin(HoldOptions::default(), site, None, shared.clock.now());
     assert_eq!(node.told(), by[..1]);
     asks(by[0]);
     asks(by[1]);
@@ -229,7 +231,7 @@ async fn a_lock_that_others_want_is_given_back_at_once_if_it_is_idle() {
     scene.use_twice(KEY).await;
     assert_eq!(scene.commands(), "SRSRSRSR", "the key is not kept for a while");
     let stats = LingerStats { kept: 1, retaken: 0, recalled: 1, expired: 0 };
-    assert_eq!(scene.manager.linger_stats(), stats);
+    assert_eq!(scene.manager.stats().linger, stats);
 }
 
 #[tokio::test(start_paused = true)]
@@ -260,7 +262,7 @@ async fn no_more_than_so_many_are_idle_and_the_oldest_of_a_part_goes_first() {
     let scene = Scene::new();
     for key in 0..20 {
         scene.use_twice(&format!("order:{key}")).await;
-        assert!(scene.idle_locks() <= 4, "{:?}", scene.manager.linger_stats());
+        assert!(scene.idle_locks() <= 4, "{:?}", scene.manager.stats().linger);
     }
     assert_eq!(scene.idle_locks(), 4);
     drop(scene.manager);
@@ -281,7 +283,7 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
         callers.spawn(async move {
             // On until everything has happened that may.
             let has_seen_all = |LingerStats { retaken, recalled, expired, .. }| retaken.min(recalled).min(expired) > 0;
-            for call in (0..100 * CALLS).take_while(|call| *call < CALLS || !has_seen_all(manager.linger_stats())) {
+            for call in (0..100 * CALLS).take_while(|call| *call < CALLS || !has_seen_all(manager.stats().linger)) {
                 // The first key is wanted by all, and the others in runs.
                 let key = if call % 7 == 0 { 0 } else { (call / 50) % KEYS };
                 let guard = manager.acquire(request(&format!("order:{key}"))).await.unwrap();
@@ -319,7 +321,7 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
     is_over.store(true, Ordering::Relaxed);
     disturber.join().unwrap();
     assert!(manager.shutdown().await);
-    let stats = manager.linger_stats();
+    let stats = manager.stats().linger;
     let LingerStats { kept, retaken, recalled, expired } = stats;
     assert!(retaken > 0 && expired > 0 && recalled > 0, "{stats:?}");
     assert_eq!(

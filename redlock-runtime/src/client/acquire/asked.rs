@@ -1,0 +1,71 @@
+//! A call as it is counted: that it has asked, and what has become of it.
+
+use crate::client::shared::Shared;
+use crate::error::LockError;
+use crate::request::{LockRequest, Place};
+use crate::stats::{Failure, Known};
+use crate::time::clock::Instant;
+
+/// A call that has asked for its lock, and counts as dropped until it is answered.
+pub(crate) struct Asked<'c> {
+    site: &'c Known,
+    /// A lock that the call has later than this is of no use.
+    pub(crate) latest: Option<Instant>,
+    pub(super) is_answered: bool,
+}
+
+impl<'c> Asked<'c> {
+    /// A call asks for its lock.
+    pub(crate) fn begin(shared: &'c Shared, request: &LockRequest) -> Self {
+        let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
+        site.counters.asked();
+        Self { site, latest: None, is_answered: false }
+    }
+
+    pub(super) const fn site(&self) -> &'c Known {
+        self.site
+    }
+
+    /// It gets none.
+    ///
+    /// # Errors
+    /// The one that it is answered with.
+    pub(crate) fn refuse<T>(mut self, error: LockError) -> Result<T, LockError> {
+        self.failed(failure(&error, false));
+        Err(error)
+    }
+
+    pub(super) fn failed(&mut self, why: Failure) {
+        self.is_answered = true;
+        self.site.counters.failed(why);
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.site.counters.failed(Failure::Cancelled);
+        }
+    }
+}
+
+/// What an error counts as, of a call that may be one for a window.
+pub(super) fn failure(error: &LockError, is_of_window: bool) -> Failure {
+    match error {
+        // Who has the window is at work, or was: that is what the call wanted to know.
+        error if is_of_window && is_taken(error) => Failure::Contended,
+        LockError::Contended { .. } | LockError::WindowTaken { .. } => Failure::Contended,
+        LockError::TimedOut { .. } => Failure::TimedOut,
+        LockError::NoQuorum { .. } => Failure::NoQuorum,
+        _ => Failure::Refused,
+    }
+}
+
+/// Whether the window that a call has asked for is another one's, by an error about the lock of that.
+pub(crate) fn is_taken(error: &LockError) -> bool {
+    match error {
+        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
+        LockError::WouldDeadlock { held, .. } => !held.is_about_order(),
+        error => error.is_contended(),
+    }
+}

@@ -1,0 +1,143 @@
+//! What is counted of the call that has a lock, and what is told when it ends, loses the lock or is about to.
+//!
+//! A token goes from call to call, and each of them ends once: it gives the lock back, passes it on, leaves it, or another
+//! call supersedes it. A loss is told once, by whoever notices it first: the body, the guard, the watchdog, or the end.
+
+use super::Acquisition;
+use super::present::{News, Present, What};
+use super::state::State;
+use crate::error::LossCause;
+use crate::stats::SiteId;
+use crate::time::clock::Instant;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Span;
+
+/// A lock whose lease is renewed, and of which less than this part of the `ttl` is left, is at risk.
+const AT_RISK: u32 = 5;
+
+/// For so long, locks at risk are counted and not told. Smaller, and an outage of the servers is told for each lock that a process
+/// has; larger, and it is known later.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What this process has of a lock.
+pub(crate) struct Holding {
+    pub(crate) site: SiteId,
+    pub(crate) held_for: Duration,
+    pub(crate) remaining: Duration,
+}
+
+impl Acquisition {
+    /// The call that has the lock has it no more. Before the token ends, since that hides a loss.
+    pub(super) fn end_present(&self, state: &mut State, outcome: &'static str, now: Instant) -> Option<Box<News>> {
+        let present = state.present.as_ref()?;
+        let (site, was_lost) = (present.site, present.is_lost);
+        // A body that has used up its time may not have noticed.
+        if state.candidate.is_over(now) {
+            // An answer that is here may have made the lease longer.
+            state.take_in(self.shared.clock);
+        }
+        let lost = self.note_loss(state, now);
+        let (held, ttl) = (now.since(state.candidate.held_since()), state.candidate.terms().ttl);
+        let is_slow = held > ttl && lost.is_none() && !was_lost;
+        let news = if is_slow { Some(self.news(site, Some(What::Slow { held, ttl }))) } else { lost };
+        self.count_present(state, (nanos(held), outcome), news)
+    }
+
+    /// The same for a call that has had the lock `since` then, when the lease is proven and another call has it by now. A call
+    /// whose time `is_used_up` was to be done before. None is slow: a token is passed on for one `ttl` in all.
+    pub(super) fn pass_present(
+        &self,
+        state: &mut State,
+        (since, is_used_up): (Instant, bool),
+        now: Instant,
+    ) -> Option<Box<News>> {
+        let lost = if is_used_up { self.lose_present(state, LossCause::MaxHold, now.since(since)) } else { None };
+        self.count_present(state, (now.nanos_since(since), "released"), lost)
+    }
+
+    /// Counts the end of the call that has had the lock for so long, of which it may be news that it has `lost` it. How it ends
+    /// is told where somebody sees its span.
+    fn count_present(
+        &self,
+        state: &mut State,
+        (nanos, outcome): (u64, &'static str),
+        lost: Option<Box<News>>,
+    ) -> Option<Box<News>> {
+        let Some(present) = state.present.take() else { return lost };
+        if let Some(known) = self.shared.sites.get(present.site) {
+            known.counters.ended(nanos);
+        }
+        let Some(span) = state.take_span() else { return lost };
+        let mut news = lost.unwrap_or_else(|| self.news(present.site, None));
+        news.span = Some((span, if present.is_lost { "lost" } else { outcome }));
+        Some(news)
+    }
+
+    /// Notes that the lock is lost, if it is and that was not noted before.
+    pub(super) fn note_loss(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
+        let is_news = state.present.as_ref().is_some_and(Present::is_to_be_told) && state.candidate.is_over(now);
+        if !is_news {
+            return None;
+        }
+        let (cause, held) = (self.cause(state, now), state.candidate.held_for(now));
+        self.lose_present(state, cause, held)
+    }
+
+    /// The call that has the lock has lost it, after having `held` it for so long.
+    fn lose_present(&self, state: &mut State, cause: LossCause, held: Duration) -> Option<Box<News>> {
+        let present = state.present.as_mut().filter(|present| present.is_to_be_told())?;
+        present.is_lost = true;
+        let site = present.site;
+        if let Some(known) = self.shared.sites.get(site) {
+            known.counters.lost();
+        }
+        Some(self.news(site, Some(What::Lost { cause, held })))
+    }
+
+    /// Notes that a lease runs out that is renewed, if it does and that was not noted before.
+    pub(super) fn note_risk(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
+        let left = state.candidate.renewed_until()?.since(now);
+        let ttl = state.candidate.terms().ttl;
+        let present = state.present.as_mut()?;
+        let was_at_risk = present.is_at_risk;
+        // A lease that is just renewed is none at risk, however short it is: it comes back when the answers are here.
+        present.is_at_risk = left < ttl / AT_RISK || was_at_risk && left < ttl / 2;
+        let is_news = present.is_at_risk && !was_at_risk;
+        let site = present.site;
+        let times = is_news.then(|| self.shared.at_risk.times(now, QUIET)).flatten()?;
+        Some(self.news(site, Some(What::AtRisk { remaining: left, ttl, times })))
+    }
+
+    fn news(&self, site: SiteId, what: Option<What>) -> Box<News> {
+        let known = self.shared.sites.get(site);
+        let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));
+        Box::new(News {
+            key: self.key().clone(),
+            is_redacted: self.shared.policy.redacts_keys,
+            template,
+            line,
+            what,
+            span: None,
+        })
+    }
+
+    /// The span of the call that has that turn, if anybody wants to see it.
+    pub(crate) fn span(&self, turn: u32) -> Option<Arc<Span>> {
+        let state = self.state();
+        if self.turn() == turn { state.span() } else { None }
+    }
+
+    /// What the call that has the lock now has of it, if one has.
+    pub(crate) fn holding(&self) -> Option<Holding> {
+        let (state, now) = (self.state(), self.now());
+        let present = state.present.as_ref()?;
+        // Of a lock that the nodes have taken away, nothing is proven any more.
+        let remaining = state.candidate.held_until().map_or(Duration::ZERO, |end| end.since(now));
+        Some(Holding { site: present.site, held_for: now.since(state.candidate.held_since()), remaining })
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

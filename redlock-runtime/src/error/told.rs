@@ -1,0 +1,65 @@
+//! Errors as they are told to whoever observes the process, who may not be shown keys.
+
+use crate::error::LockError;
+use crate::observe::ToldKey;
+use std::borrow::Cow;
+
+/// What is told of an error whose text may have a key in it.
+const UNTOLD: &str = "what is wrong may have a key in its text, and is told to the caller alone";
+
+impl LockError {
+    /// The same error about what is told in place of its key, if that `is_redacted`.
+    pub(crate) fn told(&self, is_redacted: bool) -> Cow<'_, Self> {
+        if !is_redacted {
+            return Cow::Borrowed(self);
+        }
+        let mut told = self.clone();
+        match &mut told {
+            Self::Contended { key, .. }
+            | Self::TimedOut { key, .. }
+            | Self::WindowTaken { key, .. }
+            | Self::Lost { key, .. } => *key = ToldKey::new(key, true).into_key(),
+            Self::WouldDeadlock { key, held } => {
+                *key = ToldKey::new(key, true).into_key();
+                **held = held.told(true);
+            }
+            Self::NoQuorum { key, .. } | Self::Refused { key, .. } => {
+                *key = key.as_ref().map(|key| ToldKey::new(key, true).into_key());
+            }
+            Self::Configuration { message } => *message = UNTOLD.into(),
+            Self::NotInstalled | Self::Closed => {}
+        }
+        Cow::Owned(told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{HeldLock, LossCause, OrderStep, SourceLine, Why};
+    use crate::lock::LockKey;
+    use std::time::Duration;
+
+    #[test]
+    fn no_error_tells_a_redacted_key() {
+        let (key, at) = (|| LockKey::from("order:4711"), SourceLine::new("a.rs", 7));
+        let step = OrderStep { taken_at: at, asked_at: at };
+        let held = HeldLock::new(key(), at, at, Why::Order([step].into()));
+        let all = [
+            LockError::Contended { key: key(), lease_left: None, holder: None },
+            LockError::TimedOut { key: key(), waited: Duration::ZERO, lease_left: None, holder: None },
+            LockError::WindowTaken { key: key(), window: 7, ends_in: Duration::ZERO },
+            LockError::Lost { key: key(), held_for: Duration::ZERO, cause: LossCause::Taken },
+            LockError::WouldDeadlock { key: key(), held: Box::new(held) },
+            LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 1, causes: Box::default() },
+            LockError::Refused { key: Some(key()), needed: 1, nodes: 1, causes: Box::default() },
+            LockError::configuration("\"order:4711\" is held without a fencing token"),
+        ];
+        for error in all {
+            assert!(error.to_string().contains("4711"), "{error}");
+            let told = error.told(true).to_string();
+            assert!(!told.contains("4711") && (told.contains('#') || told == UNTOLD), "{told}");
+            assert_eq!(error.told(false).to_string(), error.to_string());
+        }
+    }
+}

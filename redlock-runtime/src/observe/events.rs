@@ -1,0 +1,178 @@
+//! All events, each with its level and fields.
+
+use super::spans::Path;
+use super::{Named, TARGET, ToldKey, millis, shielded};
+use crate::lock::OwnerToken;
+use std::fmt::Display;
+use std::time::Duration;
+
+/// One event. Its name is a field as well, because most formats of logs leave out what tracing calls the name.
+macro_rules! tell {
+    ($level:ident, $name:literal, { $($fields:tt)* }, $text:literal) => {
+        shielded(|| tracing::event!(name: $name, target: TARGET, tracing::Level::$level, event = $name, $($fields)*, $text))
+    };
+}
+
+/// A call has its lock.
+pub(crate) fn acquired(lock: Named<'_>, token: &OwnerToken, path: Path, waited: Duration) {
+    tell!(DEBUG, "acquired", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), token = %token, path = path.name(),
+        waited_ms = millis(waited)
+    }, "the lock was acquired");
+}
+
+/// A call has been waiting for a while.
+pub(crate) fn waiting(lock: Named<'_>, waited: Duration) {
+    tell!(DEBUG, "waiting", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), waited_ms = millis(waited)
+    }, "a call waits for the lock");
+}
+
+/// A call that does not wait has found the lock taken.
+pub(crate) fn skipped(lock: Named<'_>) {
+    tell!(DEBUG, "skipped", { key = %lock.key(), template = lock.template, site = %lock.site() },
+        "another owner has the lock, and the call does not wait");
+}
+
+/// A window of time is another call's.
+pub(crate) fn window_skipped(lock: Named<'_>, window: i64, ends_in: Duration) {
+    tell!(DEBUG, "skipped", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), window, ends_in_ms = millis(ends_in)
+    }, "another call has taken this window");
+}
+
+/// A call has waited for as long as it may.
+pub(crate) fn timed_out(lock: Named<'_>, waited: Duration) {
+    tell!(INFO, "timed_out", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), waited_ms = millis(waited)
+    }, "the lock was held by another owner during the whole wait");
+}
+
+/// Calls have failed because too few nodes agreed, so many `times` since this was told the last time.
+pub(crate) fn no_quorum(lock: Named<'_>, causes: impl Display, times: u64) {
+    tell!(WARN, "no_quorum", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), causes = %causes, times
+    }, "too few nodes agreed");
+}
+
+/// Less than a fifth of a lease is left that is renewed. That of so many locks since this was told the last time.
+pub(crate) fn at_risk(lock: Named<'_>, (remaining, ttl): (Duration, Duration), times: u64) {
+    tell!(WARN, "at_risk", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), remaining_ms = millis(remaining),
+        ttl_ms = millis(ttl), times
+    }, "the lease could not be renewed so far, and most of it is over");
+}
+
+/// A lock is held no more although it was not given back.
+pub(crate) fn lost(lock: Named<'_>, cause: impl Display, held: Duration) {
+    tell!(ERROR, "lost", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), cause = %cause, held_ms = millis(held)
+    }, "the lock was lost");
+}
+
+/// A body goes on without its lock.
+pub(crate) fn outlived(key: ToldKey<'_>) {
+    tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body goes on without it");
+}
+
+/// A lock was held for longer than its `ttl`.
+pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
+    tell!(INFO, "slow_hold", {
+        key = %lock.key(), template = lock.template, site = %lock.site(), held_ms = millis(held), ttl_ms = millis(ttl)
+    }, "the lock was held for longer than its ttl");
+}
+
+/// A node did not have the lock any more when it was given back.
+pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
+    tell!(WARN, "released_late", { node, key = %key }, "the lock was not ours any more at its release");
+}
+
+/// Nobody knows whether a release was executed.
+pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Display, was_held: bool) {
+    if was_held {
+        tell!(WARN, "release_abandoned", { node, key = %key, cause = %cause },
+            "a release was not confirmed; the key expires by itself");
+    } else {
+        // Nobody here had the lock, so that nobody has to look for what is left of it.
+        tell!(DEBUG, "release_abandoned", { node, key = %key, cause = %cause },
+            "a token may be left; it expires by itself");
+    }
+}
+
+/// A call that waits for its release has not heard of it.
+pub(crate) fn release_unconfirmed(key: ToldKey<'_>, error: impl Display) {
+    tell!(WARN, "release_unconfirmed", { key = %key, error = %error }, "the release was not confirmed");
+}
+
+/// A call may wait for its own caller.
+pub(crate) fn deadlock(key: ToldKey<'_>, held: impl Display) {
+    tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless it is given back meanwhile");
+}
+
+/// A nested call waits for another one, both by their lines, and maybe for itself.
+pub(crate) fn nested_wait(key: ToldKey<'_>, asked_at: impl Display, taken_at: impl Display) {
+    tell!(WARN, "deadlock", { key = %key },
+        "the nested call at {asked_at} waits for the one at {taken_at}, and for itself if its own body has that guard: give it \
+         a `scope`, or drop it before");
+}
+
+/// Locks were taken in different orders.
+pub(crate) fn lock_order(key: ToldKey<'_>, held: impl Display) {
+    tell!(WARN, "lock_order", { key = %key }, "the lock {held}");
+}
+
+/// A nested call has tried to detach the lock of its caller.
+pub(crate) fn not_detached(key: ToldKey<'_>) {
+    tell!(WARN, "not_detached", { key = %key },
+        "a nested call cannot leave the lock of its caller to another worker");
+}
+
+/// There is a connection to a node, `times` since this was told the last time.
+pub(crate) fn node_up(node: &str, has_pushes: bool, times: u64) {
+    tell!(INFO, "node_up", { node, has_pushes, times }, "the node is connected");
+}
+
+/// There is no connection to a node, or it has broken, `times` since this was told the last time.
+pub(crate) fn node_down(node: &str, error: impl Display, times: u64) {
+    tell!(WARN, "node_down", { node, error = %error, times }, "the node has no connection");
+}
+
+/// A node does not say when a lock is free.
+pub(crate) fn not_listening(node: &str, error: impl Display, times: u64) {
+    tell!(WARN, "not_listening", { node, error = %error, times },
+        "cannot subscribe: waiting callers have to ask again and again");
+}
+
+/// Another process answers for a node than before, or one that was started lately.
+pub(crate) fn node_restarted(node: &str, abstains_for: Duration) {
+    tell!(WARN, "node_restarted", { node, abstains_ms = millis(abstains_for) },
+        "the server was restarted and may have forgotten locks");
+}
+
+/// The clock of a server was set forward.
+pub(crate) fn clock_step(node: &str, step: Duration) {
+    tell!(WARN, "clock_step", { node, step_ms = millis(step) },
+        "the clock of the server was set forward: its leases end earlier");
+}
+
+/// Two nodes are one server.
+pub(crate) fn same_server(node: &str, error: impl Display, times: u64) {
+    tell!(ERROR, "same_server", { node, error = %error, times }, "each node must be an independent server");
+}
+
+/// The commands of a batch were not answered.
+pub(crate) fn unanswered(error: impl Display) {
+    tell!(DEBUG, "unanswered", { error = %error }, "a batch was not answered");
+}
+
+/// A request of a service fails because servers cannot be reached.
+#[cfg(any(feature = "axum", feature = "tonic"))]
+pub(crate) fn request_unavailable(error: impl Display) {
+    tell!(WARN, "request_failed", { error = %error }, "a request fails by its lock");
+}
+
+/// A request of a service fails because something is to be mended or looked at.
+#[cfg(any(feature = "axum", feature = "tonic"))]
+pub(crate) fn request_broken(error: impl Display) {
+    tell!(ERROR, "request_failed", { error = %error }, "a request fails by its lock");
+}

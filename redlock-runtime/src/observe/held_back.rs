@@ -1,0 +1,76 @@
+//! What is told of a release, which may be answered or given up while it is sent: under the mutex of whoever sends it.
+//!
+//! Whoever sends under a mutex does so in [`hold_back`], and tells what has come of it when the mutex is free. Everybody else
+//! tells it at once.
+
+use std::cell::RefCell;
+use std::fmt;
+
+thread_local! {
+    /// What is held back on this thread, if anything is to be.
+    static HELD_BACK: RefCell<Option<Vec<Untold>>> = const { RefCell::new(None) };
+}
+
+/// Something to tell. It is told when this is dropped.
+#[must_use = "it is told when this is dropped"]
+pub(crate) struct Untold(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for Untold {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell();
+        }
+    }
+}
+
+impl fmt::Debug for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Untold")
+    }
+}
+
+/// Tells, or leaves that to whoever holds back what is told on this thread.
+pub(crate) fn tell(tell: impl FnOnce() + Send + 'static) {
+    let untold = Untold(Some(Box::new(tell)));
+    let left = HELD_BACK.try_with(|held_back| match &mut *held_back.borrow_mut() {
+        Some(all) => {
+            all.push(untold);
+            None
+        }
+        None => Some(untold),
+    });
+    // Not in there, since whoever is told may come back.
+    drop(left);
+}
+
+/// Runs `act`, and returns what is to be told of it.
+pub(crate) fn hold_back(act: impl FnOnce()) -> Vec<Untold> {
+    let set = |all| HELD_BACK.try_with(|held_back| held_back.replace(all)).ok().flatten();
+    let before = set(Some(Vec::new()));
+    act();
+    set(before).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn what_is_held_back_is_told_later_and_everything_else_at_once() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = |what: &'static str| {
+            let told = Arc::clone(&told);
+            tell(move || told.lock().unwrap().push(what));
+        };
+        let untold = hold_back(|| {
+            tell("held back");
+            drop(hold_back(|| tell("inside")));
+            tell("as well");
+        });
+        assert_eq!(*told.lock().unwrap(), ["inside"]);
+        tell("at once");
+        drop(untold);
+        assert_eq!(*told.lock().unwrap(), ["inside", "at once", "held back", "as well"]);
+    }
+}

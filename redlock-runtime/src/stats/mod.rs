@@ -1,0 +1,18 @@
+//! What is counted: calls by their sites, and commands by their nodes.
+//!
+//! Whoever has something to count does it here, with atomics and without a mutex; what it means stands where it happens.
+//! [`Stats`](crate::Stats) is made of it by the manager.
+
+mod histogram;
+mod node_counters;
+mod node_stats;
+mod site_counters;
+mod site_stats;
+mod sites;
+
+pub use self::histogram::Histogram;
+pub(crate) use self::node_counters::NodeCounters;
+pub use self::node_stats::NodeStats;
+pub(crate) use self::site_counters::Failure;
+pub use self::site_stats::{LockSite, SiteStats};
+pub(crate) use self::sites::{Known, SiteId, Sites};

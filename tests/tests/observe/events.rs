@@ -1,0 +1,287 @@
+//! The events about calls and locks, each seen to happen.
+
+use crate::subscriber::{Told, event, events, keep_all};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock};
+use redlock_tests::Nodes;
+use std::future::pending;
+use std::time::Duration;
+use tracing::Level;
+
+/// Short, because some tests wait for its end.
+const TTL: Duration = Duration::from_millis(400);
+const LONG: Duration = Duration::from_secs(30);
+
+fn builder(nodes: &Nodes) -> LockManagerBuilder {
+    keep_all();
+    LockManager::builder().nodes(nodes.urls())
+}
+
+async fn manager(nodes: &Nodes) -> LockManager {
+    let manager = builder(nodes).build().unwrap();
+    manager.ready().await.unwrap();
+    manager
+}
+
+/// The only event of that name about `key`.
+fn only(name: &str, key: &str) -> Told {
+    let found = events(name, key);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.into_iter().next().unwrap()
+}
+
+#[distributed_lock(key = "events:{what}", manager = locks, wait = none)]
+async fn annotated(locks: &LockManager, what: &'static str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_tells_what_becomes_of_it() {
+    let nodes = Nodes::start(3).await;
+    let (manager, others) = (manager(&nodes).await, manager(&nodes).await);
+    annotated(&manager, "acquired").await.unwrap();
+    let told = only("acquired", "events:acquired");
+    assert_eq!((told.level, told.field("template"), told.field("path")), (Level::DEBUG, "events:{what}", "fast"));
+    assert_eq!(told.within, ["redlock.acquire"]);
+    assert_eq!(told.field("event"), "acquired");
+
+    let held = others.acquire(LockRequest::new("events:taken").ttl(LONG)).await.unwrap();
+    annotated(&manager, "taken").await.unwrap_err();
+    assert_eq!(only("skipped", "events:taken").level, Level::DEBUG);
+    let request = LockRequest::new("events:taken").wait(TTL).label("who waits in vain");
+    manager.acquire(request).await.unwrap_err();
+    let told = only("timed_out", "who waits in vain");
+    assert!(told.level == Level::INFO && told.field("waited_ms").parse::<u64>().unwrap() >= 400, "{told:?}");
+    assert_eq!(only("waiting", "who waits in vain").level, Level::DEBUG);
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_window_that_is_anothers_is_skipped() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let request = || LockRequest::new("events:report").once_per(Duration::from_secs(3600));
+    manager.acquire(request()).await.unwrap().release().await.unwrap();
+    manager.acquire(request()).await.unwrap_err();
+    let told = only("skipped", "events:report");
+    assert!(told.field("window").parse::<i64>().is_ok() && events("timed_out", "events:report").is_empty(), "{told:?}");
+    let stats = manager.stats();
+    let counted: Vec<_> = stats.sites.iter().map(|site| (site.acquired, site.contended, site.timed_out)).collect();
+    assert!(
+        counted.contains(&(1, 1, 0)) || counted.iter().filter(|counted| **counted == (0, 1, 0)).count() == 1,
+        "{counted:?}"
+    );
+}
+
+#[tokio::test]
+async fn calls_without_a_quorum_are_told_once_a_second_with_their_number() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    nodes[0].stop().await;
+    let request = || LockRequest::new("events:gone").wait(Wait::None);
+    // The first is told at once, and those of the second after it together, when the next one comes.
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        manager.acquire(request()).await.unwrap_err();
+        told = events("no_quorum", "events:gone");
+    }
+    let refused = manager.stats().sites.iter().map(|site| site.no_quorum).sum::<u64>();
+    let times: u64 = told.iter().map(|told| told.field("times").parse::<u64>().unwrap()).sum();
+    assert_eq!((told[0].level, times), (Level::WARN, refused), "{told:#?}");
+    assert!(told[0].field("causes").contains("127.0.0.1"), "{told:#?}");
+}
+
+#[tokio::test]
+async fn a_lost_lock_is_told_once_whoever_notices_it() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let request = |key: &'static str| LockRequest::new(key).ttl(TTL);
+    let delete = async |key: &str| nodes[0].inspect().command::<i64>(&["DEL", key]).await;
+
+    // The body, which is stopped.
+    let body = async |_: &LockGuard| {
+        delete("lost:body").await;
+        pending::<Result<(), LockError>>().await
+    };
+    manager.with_lock(request("lost:body"), body).await.unwrap_err();
+    let told = event("lost", "lost:body").await;
+    assert_eq!(told.level, Level::ERROR);
+    assert_eq!(told.field("cause"), "the nodes say that it is not ours");
+    assert!(told.field("held_ms").parse::<u64>().is_ok() && told.field("site").contains("events.rs:"), "{told:?}");
+
+    // The watchdog, for a guard that nobody looks at.
+    let guard = manager.acquire(request("lost:guard")).await.unwrap();
+    delete("lost:guard").await;
+    event("lost", "lost:guard").await;
+    assert!(guard.ensure_held().is_err());
+    drop(guard);
+
+    // The end of a lease that is not renewed, or may not be any longer.
+    let guard = manager.acquire(request("lost:lease").renew(false)).await.unwrap();
+    assert_eq!(event("lost", "lost:lease").await.field("cause"), "its lease ran out, and was not to be renewed");
+    drop(guard);
+    let guard = manager.acquire(request("lost:max").ttl(LONG).max_hold(TTL)).await.unwrap();
+    assert_eq!(event("lost", "lost:max").await.field("cause"), "that is the longest it may be held");
+    drop(guard);
+
+    // Nobody before the end, because the thread was blocked.
+    let guard = LockManager::in_memory().acquire(request("lost:blocked").renew(false)).await.unwrap();
+    std::thread::sleep(TTL);
+    drop(guard);
+    event("lost", "lost:blocked").await;
+    for key in ["lost:body", "lost:guard", "lost:lease", "lost:max", "lost:blocked"] {
+        only("lost", key);
+    }
+
+    let lost: u64 = manager.stats().sites.iter().map(|site| site.lost).sum();
+    assert_eq!(lost, 4);
+}
+
+#[distributed_lock(key = "lost:{what}", manager = locks, ttl = 400ms, on_lost = continue, guard = lock)]
+async fn going_on(locks: &LockManager, nodes: &Nodes, what: &'static str) -> Result<(), LockError> {
+    nodes[0].inspect().command::<i64>(&["DEL", "lost:continued"]).await;
+    lock.lost().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_body_that_goes_on_without_its_lock_is_told_as_well() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    going_on(&manager, &nodes, "continued").await.unwrap();
+    event("lost", "lost:continued").await;
+    only("lost", "lost:continued");
+    assert_eq!(only("outlived", "lost:continued").level, Level::WARN);
+}
+
+#[tokio::test]
+async fn a_nested_call_that_is_out_of_time_has_lost_its_part_only() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let inner = LockRequest::new("lost:nested").reentrant(true).max_hold(TTL / 4).label("the nested one");
+    let body = async |guard: &LockGuard| {
+        manager.with_lock(inner, async |_: &LockGuard| pending::<Result<(), LockError>>().await).await.unwrap_err();
+        guard.ensure_held()
+    };
+    manager.with_lock(LockRequest::new("lost:nested").label("the outer one"), body).await.unwrap();
+    event("lost", "the nested one").await;
+    assert!(events("lost", "the outer one").is_empty());
+    let stats = manager.stats();
+    let counted = |template| {
+        let site = stats.sites.iter().find(|site| site.site.template == Some(template)).unwrap();
+        (site.acquired, site.lost, site.held_now, site.hold.count())
+    };
+    assert_eq!((counted("the outer one"), counted("the nested one")), ((1, 0, 0, 1), (1, 1, 0, 1)));
+}
+
+#[tokio::test]
+async fn a_nested_call_that_is_lost_with_its_caller_has_lost_its_lock() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let request = |label| LockRequest::new("lost:both").reentrant(true).label(label);
+    let hangs = async |_: &LockGuard| pending::<Result<(), LockError>>().await;
+    let body = async |_: &LockGuard| manager.with_lock(request("inner of both"), hangs).await;
+    manager.with_lock(request("outer of both").max_hold(TTL), body).await.unwrap_err();
+    for label in ["outer of both", "inner of both"] {
+        only("lost", label);
+        assert_eq!(crate::subscriber::spans("redlock.hold", label)[0].field("outcome"), "lost", "{label}");
+    }
+    // A guard that is given back too late.
+    let outer = manager.acquire(request("outer guard").max_hold(TTL)).await.unwrap();
+    let inner = outer.scope(manager.acquire(request("inner guard"))).await.unwrap();
+    event("lost", "outer guard").await;
+    inner.release().await.unwrap_err();
+    only("lost", "inner guard");
+    drop(outer);
+    let stats = manager.stats();
+    let lost: Vec<_> = stats.sites.iter().map(|site| (site.lost, site.held_now)).collect();
+    assert_eq!(lost, [(1, 0); 4], "{stats:#?}");
+}
+
+#[tokio::test]
+async fn many_leases_that_cannot_be_renewed_are_told_together() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let mut guards = Vec::new();
+    for lock in 0..50 {
+        let request = LockRequest::new(format!("events:outage {lock}")).ttl(5 * TTL).label("one of many");
+        guards.push(manager.acquire(request).await.unwrap());
+    }
+    nodes[0].freeze();
+    let all_lost = async || match events("lost", "one of many").len() {
+        50 => Ok(()),
+        other => Err(other.to_string()),
+    };
+    redlock_tests::eventually(redlock_tests::PATIENCE, "each is told to be lost", all_lost).await;
+    assert!((1..5).contains(&events("at_risk", "one of many").len()));
+    nodes[0].thaw();
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_renewed_is_at_risk_before_it_is_lost() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(LockRequest::new("events:frozen").ttl(5 * TTL)).await.unwrap();
+    nodes[0].freeze();
+    let told = event("at_risk", "events:frozen").await;
+    let remaining: u64 = told.field("remaining_ms").parse().unwrap();
+    assert!(told.level == Level::WARN && remaining < 400 && told.field("ttl_ms") == "2000", "{told:?}");
+    event("lost", "events:frozen").await;
+    only("at_risk", "events:frozen");
+    nodes[0].thaw();
+    drop(guard);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_gone_at_its_release_was_released_late() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(LockRequest::new("events:late").ttl(LONG)).await.unwrap();
+    nodes[0].inspect().command::<i64>(&["DEL", "events:late"]).await;
+    drop(guard);
+    let told = event("released_late", "events:late").await;
+    assert!(told.level == Level::WARN && told.field("node").starts_with("127.0.0.1:"), "{told:?}");
+    // Nobody has known of it while the lease was proven.
+    assert!(events("lost", "events:late").is_empty());
+}
+
+#[distributed_lock(key = "events:{what}", manager = locks, release = confirmed)]
+async fn confirmed(locks: &LockManager, nodes: &Nodes, what: &'static str) -> Result<(), LockError> {
+    nodes[0].freeze();
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_that_is_waited_for_in_vain_is_told() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    confirmed(&manager, &nodes, "confirmed").await.unwrap();
+    assert_eq!(only("release_unconfirmed", "events:confirmed").level, Level::WARN);
+    nodes[0].thaw();
+}
+
+#[tokio::test]
+async fn a_lock_that_is_held_for_longer_than_its_ttl_is_slow() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(LockRequest::new("events:slow").ttl(TTL)).await.unwrap();
+    tokio::time::sleep(TTL + TTL / 4).await;
+    guard.release().await.unwrap();
+    let told = only("slow_hold", "events:slow");
+    assert!(told.level == Level::INFO && told.field("ttl_ms") == "400", "{told:?}");
+}
+
+#[tokio::test]
+async fn what_may_wait_for_ever_is_told() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let again = async |_: &LockGuard| manager.acquire(LockRequest::new("events:again").wait(TTL)).await.map(drop);
+    manager.with_lock("events:again", again).await.unwrap_err();
+    assert_eq!(only("deadlock", "events:again").level, Level::WARN);
+    let detach = async |_: &LockGuard| {
+        let nested = manager.acquire(LockRequest::new("events:detach").reentrant(true)).await?;
+        drop(nested.detach());
+        Ok::<_, LockError>(())
+    };
+    manager.with_lock("events:detach", detach).await.unwrap();
+    assert_eq!(only("not_detached", "events:detach").level, Level::WARN);
+}

@@ -1,0 +1,109 @@
+//! The events about servers, each seen to happen.
+
+use crate::subscriber::{event, events, keep_all};
+use redlock_runtime::{LockError, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use std::time::Duration;
+use tracing::Level;
+
+fn label(server: &RedisServer) -> String {
+    format!("127.0.0.1:{}", server.port())
+}
+
+async fn manager(nodes: &Nodes) -> LockManager {
+    keep_all();
+    let manager = LockManager::builder().nodes(nodes.urls()).build().unwrap();
+    manager.ready().await.unwrap();
+    manager
+}
+
+#[tokio::test]
+async fn a_server_that_goes_and_comes_back_is_told_on_each_change() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let node = label(&nodes[0]);
+    assert_eq!(event("node_up", &node).await.level, Level::INFO);
+    nodes[0].stop().await;
+    assert_eq!(event("node_down", &node).await.level, Level::WARN);
+    // All further tries are counted for a minute.
+    eventually(PATIENCE, "it cannot be reached", async || {
+        let found = events("node_down", &node);
+        if found.iter().any(|told| told.field("error").contains("refused")) {
+            Ok(())
+        } else {
+            Err(format!("{found:#?}"))
+        }
+    })
+    .await;
+    nodes[0].restart_empty().await;
+    let told = event("node_restarted", &node).await;
+    assert!(told.level == Level::WARN && told.field("abstains_ms").parse::<u64>().unwrap() > 1000, "{told:?}");
+    let reconnections = async || manager.stats().nodes.iter().map(|stats| stats.reconnections).collect::<Vec<_>>();
+    eventually_eq(PATIENCE, "the node is counted", vec![1, 0, 0], reconnections).await;
+    // That it is back is told, although that it was there was told just before.
+    eventually(PATIENCE, "it is back", async || match events("node_up", &node).len() {
+        2 => Ok(()),
+        other => Err(format!("{other} times")),
+    })
+    .await;
+    // In the order in which it was.
+    let all: Vec<_> = ["node_up", "node_down"].iter().flat_map(|name| events(name, &node)).collect();
+    assert_eq!(all.iter().max_by_key(|told| told.before).unwrap().name, "node_up", "{all:#?}");
+    // Another connection to the same process, which still abstains, is no restart.
+    let restarts = events("node_restarted", &node).len();
+    assert!(nodes[0].inspect().kill_clients().await > 0);
+    eventually_eq(PATIENCE, "it has come back again", vec![2, 0, 0], reconnections).await;
+    assert_eq!(events("node_restarted", &node).len(), restarts);
+}
+
+#[tokio::test]
+async fn a_lone_server_that_is_trusted_is_told_to_have_been_restarted() {
+    let nodes = Nodes::start(1).await;
+    let _manager = manager(&nodes).await;
+    nodes[0].stop().await;
+    nodes[0].restart_empty().await;
+    assert_eq!(event("node_restarted", &label(&nodes[0])).await.field("abstains_ms"), "0");
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_forward_is_told() {
+    let nodes = Nodes::start_with(1, |_, builder| builder.own_clock()).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(LockRequest::new("nodes:clock").ttl(Duration::from_secs(2))).await.unwrap();
+    guard.extend().await.unwrap();
+    nodes[0].set_clock(1);
+    let told = event("clock_step", &label(&nodes[0])).await;
+    assert!(told.level == Level::WARN && told.field("step_ms").parse::<u64>().unwrap() >= 900, "{told:?}");
+}
+
+#[tokio::test]
+async fn two_names_of_one_server_are_told() {
+    keep_all();
+    let server = RedisServer::start().await;
+    let urls = ["127.0.0.1", "localhost"].map(|host| format!("redis://{host}:{}", server.port()));
+    let _manager = LockManager::builder().nodes(urls).build().unwrap();
+    let told = event("same_server", &server.port().to_string()).await;
+    assert_eq!((told.level, told.field("times")), (Level::ERROR, "1"));
+    let tries = async || {
+        let stats: String = server.inspect().command(&["INFO", "stats"]).await;
+        let tries = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap().trim();
+        if tries.parse::<u64>().unwrap() > 12 { Ok(()) } else { Err(tries.to_owned()) }
+    };
+    eventually(PATIENCE, "it is tried again and again", tries).await;
+    // Which is no restart, and told once.
+    let port = server.port().to_string();
+    assert_eq!((events("node_restarted", &port).len(), events("same_server", &port).len()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_to_say_when_a_lock_is_free_is_told() {
+    keep_all();
+    let server = RedisServer::builder().user("app", "secret", "~* +@all resetchannels").start().await;
+    let manager = LockManager::builder().node(server.url()).build().unwrap();
+    let held = manager.acquire("nodes:deaf").await.unwrap();
+    let error = manager.acquire(LockRequest::new("nodes:deaf").wait(Duration::from_millis(300))).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+    let told = event("not_listening", &label(&server)).await;
+    assert!(told.level == Level::WARN && told.field("error").contains("NOPERM"), "{told:?}");
+    drop(held);
+}

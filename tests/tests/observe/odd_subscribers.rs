@@ -1,0 +1,95 @@
+//! Subscribers that come back, that panic, or that want events alone.
+
+use redlock_runtime::{LockManager, LockRequest};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+const TTL: Duration = Duration::from_millis(50);
+
+/// Does something odd with each event, whose name it keeps.
+struct Odd<F> {
+    wants_spans: bool,
+    does: F,
+    names: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl<F: Fn() + Send + Sync + 'static> Subscriber for Odd<F> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "redlock" && (self.wants_spans || metadata.is_event())
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {
+        (self.does)();
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        self.names.lock().unwrap().push(event.metadata().name());
+        (self.does)();
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The names of the events while locks of `manager` are taken, passed on, lost and given back too late.
+async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send + Sync + 'static) -> Vec<&'static str> {
+    let names = Arc::<Mutex<Vec<_>>>::default();
+    let _subscribed = tracing::subscriber::set_default(Odd { wants_spans, does, names: Arc::clone(&names) });
+    let request = || LockRequest::new("odd").ttl(TTL).renew(false);
+    // Nobody looks at it until it is given back, when the node answers at once that it is not ours.
+    let late = manager.acquire(request()).await.unwrap();
+    std::thread::sleep(TTL);
+    drop(late);
+    manager.try_acquire(LockRequest::new("odd")).await.unwrap().release().await.unwrap();
+    // It passes on while it is lost, and its watchdog tells of another one.
+    let (first, other) = (manager.acquire(request()).await.unwrap(), manager.acquire("other").await.unwrap());
+    assert!(manager.try_acquire("odd").await.is_err());
+    let next = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.acquire(LockRequest::new("odd")).await }
+    });
+    first.lost().await;
+    let next = tokio::time::timeout(Duration::from_secs(30), next).await.unwrap().unwrap().unwrap();
+    drop((first, next));
+    assert!(other.is_held());
+    other.release().await.unwrap();
+    assert!(manager.held().is_empty());
+    assert!(manager.stats().sites.iter().all(|site| site.waiting_now == 0 && site.held_now == 0));
+    std::mem::take(&mut *names.lock().unwrap())
+}
+
+#[tokio::test]
+async fn a_subscriber_may_ask_what_is_held() {
+    let manager = LockManager::in_memory();
+    let asked = manager.clone();
+    let told = told(&manager, true, move || drop(asked.held())).await;
+    for name in ["lost", "released_late", "acquired", "skipped"] {
+        assert!(told.contains(&name), "{name} in {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_subscriber_that_panics_ends_nothing() {
+    let manager = LockManager::in_memory();
+    let told = told(&manager, true, || panic!("no terminal")).await;
+    assert!(told.contains(&"lost"), "{told:?}");
+    // The watchdog is there still.
+    let guard = manager.acquire(LockRequest::new("renewed").ttl(TTL)).await.unwrap();
+    tokio::time::sleep(4 * TTL).await;
+    guard.ensure_held().unwrap();
+}
+
+#[tokio::test]
+async fn events_come_without_spans() {
+    let told = told(&LockManager::in_memory(), false, || {}).await;
+    assert!(told.contains(&"acquired"), "{told:?}");
+}

@@ -1,0 +1,94 @@
+//! `docs/observability.md` lists what there is: each span and event of the source, with its level and fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The levels and fields of an event, or of a span.
+type Said = (BTreeSet<String>, BTreeSet<String>);
+
+fn runtime() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("redlock-runtime")
+}
+
+/// Adds what the arguments of one macro say: a level, a name, then fields.
+fn add(all: &mut BTreeMap<String, Said>, level: &str, name: &str, fields: &str) {
+    let fields = fields.split(',').map(str::trim).filter(|field| !field.is_empty() && !field.starts_with('"'));
+    let said = all.entry(name.to_owned()).or_default();
+    said.0.insert(level.to_owned());
+    said.1.extend(fields.map(|field| field.split_whitespace().next().unwrap().to_owned()));
+}
+
+fn between<'t>(text: &'t str, from: &str, to: &str) -> Option<(&'t str, &'t str)> {
+    text.split_once(from)?.1.split_once(to)
+}
+
+/// What the source tells.
+fn in_source() -> BTreeMap<String, Said> {
+    let source = |file: &str| fs::read_to_string(runtime().join("src/observe").join(file)).unwrap();
+    let (mut all, events, spans) = (BTreeMap::new(), source("events.rs"), source("spans.rs"));
+    let mut rest = events.as_str();
+    while let Some((told, after)) = between(rest, "    tell!(", "}") {
+        let (head, fields) = told.split_once('{').unwrap();
+        let mut words = head.split(',').map(str::trim);
+        add(&mut all, words.next().unwrap(), words.next().unwrap().trim_matches('"'), fields);
+        rest = after;
+    }
+    let mut rest = spans.as_str();
+    while let Some((told, after)) = between(rest, "tracing::span!(", "\n    )") {
+        let (_, told) = told.split_once("Level::").unwrap();
+        let mut parts = told.splitn(3, ',').map(str::trim);
+        add(&mut all, parts.next().unwrap(), parts.next().unwrap().trim_matches('"'), parts.next().unwrap());
+        rest = after;
+    }
+    all
+}
+
+/// What the page says: rows with a name, levels and fields.
+fn on_page() -> BTreeMap<String, Said> {
+    let page = fs::read_to_string(runtime().join("docs/observability.md")).unwrap();
+    let words = |cell: &str| cell.split(['`', ',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let rows = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>()).filter(|cells| cells.len() >= 5);
+    rows.map(|cells| (cells[0].trim_end_matches('`').to_owned(), (words(cells[1]), words(cells[2])))).collect()
+}
+
+#[test]
+fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
+    let (source, page) = (in_source(), on_page());
+    assert!(source.len() > 20, "{source:#?}");
+    let names = |all: &BTreeMap<String, Said>| all.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&source), names(&page));
+    for (name, said) in source {
+        assert_eq!(said, page[&name], "{name}");
+    }
+}
+
+#[test]
+fn nothing_else_tells_anything() {
+    let mut folders = vec![runtime().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                if !path.ends_with("src/observe") {
+                    folders.push(path);
+                }
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            for call in [
+                "tracing::event!",
+                "tracing::error!",
+                "tracing::warn!",
+                "tracing::info!",
+                "tracing::debug!",
+                "tracing::trace!",
+                "_span!(",
+                "::span!(",
+            ] {
+                assert!(!text.contains(call), "{} has {call}", path.display());
+            }
+        }
+    }
+}
