@@ -132,6 +132,33 @@ async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
 }
 
 #[tokio::test]
+async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
+    let server = RedisServer::start().await;
+    let rules = "~* &redlock:* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval \
+                 +script|load +publish +subscribe";
+    let holder = user(&server, rules).await;
+    holder.ready().await.unwrap();
+    let guard = holder.acquire("order:7").await.unwrap();
+    let observer = builder([server.url()]).build().unwrap();
+    let inspection = observer.inspect("order:7").await;
+    let owner = inspection.holder().and_then(Holder::owner).unwrap();
+    assert!(owner.label.is_none() && owner.is_connected == Some(true), "{inspection}");
+    let token = guard.token().to_string();
+    drop((guard, holder));
+    // What is left of a process that has ended.
+    server.inspect().command::<()>(&["SET", "order:7", &token, "PX", "60000"]).await;
+    eventually(PATIENCE, "its connections have ended", async || {
+        let inspection = observer.inspect("order:7").await;
+        if inspection.to_string().contains("of which no connection is known") {
+            Ok(())
+        } else {
+            Err(inspection.to_string())
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_list_of_ten_thousand_clients_disturbs_no_lock() {
     const CLIENTS: usize = 1000;
     let server = RedisServer::start().await;
