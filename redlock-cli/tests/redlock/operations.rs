@@ -32,15 +32,21 @@ async fn every_command_of_the_page_works() {
     // For a number to be there.
     holder.acquire_fenced("order:7").await.unwrap().release().await.unwrap();
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
+    let token = guard.token().to_string();
     let waiting = tokio::spawn(async move { waiter.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await });
     eventually(PATIENCE, "somebody waits", async || {
         let waiters = redlock(&urls, &["waiters", "order:7"]).await;
         if waiters.code == 0 { Ok(()) } else { Err(waiters) }
     })
     .await;
+    // A body that stops when its lock is lost.
+    tokio::spawn(async move {
+        guard.lost().await;
+        drop(guard);
+    });
     let commands = commands();
     for command in &commands {
-        let outcome = shell(command, &urls, &nodes[0].port().to_string(), guard.token().as_str()).await;
+        let outcome = shell(command, &urls, &nodes[0].port().to_string(), &token).await;
         // Servers of tests keep nothing over a restart, which is something to look at.
         let expected = if *command == "redlock check" { 0..=1 } else { 0..=0 };
         let is_refused = outcome.stdout.starts_with("ERR") || outcome.stdout.starts_with("NO");
