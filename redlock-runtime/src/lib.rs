@@ -46,7 +46,9 @@ pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
 };
 pub use self::node::redis::{Credentials, NodeConfig};
-pub use self::node::report::{Capabilities, CheckReport, ClockOffset, NodeReport, Persistence, Refusal, Replication};
+pub use self::node::report::{
+    Capabilities, CheckReport, ClockOffset, ClusterMember, NodeReport, Persistence, Refusal, Replication,
+};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
 #[cfg(feature = "inventory")]

@@ -28,6 +28,7 @@
 )]
 
 mod cli;
+mod cluster;
 mod eventually;
 mod external;
 mod inspector;
@@ -42,6 +43,7 @@ mod warnings;
 use std::time::Duration;
 
 pub use cli::redis_cli;
+pub use cluster::{Cluster, Migration};
 pub use eventually::{eventually, eventually_eq};
 pub use inspector::Inspector;
 pub use layers::{Layers, Sources};

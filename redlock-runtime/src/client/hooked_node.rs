@@ -40,13 +40,19 @@ pub(crate) struct HookedNode {
     /// Those who were told that a body runs.
     told: Mutex<Vec<OwnerToken>>,
     abstains: AtomicBool,
+    has_parts: AtomicBool,
 }
 
 impl HookedNode {
     pub(crate) fn new(clock: Clock, hook: impl Fn(&Command) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         let hook: Hook = Box::new(hook);
-        let (state, unanswered, told, abstains) = Default::default();
-        Arc::new(Self { clock, state, hook, unanswered, told, abstains })
+        let (state, unanswered, told, abstains, has_parts) = Default::default();
+        Arc::new(Self { clock, state, hook, unanswered, told, abstains, has_parts })
+    }
+
+    /// From now on each key has a part of the node for itself.
+    pub(crate) fn divide(&self) {
+        self.has_parts.store(true, Ordering::Relaxed);
     }
 
     /// From now on the node abstains.
@@ -86,6 +92,10 @@ impl Node for HookedNode {
         } else {
             recipient.answer(Ok(reply));
         }
+    }
+
+    fn has_parts(&self) -> bool {
+        self.has_parts.load(Ordering::Relaxed)
     }
 
     fn status(&self) -> Status {

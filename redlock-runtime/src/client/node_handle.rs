@@ -6,8 +6,9 @@ use crate::node::{Node, Pending, Status};
 use crate::protocol::command::{Command, Subject};
 use crate::protocol::last_command::LastCommand;
 use crate::time::clock::{Clock, Instant};
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -15,26 +16,50 @@ use tokio::sync::mpsc;
 pub(crate) struct NodeHandle {
     node: Arc<dyn Node>,
     ledger: Arc<ReleaseLedger>,
+    /// Those of its parts, if it has some: what one of them owes says nothing of the others.
+    parts: RwLock<HashMap<u64, Arc<ReleaseLedger>>>,
     queue: Option<mpsc::UnboundedSender<PendingRelease>>,
 }
 
 impl NodeHandle {
     /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
     pub(crate) fn in_background(node: Arc<dyn Node>, clock: Clock, runtime: &Handle) -> Self {
-        let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
+        let ledger = Self::new_ledger(&*node, clock);
         let (queue, unsettled) = mpsc::unbounded_channel();
         runtime.spawn(Collector::new(Arc::clone(&node), clock, Arc::clone(&ledger), unsettled).run());
-        Self { node, ledger, queue: Some(queue) }
+        Self { node, ledger, parts: RwLock::default(), queue: Some(queue) }
     }
 
     /// For a node that answers at once.
     pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
-        let ledger = Arc::new(ReleaseLedger::new(node.label(), clock));
-        Self { node, ledger, queue: None }
+        let ledger = Self::new_ledger(&*node, clock);
+        Self { node, ledger, parts: RwLock::default(), queue: None }
     }
 
+    fn new_ledger(node: &dyn Node, clock: Clock) -> Arc<ReleaseLedger> {
+        let ledger = if node.has_parts() { ReleaseLedger::of_parts } else { ReleaseLedger::new };
+        Arc::new(ledger(node.label(), clock))
+    }
+
+    /// The ledger of the node as a whole.
     pub(crate) const fn ledger(&self) -> &Arc<ReleaseLedger> {
         &self.ledger
+    }
+
+    /// That, and those of all its parts.
+    pub(crate) fn ledgers(&self) -> Vec<Arc<ReleaseLedger>> {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
+        [&self.ledger].into_iter().chain(parts.values()).map(Arc::clone).collect()
+    }
+
+    /// The ledger of whoever has `key`.
+    fn ledger_of(&self, key: &LockKey) -> Arc<ReleaseLedger> {
+        let Some(part) = self.node.part_of(key) else { return Arc::clone(&self.ledger) };
+        let known = self.parts.read().unwrap_or_else(PoisonError::into_inner).get(&part).map(Arc::clone);
+        known.unwrap_or_else(|| {
+            let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(parts.entry(part).or_insert_with(|| Arc::new(self.ledger.of_part())))
+        })
     }
 
     pub(crate) fn node(&self) -> &dyn Node {
@@ -65,7 +90,7 @@ impl NodeHandle {
 
     /// Sends `command` at `now`, unless the node owes too many answers.
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
-        match self.ledger.refusal(now) {
+        match self.ledger_of(&command.subject.key).refusal(now) {
             // A node without a connection knows a better reason.
             Some(refusal) if self.node.status_of(&command.subject.key) == Status::Up => Pending::answered(Err(refusal)),
             _ => self.node.send(command),
@@ -74,12 +99,14 @@ impl NodeHandle {
 
     /// Sends the last command about a token, whatever the node owes. The answer can be waited for.
     pub(crate) fn release(&self, subject: Arc<Subject>, last: LastCommand) -> PendingRelease {
-        PendingRelease::send(&*self.node, &self.ledger, subject, last)
+        let ledger = self.ledger_of(&subject.key);
+        PendingRelease::send(&*self.node, &ledger, subject, last)
     }
 
     /// Sends the last command about a token, whatever the node owes. It is settled in the background.
     pub(crate) fn release_in_background(&self, subject: Arc<Subject>, last: LastCommand) {
-        PendingRelease::send_in_background(&*self.node, &self.ledger, subject, last, self.queue.clone());
+        let ledger = self.ledger_of(&subject.key);
+        PendingRelease::send_in_background(&*self.node, &ledger, subject, last, self.queue.clone());
     }
 
     /// Sees to it that `release` is settled.

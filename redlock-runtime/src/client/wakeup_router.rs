@@ -118,7 +118,7 @@ mod tests {
     const TTL: Duration = Duration::from_secs(30);
 
     /// How many releases of one token a node is sent that still announces a claim of it after the first one.
-    async fn releases(of_take: Fate, of_release: Fate, is_wanted: bool) -> usize {
+    async fn releases(of_take: Fate, of_release: Fate, is_wanted: bool, has_parts: bool) -> usize {
         let releases = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&releases);
         let node = HookedNode::new(Clock::tokio(), move |command| {
@@ -128,6 +128,9 @@ mod tests {
             seen.fetch_add(1, Ordering::Relaxed);
             of_release
         });
+        if has_parts {
+            node.divide();
+        }
         let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
         let now = local.shared().clock.now();
         let ours = Acquisition::of_key(local.shared(), &KEY.into(), TTL, now);
@@ -145,14 +148,15 @@ mod tests {
     async fn a_token_is_released_once_more_unless_a_release_on_its_way_makes_an_end_of_it() {
         use Fate::{Answered, CutOff, Unanswered};
         let table = [
-            ("the release is on its way", Answered, Unanswered, true, 1),
-            ("it is answered", Answered, Answered, true, 2),
-            ("nobody knows what became of it", Answered, CutOff, true, 2),
-            ("something before it may come after it", CutOff, Unanswered, true, 2),
-            ("nobody else is known to want the lock", Answered, Unanswered, false, 2),
+            ("the release is on its way", Answered, Unanswered, true, false, 1),
+            ("it is answered", Answered, Answered, true, false, 2),
+            ("nobody knows what became of it", Answered, CutOff, true, false, 2),
+            ("something before it may come after it", CutOff, Unanswered, true, false, 2),
+            ("nobody else is known to want the lock", Answered, Unanswered, false, false, 2),
+            ("another part may execute something before it later", Answered, Unanswered, true, true, 2),
         ];
-        for (name, of_take, of_release, is_wanted, expected) in table {
-            assert_eq!(releases(of_take, of_release, is_wanted).await, expected, "{name}");
+        for (name, of_take, of_release, is_wanted, has_parts, expected) in table {
+            assert_eq!(releases(of_take, of_release, is_wanted, has_parts).await, expected, "{name}");
         }
     }
 }

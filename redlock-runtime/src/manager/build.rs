@@ -13,9 +13,11 @@ use crate::lock::namespace;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Caution;
 use crate::node::memory::MemoryNode;
-use crate::node::redis::RedisNode;
+use crate::node::redis::cluster::ClusterNode;
+use crate::node::redis::cluster::seeds::Seeds;
 use crate::node::redis::endpoint::Endpoint;
-use crate::node::{BackgroundThread, Environment, ServerRegister};
+use crate::node::redis::{NodeConfig, RedisNode};
+use crate::node::{BackgroundThread, Environment, Node, ServerRegister};
 use crate::protocol::rules::Rules;
 use crate::request::Policy;
 use crate::time::clock::Clock;
@@ -24,6 +26,54 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+
+/// Where one node is.
+enum Place {
+    Server(Endpoint),
+    Cluster(Seeds),
+}
+
+impl Place {
+    /// # Errors
+    /// [`LockError::Configuration`] when the URL is wrong.
+    fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
+        if Seeds::are_in(node) {
+            Seeds::new(node, position).map(Self::Cluster)
+        } else {
+            Endpoint::new(node, position).map(Self::Server)
+        }
+    }
+
+    fn label(&self) -> &str {
+        match self {
+            Self::Server(endpoint) => endpoint.label(),
+            Self::Cluster(seeds) => seeds.label(),
+        }
+    }
+
+    /// Starts to connect to it on `thread`. The connections are driven by `host` while that is well, and the program is
+    /// asked there for what it alone knows.
+    fn start(self, environment: Environment, thread: &Arc<BackgroundThread>, host: Handle) -> Arc<dyn Node> {
+        match self {
+            Self::Server(endpoint) => {
+                let endpoint = endpoint.of_host(host.clone());
+                RedisNode::start(endpoint, environment, Arc::clone(thread), Some(host))
+            }
+            Self::Cluster(seeds) => {
+                let seeds = seeds.of_host(&host);
+                ClusterNode::start(seeds, environment, thread, Some(host))
+            }
+        }
+    }
+
+    /// What tells it from the nodes of other managers: the address, or those of all seeds, and the database.
+    fn name(&self) -> String {
+        match self {
+            Self::Server(endpoint) => format!("{}/{}", endpoint.label(), endpoint.database()),
+            Self::Cluster(seeds) => seeds.name(),
+        }
+    }
+}
 
 impl LockManagerBuilder {
     /// Makes the manager and starts to connect in the background.
@@ -41,23 +91,22 @@ impl LockManagerBuilder {
     /// runtime, or the system gives no thread.
     pub fn build(self) -> Result<LockManager, LockError> {
         self.check()?;
-        let endpoints = self.endpoints()?;
-        self.policy.check_quorum(endpoints.len())?;
+        let places = self.places()?;
+        self.policy.check_quorum(places.len())?;
         let host = Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
         })?;
         let thread = BackgroundThread::shared().map_err(|error| {
             LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
-        let (clock, nodes, servers_are) = (Clock::Boot, endpoints.len(), servers_are(&endpoints));
+        let (clock, nodes, servers_are) = (Clock::Boot, places.len(), servers_are(&places));
         let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
         let environment = builder.environment(clock, nodes);
         let router = WakeupRouter::default();
-        let nodes = endpoints.into_iter().enumerate().map(|(index, endpoint)| {
+        let nodes = places.into_iter().enumerate().map(|(index, place)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));
             let environment = Environment { deliver, connected, ..environment.clone() };
-            let endpoint = endpoint.of_host(host.clone());
-            let node = RedisNode::start(endpoint, environment, Arc::clone(&thread), Some(host.clone()));
+            let node = place.start(environment, &thread, host.clone());
             NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
@@ -138,29 +187,28 @@ impl LockManagerBuilder {
         namespace::fault(&self.namespace).map_or(Ok(()), |fault| Err(LockError::configuration(fault)))
     }
 
-    fn endpoints(&self) -> Result<Vec<Endpoint>, LockError> {
+    fn places(&self) -> Result<Vec<Place>, LockError> {
         if self.nodes.is_empty() {
             return Err(LockError::configuration(
                 "a lock manager needs a node: write `.node(\"redis://host:6379\")`, or `in_memory()` for a test",
             ));
         }
         let numbered = (1..).zip(&self.nodes);
-        let endpoints = numbered.map(|(i, node)| Endpoint::new(node, i)).collect::<Result<Vec<_>, _>>()?;
+        let places = numbered.map(|(i, node)| Place::new(node, i)).collect::<Result<Vec<_>, _>>()?;
         let mut seen = HashSet::new();
-        match endpoints.iter().find(|endpoint| !seen.insert(endpoint.label())) {
+        match places.iter().find(|place| !seen.insert(place.label())) {
             Some(twice) => Err(LockError::configuration(format!(
                 "{} is given twice: each node must be an independent server, or its vote counts double",
                 twice.label()
             ))),
-            None => Ok(endpoints),
+            None => Ok(places),
         }
     }
 }
 
-/// What tells the servers of a manager from those of others: their addresses in any order, with their databases.
-fn servers_are(endpoints: &[Endpoint]) -> Box<str> {
-    let server = |endpoint: &Endpoint| format!("{}/{}", endpoint.label(), endpoint.database());
-    let mut servers: Vec<_> = endpoints.iter().map(server).collect();
+/// What tells the servers of a manager from those of others, in any order.
+fn servers_are(places: &[Place]) -> Box<str> {
+    let mut servers: Vec<_> = places.iter().map(Place::name).collect();
     servers.sort_unstable();
     servers.join(" ").into()
 }

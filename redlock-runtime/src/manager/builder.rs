@@ -66,6 +66,10 @@ impl LockManagerBuilder {
     /// Adds a node: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, `unix:///path?db=0` for a
     /// socket. `valkey://` and `valkeys://` are the same as the first two.
     ///
+    /// A Redis Cluster is one node: `redis+cluster://[user:password@]host[:port]?seed=host:port&seed=host:port`, or
+    /// `rediss+cluster://`. Any members do as seeds; the others are found. For each key, the master that has its slot decides, so
+    /// that several masters of one cluster are never several votes.
+    ///
     /// TLS needs the feature `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that has rustls with a provider already or
     /// installs one before [`build`](Self::build).
     ///
@@ -320,7 +324,7 @@ fn urls(list: &str) -> Vec<String> {
 /// Whether `text` begins with a scheme.
 fn begins_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric()))
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'))
 }
 
 impl fmt::Debug for LockManagerBuilder {
@@ -341,13 +345,14 @@ mod tests {
 
     #[test]
     fn a_comma_separates_urls_where_a_scheme_follows() {
-        let table: [(&str, &[&str]); 6] = [
+        let table: [(&str, &[&str]); 7] = [
             ("", &[]),
             (" , ", &[]),
             ("redis://a", &["redis://a"]),
             ("redis://a, rediss://b,\n unix:///c ,", &["redis://a", "rediss://b", "unix:///c"]),
             ("redis://:1,2,3@a,redis://:,@b", &["redis://:1,2,3@a", "redis://:,@b"]),
             ("redis://a,b:6379", &["redis://a,b:6379"]),
+            ("redis+cluster://a?seed=b,redis://c", &["redis+cluster://a?seed=b", "redis://c"]),
         ];
         for (list, expected) in table {
             assert_eq!(urls(list), expected, "{list}");

@@ -269,7 +269,9 @@ impl LockManager {
         self.local.close();
         let mut all = true;
         for node in self.shared().nodes.iter().filter(|_| self.shared().rules.apply(Rule::ShutdownWaitsForReleases)) {
-            all &= node.ledger().drained().await;
+            for ledger in node.ledgers() {
+                all &= ledger.drained().await;
+            }
         }
         all
     }

@@ -104,7 +104,7 @@ impl LockManager {
     pub(super) fn releases(&self) -> ReleaseStats {
         let outlived = self.shared().outlived.load(Ordering::Relaxed);
         let mut stats = ReleaseStats { outlived, ..ReleaseStats::default() };
-        for ledger in self.shared().nodes.iter().map(NodeHandle::ledger) {
+        for ledger in self.shared().nodes.iter().flat_map(NodeHandle::ledgers) {
             stats.not_owner += ledger.not_owner.load(Ordering::Relaxed);
             stats.sent_again += ledger.sent_again.load(Ordering::Relaxed);
             stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);

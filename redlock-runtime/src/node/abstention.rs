@@ -168,7 +168,8 @@ mod tests {
         ];
         for (rule, was_durable, is_durable, uptime, lost, expected) in table {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(1000 - lost)));
-            let before = KnownServer { lost_at, ..KnownServer::new(identity("1", 0, was_durable, ["a", ""]), true) };
+            let before =
+                KnownServer { lost_at, ..KnownServer::new("", identity("1", 0, was_durable, ["a", ""]), true) };
             let identity = identity("2", uptime, is_durable, ["b", ""]);
             let left = abstains_until(&before, &identity, caution(rule), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{rule:?} {was_durable} {is_durable} {uptime} {lost}");
@@ -189,7 +190,7 @@ mod tests {
         ];
         for (name, counts, run_id, uptime, data, expected) in table {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(980)));
-            let before = KnownServer { lost_at, ..KnownServer::new(identity("1", 0, false, ["a", ""]), counts) };
+            let before = KnownServer { lost_at, ..KnownServer::new("", identity("1", 0, false, ["a", ""]), counts) };
             let identity = identity(run_id, uptime, false, data);
             let left = abstains_until(&before, &identity, caution(Abstain), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{name}");

@@ -6,6 +6,7 @@
 
 pub(crate) mod abstention;
 mod background_thread;
+mod clock_offsets;
 #[cfg(test)]
 mod differential;
 mod environment;
@@ -59,6 +60,16 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
 
     /// Does the same as [`send`](Self::send), for an answer that `recipient` gets.
     fn send_for(&self, command: Command, recipient: Recipient);
+
+    /// Whether it has parts that answer for themselves.
+    fn has_parts(&self) -> bool {
+        false
+    }
+
+    /// Which of its parts has `key`, as a number; `None` when it has none, or nobody has the key.
+    fn part_of(&self, _key: &LockKey) -> Option<u64> {
+        None
+    }
 
     /// Whether the node can be asked, for any key.
     fn status(&self) -> Status;

@@ -1,6 +1,6 @@
 //! How far away the nodes of a manager are, as far as that is known: far enough for a majority of them to be waited for.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,16 @@ const BELIEVED: u32 = 8;
 /// The least by which it is believed. Smaller, what was known as nearly nothing never grows.
 const LEAST_BELIEVED: Duration = Duration::from_micros(50);
 
+/// By node, and by address for each of its parts.
+type Shortest = BTreeMap<Box<str>, BTreeMap<Box<str>, Duration>>;
+
 /// The round trips to the nodes of one manager.
 ///
-/// What counts is the shortest one of each node lately: the distance, and not how busy somebody was.
+/// What counts is the shortest one of each node lately: the distance, and not how busy somebody was. A node that has parts is
+/// as far away as the farthest of those that are connected, because any of them may have the key.
 pub(crate) struct RoundTrips {
     needed: usize,
-    /// By address.
-    shortest: Mutex<HashMap<Box<str>, Duration>>,
+    shortest: Mutex<Shortest>,
     /// The longest of the shortest majority, in microseconds; zero when it is not known.
     to_quorum: AtomicU64,
 }
@@ -31,20 +34,23 @@ impl RoundTrips {
         Self { needed, shortest: Mutex::default(), to_quorum: AtomicU64::new(0) }
     }
 
-    /// The node at `address` has answered after so long.
-    pub(crate) fn measured(&self, address: &str, round_trip: Duration) {
+    /// The server at `address`, which is `node` or a part of it, has answered after so long.
+    pub(crate) fn measured(&self, node: &str, address: &str, round_trip: Duration) {
         let mut shortest = self.shortest();
-        match shortest.get_mut(address) {
+        match shortest.get_mut(node).and_then(|parts| parts.get_mut(address)) {
             Some(known) => *known = round_trip.min(*known + (*known / BELIEVED).max(LEAST_BELIEVED)),
-            None => drop(shortest.insert(address.into(), round_trip)),
+            None => drop(shortest.entry(node.into()).or_default().insert(address.into(), round_trip)),
         }
         self.decide(&shortest);
     }
 
-    /// The connection to `address` broke: the node does not count among those that are near.
-    pub(crate) fn disconnected(&self, address: &str) {
+    /// The connection to `address` broke: a node of which no part is left does not count among those that are near.
+    pub(crate) fn disconnected(&self, node: &str, address: &str) {
         let mut shortest = self.shortest();
-        shortest.remove(address);
+        if let Some(parts) = shortest.get_mut(node) {
+            parts.remove(address);
+        }
+        shortest.retain(|_, parts| !parts.is_empty());
         self.decide(&shortest);
     }
 
@@ -53,8 +59,8 @@ impl RoundTrips {
         Duration::from_micros(self.to_quorum.load(Ordering::Relaxed))
     }
 
-    fn decide(&self, shortest: &HashMap<Box<str>, Duration>) {
-        let mut sorted: Vec<_> = shortest.values().copied().collect();
+    fn decide(&self, shortest: &Shortest) {
+        let mut sorted: Vec<_> = shortest.values().filter_map(|parts| parts.values().max().copied()).collect();
         sorted.sort_unstable();
         let micros = |distance: Duration| u64::try_from(distance.as_micros()).unwrap_or(u64::MAX);
         match self.needed.checked_sub(1).and_then(|index| sorted.get(index)) {
@@ -65,7 +71,7 @@ impl RoundTrips {
         }
     }
 
-    fn shortest(&self) -> MutexGuard<'_, HashMap<Box<str>, Duration>> {
+    fn shortest(&self) -> MutexGuard<'_, Shortest> {
         // No code that can panic runs under this mutex.
         self.shortest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,12 +96,28 @@ mod tests {
         let nodes = RoundTrips::new(2);
         let steps = [("a", 1, 1), ("b", 80, 80), ("c", 3, 3), ("b", 2, 2)];
         for (address, round_trip, expected) in steps {
-            nodes.measured(address, millis(round_trip));
+            nodes.measured(address, address, millis(round_trip));
             assert_eq!(nodes.to_quorum(), millis(expected), "{nodes:?}");
         }
-        nodes.measured("c", millis(1));
+        nodes.measured("c", "c", millis(1));
         for (lost, expected) in [("a", 2), ("b", 2), ("c", 2)] {
-            nodes.disconnected(lost);
+            nodes.disconnected(lost, lost);
+            assert_eq!(nodes.to_quorum(), millis(expected), "without {lost}");
+        }
+    }
+
+    #[test]
+    fn a_node_with_parts_is_one_node_and_as_far_as_the_farthest_part() {
+        let nodes = RoundTrips::new(2);
+        for (part, round_trip) in [("c1", 1), ("c2", 5), ("c3", 1)] {
+            nodes.measured("c", part, millis(round_trip));
+        }
+        for (node, round_trip, expected) in [("a", 80, 80), ("b", 2, 5)] {
+            nodes.measured(node, node, millis(round_trip));
+            assert_eq!(nodes.to_quorum(), millis(expected), "{nodes:?}");
+        }
+        for (lost, expected) in [("c2", 2), ("c1", 2), ("c3", 80)] {
+            nodes.disconnected("c", lost);
             assert_eq!(nodes.to_quorum(), millis(expected), "without {lost}");
         }
     }
@@ -104,7 +126,7 @@ mod tests {
     fn what_is_shorter_is_believed_at_once_and_what_is_longer_little_by_little() {
         let nodes = RoundTrips::new(1);
         let measured = |round_trip| {
-            nodes.measured("a", millis(round_trip));
+            nodes.measured("a", "a", millis(round_trip));
             nodes.to_quorum()
         };
         assert_eq!([measured(80), measured(8), measured(5000)], [millis(80), millis(8), millis(9)]);

@@ -24,6 +24,8 @@ const SAME_REFUSAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     address: Box<str>,
+    /// The cluster that the server is a member of, as its node is called.
+    cluster: Option<Box<str>>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
     pub(crate) counters: NodeCounters,
@@ -36,11 +38,27 @@ impl ServerFacts {
         let clock = Mutex::new(ServerClock::new(servers.drift_factor));
         Self {
             address: address.into(),
+            cluster: None,
             servers,
             clock,
             counters: NodeCounters::default(),
             refusals: Throttle::default(),
         }
+    }
+
+    /// Of a member of the cluster that is the node called `cluster`.
+    pub(crate) fn of_member(address: &str, cluster: &str, servers: Arc<ServerRegister>) -> Self {
+        Self { cluster: Some(cluster.into()), ..Self::new(address, servers) }
+    }
+
+    /// Whether the server is known to be a member of a cluster.
+    pub(crate) const fn is_member(&self) -> bool {
+        self.cluster.is_some()
+    }
+
+    /// The node that the server is, or whose part it is.
+    fn node(&self) -> &str {
+        self.cluster.as_deref().unwrap_or(&self.address)
     }
 
     /// The server has refused the subscription, by `error`. That is told now and then.
@@ -60,12 +78,12 @@ impl ServerFacts {
     /// # Errors
     /// [`NodeError::SameServer`] when it counts already, under another address.
     pub(crate) fn connected(&self, identity: Option<Identity>) -> Result<Abstention, NodeError> {
-        self.servers.connected(&self.address, identity)
+        self.servers.connected(&self.address, self.node(), identity)
     }
 
     /// The server says that it is `identity`, and a replica.
     pub(crate) fn is_replica(&self, identity: Identity) {
-        self.servers.is_replica(&self.address, identity);
+        self.servers.is_replica(&self.address, self.node(), identity);
     }
 
     /// Whether it matters that the server has forgotten something.
@@ -91,17 +109,22 @@ impl ServerFacts {
     /// The connection broke.
     pub(crate) fn disconnected(&self) {
         self.clock().disconnected();
-        self.servers.disconnected(&self.address);
+        self.servers.disconnected(&self.address, self.node());
     }
 
     /// The server, which votes, has answered to what was `sent`.
     pub(crate) fn answered(&self, sent: Instant, received: Instant) {
-        self.servers.round_trips.measured(&self.address, received.since(sent));
+        self.servers.round_trips.measured(self.node(), &self.address, received.since(sent));
     }
 
     /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.
     pub(crate) fn proven(&self, notice: Notice) -> Notice {
         let Notice::Claimed(claim) = notice else { return notice };
+        if self.is_member() {
+            // A cluster passes messages on, so that this one may be of another member: of its clock and its data, and behind
+            // answers of that member which say that the claim is over.
+            return Notice::Granted;
+        }
         let earliest = self.clock().earliest(claim.begun, self.now(), self.servers.rules());
         earliest.map_or(Notice::Granted, |from| Notice::Proven(ProvenClaim { length: claim.length, from }))
     }
@@ -114,10 +137,10 @@ impl ServerFacts {
         let news = clock.news(NEWS);
         drop(clock);
         if let Some(ahead) = news {
-            self.servers.is_ahead(&self.address, ahead);
+            self.servers.is_ahead(&self.address, self.node(), ahead);
         }
         if let Some(step) = step {
-            self.servers.stepped(&self.address, step);
+            self.servers.stepped(self.node(), step);
         }
     }
 
@@ -132,8 +155,12 @@ mod tests {
     use super::*;
     use crate::lock::owner_token::ManagerId;
     use crate::node::Environment;
+    use crate::node::abstention::Caution;
     use crate::protocol::command::Claim;
+    use crate::protocol::quorum::Quorum;
+    use crate::protocol::rules::Rules;
     use crate::protocol::timing::CLAIM;
+    use crate::request::AfterRestart;
     use crate::time::clock::Clock;
     use tokio::time::advance;
 
@@ -160,5 +187,34 @@ mod tests {
         assert!(!proves());
         told();
         assert!(proves());
+    }
+
+    /// Two members answer soon, and are no majority of three nodes.
+    #[tokio::test(start_paused = true)]
+    async fn the_members_of_a_cluster_are_one_node() {
+        let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
+        let servers = Arc::new(ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01));
+        let member = |address| ServerFacts::of_member(address, "cluster", Arc::clone(&servers));
+        let (near, far) = (Duration::from_millis(1), Duration::from_millis(80));
+        let (members, server) = (["m1", "m2"].map(member), ServerFacts::new("server", Arc::clone(&servers)));
+        let now = server.now();
+        for (facts, distance) in [(&members[0], near), (&members[1], near), (&server, far)] {
+            facts.answered(now, now.after(distance));
+        }
+        assert_eq!(servers.round_trips.to_quorum(), far);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_proves_no_claim() {
+        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        advance(CLAIM).await;
+        let claimed = Notice::Claimed(Claim { length: CLAIM, begun: TIME });
+        let [server, member] =
+            [ServerFacts::new("server", Arc::clone(&servers)), ServerFacts::of_member("member", "cluster", servers)];
+        for facts in [&server, &member] {
+            facts.told(TIME, facts.now());
+        }
+        assert!(matches!(server.proven(claimed), Notice::Proven(_)));
+        assert_eq!(member.proven(claimed), Notice::Granted);
     }
 }

@@ -14,6 +14,13 @@ pub(crate) struct Identity {
     pub(crate) data: DataSet,
 }
 
+impl Identity {
+    /// That of a server about which nothing is known but its address.
+    pub(crate) fn unknown() -> Self {
+        Self { run_id: "".into(), uptime: Duration::ZERO, is_durable: false, data: DataSet::default() }
+    }
+}
+
 /// Which data a server has: the replication ids that it gives to it. One that does not tell them has always the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DataSet {
@@ -36,6 +43,8 @@ impl DataSet {
 /// The last server at one address.
 #[derive(Debug)]
 pub(super) struct KnownServer {
+    /// The node that it is, or whose part it is.
+    pub(super) node: Box<str>,
     pub(super) run_id: Box<str>,
     pub(super) is_durable: bool,
     pub(super) data: DataSet,
@@ -51,9 +60,18 @@ pub(super) struct KnownServer {
 
 impl KnownServer {
     /// The server that is `identity`, of whom nothing else is known.
-    pub(super) fn new(identity: Identity, counts: bool) -> Self {
+    pub(super) fn new(node: &str, identity: Identity, counts: bool) -> Self {
         let Identity { run_id, is_durable, data, .. } = identity;
-        Self { run_id, is_durable, data, counts, lost_at: None, abstains_until: None, young_until: None }
+        Self {
+            node: node.into(),
+            run_id,
+            is_durable,
+            data,
+            counts,
+            lost_at: None,
+            abstains_until: None,
+            young_until: None,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
+use crate::node::clock_offsets::ClockOffsets;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::observe::events;
@@ -17,7 +18,7 @@ use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -36,21 +37,35 @@ pub(crate) struct ServerRegister {
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
-    /// By how many microseconds each clock is ahead of ours, by address.
-    ahead: Mutex<HashMap<Box<str>, i64>>,
+    /// By how much each clock is ahead of ours.
+    ahead: Mutex<ClockOffsets>,
     /// By address.
     known: Mutex<HashMap<Box<str>, KnownServer>>,
+    /// The clusters that are nodes, by the ids of their members.
+    clusters: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
-/// Is told the address of a server whose clock was set forward, and by how much at the most.
+/// Is told the node whose clock, or that of a part of which, was set forward, and by how much at the most.
 pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
-        let (ahead, known) = (Mutex::default(), Mutex::default());
+        let (ahead, known, clusters) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (round_trips, on_step) = (RoundTrips::new(quorum.needed), OnceLock::new());
-        Self { clock, drift_factor, ballots, round_trips, caution, quorum, on_step, longest_lease, ahead, known }
+        Self {
+            clock,
+            drift_factor,
+            ballots,
+            round_trips,
+            caution,
+            quorum,
+            on_step,
+            longest_lease,
+            ahead,
+            known,
+            clusters,
+        }
     }
 
     /// Says who is told of steps of a server's clock. Only the first call has an effect.
@@ -58,10 +73,10 @@ impl ServerRegister {
         let _ = self.on_step.set(on_step);
     }
 
-    /// The clock of the server at `address` went ahead by at most `step`.
-    pub(crate) fn stepped(&self, address: &str, step: Duration) {
+    /// The clock of `node`, or of a part of it, went ahead by at most `step`.
+    pub(crate) fn stepped(&self, node: &str, step: Duration) {
         if let Some(on_step) = self.on_step.get() {
-            on_step(address, step);
+            on_step(node, step);
         }
     }
 
@@ -72,18 +87,15 @@ impl ServerRegister {
         }
     }
 
-    /// The clock of the server at `address` is so many microseconds ahead of ours, which is compared with the time that most
-    /// of them show.
-    pub(crate) fn is_ahead(&self, address: &str, micros: i64) {
-        // No code that can panic runs under this mutex.
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        ahead.insert(address.into(), micros);
-        let mut sorted: Vec<_> = ahead.values().copied().collect();
+    /// The clock of the server at `address`, which is `node` or a part of it, is so many microseconds ahead of ours, which is
+    /// compared with the time that most nodes show.
+    pub(crate) fn is_ahead(&self, address: &str, node: &str, micros: i64) {
+        let mut ahead = self.ahead();
+        ahead.told(node, address, micros);
+        let middle = ahead.middle(self.quorum.needed);
         drop(ahead);
-        sorted.sort_unstable();
-        // The one in the middle, once a quorum is known: a minority that is far ahead or behind does not move it.
-        if let Some(middle) = sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= self.quorum.needed) {
-            self.ballots.servers_are_ahead(*middle);
+        if let Some(middle) = middle {
+            self.ballots.servers_are_ahead(middle);
         }
     }
 
@@ -105,25 +117,30 @@ impl ServerRegister {
         }
     }
 
-    /// There is a connection to `address`. Returns whether the node abstains on it.
+    /// There is a connection to `address`, which is `node` or a part of it. Returns whether the node abstains on it.
     ///
     /// Without an `identity`, because the user may not ask for it, the register stays as it is.
     ///
     /// # Errors
     /// [`NodeError::SameServer`] when the server counts already, under another address.
-    pub(crate) fn connected(&self, address: &str, identity: Option<Identity>) -> Result<Abstention, NodeError> {
+    pub(crate) fn connected(
+        &self,
+        address: &str,
+        node: &str,
+        identity: Option<Identity>,
+    ) -> Result<Abstention, NodeError> {
         let (now, longest) = (self.clock.now(), self.longest_lease());
         let mut known = self.known();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
-        let before = known.remove(address);
+        let before = known.remove(address).or_else(|| renamed(&mut known, node, &identity));
         let is_another = before.as_ref().is_some_and(|before| before.run_id != identity.run_id);
-        let twin = known.iter().find(|(_, other)| other.counts && other.run_id == identity.run_id);
-        let twin = twin.map(|(address, _)| address.clone());
+        let twin = known.values().find(|other| other.counts && other.run_id == identity.run_id);
+        let twin = twin.map(|other| other.node.clone());
         let (abstains_until, young_until) = match &before {
             Some(before) => (abstains_until(before, &identity, self.caution, longest, now), before.young_until),
             None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
         };
-        let current = KnownServer { abstains_until, young_until, ..KnownServer::new(identity, twin.is_none()) };
+        let current = KnownServer { abstains_until, young_until, ..KnownServer::new(node, identity, twin.is_none()) };
         let abstention = abstention(&current);
         // Of an abstention, the beginning is told, and not each further connection. A server that counts under another address
         // is told of as that.
@@ -141,9 +158,28 @@ impl ServerRegister {
 
     /// The server at `address` says that it is `identity`, and a replica. Once it is promoted, it may not have all that
     /// its master had.
-    pub(crate) fn is_replica(&self, address: &str, identity: Identity) {
+    pub(crate) fn is_replica(&self, address: &str, node: &str, identity: Identity) {
         // Of a server that is known, what it was as a master is compared with what it will be.
-        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(identity, false));
+        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false));
+    }
+
+    /// The members of the cluster that is `node` have these ids.
+    ///
+    /// # Errors
+    /// [`NodeError::SameServer`] when another node is that cluster. Nothing is changed then.
+    pub(crate) fn is_cluster<'a>(
+        &self,
+        node: &str,
+        ids: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), NodeError> {
+        // No code that can panic runs under this mutex.
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = ids.clone().filter_map(|id| clusters.get(id)).find(|other| ***other != *node) {
+            return Err(NodeError::SameServer(other.clone()));
+        }
+        clusters.retain(|_, known| **known != *node);
+        clusters.extend(ids.map(|id| (id.into(), node.into())));
+        Ok(())
     }
 
     /// Whether the server at `address`, on the connection that there is, still has what it had: it says that this is
@@ -161,19 +197,45 @@ impl ServerRegister {
     /// Whether the nodes that were not young when the manager first met them, or are not any more `at` that time, are a
     /// majority.
     pub(crate) fn others_suffice(&self, at: Instant) -> bool {
+        let known = self.known();
         let is_young = |known: &&KnownServer| known.young_until.is_some_and(|until| at < until);
-        let young = self.known().values().filter(is_young).count();
-        self.quorum.nodes.saturating_sub(young) >= self.quorum.needed
+        let young: HashSet<&str> = known.values().filter(is_young).map(|known| &*known.node).collect();
+        self.quorum.nodes.saturating_sub(young.len()) >= self.quorum.needed
             || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
     }
 
-    /// The connection to `address` broke.
-    pub(crate) fn disconnected(&self, address: &str) {
-        self.round_trips.disconnected(address);
+    /// The connection to `address`, which is `node` or a part of it, broke.
+    pub(crate) fn disconnected(&self, address: &str, node: &str) {
+        self.round_trips.disconnected(node, address);
         let now = self.clock.now();
         if let Some(known) = self.known().get_mut(address) {
             known.lost_at = Some(now);
         }
+    }
+
+    /// The parts of `node` are at the addresses that `are_there`. What is known of others is forgotten when every lease that
+    /// they may have granted has ended.
+    pub(crate) fn parts_are(&self, node: &str, are_there: impl Fn(&str) -> bool) {
+        let (now, longest) = (self.clock.now(), self.longest_lease());
+        let mut gone = Vec::new();
+        self.known().retain(|address, known| {
+            let is_there = *known.node != *node || are_there(address);
+            // Of one that is back later, the time counts from when it was last missed.
+            let is_over = !is_there && now.since(*known.lost_at.get_or_insert(now)) > longest;
+            if is_over {
+                gone.push(address.clone());
+            }
+            !is_over
+        });
+        let mut ahead = self.ahead();
+        for address in gone {
+            ahead.forget(node, &address);
+        }
+    }
+
+    /// Until when what a server has granted that nobody can ask any more may still be a lease, where that matters.
+    pub(crate) fn leases_of_the_lost_end(&self) -> Option<Instant> {
+        self.distrusts().then(|| self.clock.now().after(self.longest_lease()))
     }
 
     /// The longest lease that a server may have granted, with the drift of the clocks.
@@ -182,10 +244,23 @@ impl ServerRegister {
         longest + lease::drift(longest, self.drift_factor)
     }
 
+    fn ahead(&self) -> MutexGuard<'_, ClockOffsets> {
+        // No code that can panic runs under this mutex.
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, KnownServer>> {
         // No code that can panic runs under this mutex.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes out what is known of the server that is `identity`, when it was a part of the same `node` under another address: a
+/// cluster that calls its members by other names than before.
+fn renamed(known: &mut HashMap<Box<str>, KnownServer>, node: &str, identity: &Identity) -> Option<KnownServer> {
+    let is_same = |other: &KnownServer| *other.node == *node && other.run_id == identity.run_id;
+    let address = known.iter().find(|(_, other)| is_same(other)).map(|(address, _)| address.clone())?;
+    known.remove(&address)
 }
 
 /// Whether the node of a server that is `known` abstains.
@@ -232,7 +307,7 @@ mod tests {
         /// There is a connection; for how much longer the node abstains.
         fn left(&self, address: &str, identity: Option<Identity>) -> Result<Option<Duration>, NodeError> {
             let now = self.clock.now();
-            Ok(self.connected(address, identity)?.left(now, || self.others_suffice(now)))
+            Ok(self.connected(address, address, identity)?.left(now, || self.others_suffice(now)))
         }
     }
 
@@ -249,7 +324,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_abstains_over_further_connections() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", OLD, false)).unwrap();
+        servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         assert_eq!(servers.left("a", identity("2", 0, true)), Ok(Some(WINDOW)));
         pass(5).await;
         for identity in [identity("2", 5, true), None, identity("3", 0, true)] {
@@ -289,7 +364,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn data_that_is_replaced_is_noticed() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", OLD, false)).unwrap();
+        servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let kept =
             [("it has got a replica", data("7", None)), ("a fail-over that came to nothing", data("8", Some("7")))];
         for (name, data) in kept {
@@ -306,12 +381,12 @@ mod tests {
     async fn a_replica_abstains_when_it_is_promoted() {
         let servers = servers(AfterRestart::Abstain);
         let replica = identity("1", OLD, false).unwrap();
-        servers.is_replica("a", replica.clone());
+        servers.is_replica("a", "a", replica.clone());
         let promoted = Identity { data: data("2", Some("1")), ..replica };
         assert_eq!(servers.left("a", Some(promoted.clone())), Ok(Some(WINDOW)));
         pass(31).await;
         // Connected to nobody, it has lost nothing.
-        servers.is_replica("a", promoted.clone());
+        servers.is_replica("a", "a", promoted.clone());
         let again = Identity { data: data("3", Some("2")), ..promoted };
         assert_eq!(servers.left("a", Some(again)), Ok(None));
     }
@@ -319,17 +394,39 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_counts_under_one_address() {
         let servers = servers(AfterRestart::Abstain);
-        servers.connected("a", identity("1", OLD, false)).unwrap();
+        servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let twin = Err(NodeError::SameServer("a".into()));
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin);
-        servers.disconnected("a");
+        servers.disconnected("a", "a");
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin, "its leases still count");
         // It is restarted, and the other name is connected first: what was granted under the first is still in force.
         pass(5).await;
         assert_eq!(servers.left("b", identity("2", 9999, false)), Ok(Some(WINDOW)));
         assert_eq!(servers.left("a", identity("2", 0, false)), Err(NodeError::SameServer("b".into())));
         // The second name leads elsewhere now.
-        servers.connected("b", identity("3", 0, false)).unwrap();
+        servers.connected("b", "b", identity("3", 0, false)).unwrap();
         assert!(servers.left("a", identity("2", 0, false)).unwrap().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_is_gone_is_remembered_for_as_long_as_its_leases_may_last() {
+        let servers = servers(AfterRestart::Abstain);
+        for part in ["gone", "there"] {
+            servers.connected(part, "cluster", identity(part, OLD, false)).unwrap();
+            servers.is_ahead(part, "cluster", 0);
+        }
+        servers.connected("server", "server", identity("server", OLD, false)).unwrap();
+        let parts = || {
+            servers.parts_are("cluster", |address| address == "there");
+            let mut known: Vec<_> = servers.known().keys().map(ToString::to_string).collect();
+            known.sort();
+            known
+        };
+        assert_eq!(parts(), ["gone", "server", "there"]);
+        pass(30).await;
+        assert_eq!(parts(), ["gone", "server", "there"]);
+        pass(1).await;
+        assert_eq!(parts(), ["server", "there"]);
+        assert!(!format!("{:?}", servers.ahead()).contains("gone"));
     }
 }

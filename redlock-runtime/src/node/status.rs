@@ -10,3 +10,13 @@ pub(crate) enum Status {
     Up,
     Down(NodeError),
 }
+
+/// Why a node cannot be asked whose status this is.
+impl From<Status> for NodeError {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Down(error) => error,
+            Status::Starting | Status::Up => Self::Unreachable("the first connection is being made".into()),
+        }
+    }
+}

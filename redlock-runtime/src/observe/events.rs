@@ -137,6 +137,12 @@ pub(crate) fn node_down(node: &str, error: impl Display, times: u64) {
     tell!(WARN, "node_down", { node, error = %error, times }, "the node has no connection");
 }
 
+/// No member of a cluster tells which of them has which slot.
+pub(crate) fn no_map(node: &str, error: impl Display, times: u64) {
+    tell!(WARN, "no_map", { node, error = %error, times },
+        "cannot find out which member of the cluster has which slot");
+}
+
 /// A node does not say when a lock is free.
 pub(crate) fn not_listening(node: &str, error: impl Display, times: u64) {
     tell!(WARN, "not_listening", { node, error = %error, times },

@@ -4,6 +4,8 @@ use super::Histogram;
 
 /// What one node was asked, and how it has answered, since the manager was made.
 ///
+/// A cluster is one node: the sum of all its masters. A command that one of them has sent elsewhere counts at each, and as an error.
+///
 /// For a node in memory only the name is of interest: its commands are calls of functions, and not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,6 +25,14 @@ pub struct NodeStats {
 }
 
 impl NodeStats {
+    /// Adds what was counted of a part of the node.
+    pub(crate) fn add(&mut self, part: &Self) {
+        self.commands += part.commands;
+        self.errors += part.errors;
+        self.reconnections += part.reconnections;
+        self.round_trip.add(&part.round_trip);
+    }
+
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             node: self.node.clone(),

@@ -56,6 +56,11 @@ impl Ballot {
     pub(crate) const fn known(number: u64) -> Self {
         Self { number, drawn_at: None }
     }
+
+    /// Whether it was drawn before, for other nodes.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.drawn_at.is_none()
+    }
 }
 
 /// Draws ballots, and learns of those of other processes.

@@ -16,6 +16,7 @@ mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
+mod clusters;
 mod detached;
 mod detached_twice;
 mod distance;

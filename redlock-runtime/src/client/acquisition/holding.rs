@@ -181,7 +181,16 @@ impl Acquisition {
         let mut state = self.state();
         // What the connection before owed is answered, and must not keep the node from being asked.
         state.take_in(self.shared.clock);
-        state.candidate.connected(index, self.now());
+        if self.is_served_anew(index, &mut state) {
+            state.candidate.connected(index, self.now());
+        }
+    }
+
+    /// Whether the new connection to node number `index` is one for this key: a node that has parts has many, and makes a new
+    /// one whenever any of them is restarted.
+    fn is_served_anew(&self, index: usize, state: &mut State) -> bool {
+        let parts = self.shared.nodes.get(index).filter(|node| node.node().has_parts());
+        parts.is_none_or(|node| state.candidate.is_served_anew(index, node.epoch(self.key())))
     }
 
     /// The clock of node number `index` went ahead by at most `step`.

@@ -40,8 +40,23 @@ impl Collector {
     /// Runs until the manager and its last guard are gone, and everything is answered.
     pub(crate) async fn run(mut self) {
         while let Some(release) = self.next().await {
-            self.follow_up(release).await;
+            if self.ledger.has_parts {
+                // What one part does not answer holds up nothing of the others.
+                tokio::spawn(self.of_one().follow_up_alone(release));
+            } else {
+                self.follow_up(release).await;
+            }
         }
+    }
+
+    /// For one release that is followed up by itself.
+    fn of_one(&self) -> Self {
+        let (_, none) = mpsc::unbounded_channel();
+        Self::new(Arc::clone(&self.node), self.clock, Arc::clone(&self.ledger), none)
+    }
+
+    async fn follow_up_alone(mut self, release: PendingRelease) {
+        self.follow_up(release).await;
     }
 
     /// The release that was sent first of those that are not settled.
@@ -56,9 +71,9 @@ impl Collector {
     async fn follow_up(&mut self, mut release: PendingRelease) {
         let mut pause = FIRST_PAUSE;
         loop {
-            self.ledger.waits();
+            release.ledger().waits();
             let answer = (&mut release.answer).await;
-            self.ledger.waits_no_more();
+            release.ledger().waits_no_more();
             if release.leaves_queue_after(&answer, &*self.node) {
                 continue;
             }
@@ -89,6 +104,43 @@ impl Collector {
             if release.is_open_by_now() {
                 release.send_again(&*self.node, self.clock.now());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::hooked_node::{Fate, HookedNode};
+    use crate::client::node_handle::NodeHandle;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::protocol::command::Subject;
+    use crate::protocol::last_command::LastCommand;
+    use crate::time::token_clock::TokenTime;
+    use tokio::runtime::Handle;
+
+    /// A part that answers nothing, and a connection of another one that breaks with a release on it.
+    #[tokio::test(start_paused = true)]
+    async fn what_one_part_owes_holds_up_no_release_at_another_one() {
+        let (clock, (sent, mut sends)) = (Clock::tokio(), mpsc::unbounded_channel());
+        let node = HookedNode::new(clock, move |command| {
+            if command.key() == "silent" {
+                return Fate::Unanswered;
+            }
+            sent.send(()).unwrap();
+            Fate::CutOff
+        });
+        node.divide();
+        let handle = NodeHandle::in_background(node, clock, &Handle::current());
+        for (time, key) in [(1, "silent"), (2, "cut off")] {
+            let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(time, 0));
+            let last = LastCommand::of_unknown_token(clock.now());
+            let release = handle.release(Arc::new(Subject::new(key.into(), token)), last);
+            handle.follow_up(release);
+        }
+        for _ in 0..2 {
+            timeout(LONGEST_PAUSE, sends.recv()).await.expect("it is sent again").unwrap();
         }
     }
 }

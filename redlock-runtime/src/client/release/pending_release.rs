@@ -53,8 +53,10 @@ impl PendingRelease {
         node.send_for(command, Recipient::background(move |answer| release.answered(answer, queue.as_ref())));
     }
 
-    fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
+    fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, mut last: LastCommand) -> Self {
         ledger.begin(last.matters_until);
+        // What was sent to one part before may be executed behind the release at another one.
+        last.ends_messages &= !ledger.has_parts;
         if last.ends_messages {
             ledger.leaving.begin(subject.token);
         }
@@ -64,6 +66,10 @@ impl PendingRelease {
 
     fn command(&self) -> Command {
         Command { verb: self.last.verb, fence: None, subject: Arc::clone(&self.subject) }
+    }
+
+    pub(super) fn ledger(&self) -> &ReleaseLedger {
+        &self.ledger
     }
 
     pub(super) fn key(&self) -> &LockKey {

@@ -24,6 +24,8 @@ pub(crate) struct ReleaseLedger {
     /// The node, as it is called.
     pub(super) label: Box<str>,
     clock: Clock,
+    /// Whether the node has parts that answer for themselves, or this is one of them.
+    pub(super) has_parts: bool,
     unanswered: AtomicUsize,
     /// How many of them nobody but their connection looks after.
     owed: AtomicUsize,
@@ -53,6 +55,7 @@ impl ReleaseLedger {
         Self {
             label,
             clock,
+            has_parts: false,
             unanswered,
             owed,
             owed_since,
@@ -66,6 +69,17 @@ impl ReleaseLedger {
             sent_again,
             abandoned,
         }
+    }
+
+    /// The same, of a node that has parts which answer for themselves.
+    pub(crate) fn of_parts(label: &str, clock: Clock) -> Self {
+        Self { has_parts: true, ..Self::new(label, clock) }
+    }
+
+    /// A new one for a part of the node.
+    pub(crate) fn of_part(&self) -> Self {
+        let redacts_keys = AtomicBool::new(self.redacts_keys.load(Ordering::Relaxed));
+        Self { redacts_keys, ..Self::of_parts(&self.label, self.clock) }
     }
 
     /// A release was sent, which matters until then.
@@ -96,9 +110,9 @@ impl ReleaseLedger {
         self.overdue_since.store(0, Ordering::Relaxed);
     }
 
-    /// The collector waits for an answer from now on.
+    /// The collector waits for an answer from now on, or for one more.
     pub(super) fn waits(&self) {
-        self.waiting_since.store(self.now(), Ordering::Relaxed);
+        let _before = self.waiting_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// It has got the answer.

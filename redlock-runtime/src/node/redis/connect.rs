@@ -59,7 +59,7 @@ pub(super) async fn greet(
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
             let opened = socket::open(endpoint).await.map_err(Failure::Socket);
             let connection = match opened {
-                Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), pushes).await,
+                Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await,
                 Err(failure) => Err(failure),
             };
             // A server that hangs up has said before why: that it is full, for instance.
@@ -128,7 +128,17 @@ fn socket_failure(error: &io::Error) -> NodeError {
     NodeError::Unreachable(error.to_string().into())
 }
 
-/// Logs in.
+/// Makes a connection for a question or two, on which nothing comes unasked.
+///
+/// # Errors
+/// As [`connect`].
+pub(super) async fn connect_plainly(endpoint: &Endpoint) -> Result<Connection, NodeError> {
+    let opened = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    let login = endpoint.login().await.map_err(Failure::Login)?;
+    Ok(handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await?)
+}
+
+/// Logs in. `pushes` take what a server that speaks RESP3 says unasked.
 async fn handshake(
     Opened { socket, control }: Opened,
     login: RedisConnectionInfo,
@@ -143,8 +153,8 @@ async fn handshake(
         // commands are admitted.
         .set_pipeline_buffer_size(usize::MAX >> 4);
     let config = match (login.protocol(), pushes) {
-        (ProtocolVersion::RESP2, _) | (_, None) => config,
-        (_, Some(pushes)) => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
+        (ProtocolVersion::RESP3, Some(pushes)) => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
+        _ => config,
     };
     let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
     control.received.check().map_err(Failure::Socket)?;

@@ -1,5 +1,6 @@
 //! The connections of one node: which there are, and whether wake-ups come on them.
 
+use super::cluster::redirection::Redirect;
 use super::live_connection::LiveConnection;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
@@ -19,6 +20,8 @@ pub(super) struct Connections {
     is_wanted: AtomicBool,
     /// Whether the connection for wake-ups stands, where there is one.
     is_subscribed: AtomicBool,
+    /// Where commands go that a member of a cluster sends elsewhere.
+    redirect: Option<Arc<dyn Redirect>>,
 }
 
 /// The connection for commands, which carries wake-ups as well where the server speaks RESP3.
@@ -29,9 +32,26 @@ enum CommandConnection {
 }
 
 impl Connections {
+    /// To a server that is a node.
     pub(super) fn new(address: &str, environment: Environment) -> Self {
+        let server = ServerFacts::new(address, Arc::clone(&environment.servers));
+        Self::to(server, environment, None)
+    }
+
+    /// To a member of the cluster that is the node called `cluster`.
+    pub(super) fn of_member(
+        address: &str,
+        environment: Environment,
+        (cluster, redirect): (&str, Arc<dyn Redirect>),
+    ) -> Self {
+        let server = ServerFacts::of_member(address, cluster, Arc::clone(&environment.servers));
+        Self::to(server, environment, Some(redirect))
+    }
+
+    fn to(server: ServerFacts, environment: Environment, redirect: Option<Arc<dyn Redirect>>) -> Self {
         Self {
-            server: Arc::new(ServerFacts::new(address, Arc::clone(&environment.servers))),
+            server: Arc::new(server),
+            redirect,
             environment,
             state: RwLock::new(CommandConnection::Starting),
             epoch: AtomicU64::new(0),
@@ -54,6 +74,9 @@ impl Connections {
 
     /// The callers get a connection. If wake-ups are wanted, it is subscribed before anybody can send on it.
     pub(super) fn up(&self, live: Arc<LiveConnection>) {
+        if let Some(redirect) = &self.redirect {
+            live.redirect_with(redirect);
+        }
         self.change(|state| {
             if self.is_wanted.load(Ordering::Acquire) {
                 live.listen();

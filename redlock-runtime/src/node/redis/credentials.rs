@@ -4,11 +4,13 @@ use crate::error::NodeError;
 use crate::node::BoxFuture;
 use redis::RedisConnectionInfo;
 use std::fmt;
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 
 /// User and password for one connection. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,13 +46,22 @@ impl fmt::Debug for Credentials {
 }
 
 type Asked = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>;
-type Ask = Arc<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
+type Ask = Box<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
+/// The answer, once it is there.
+type Said = Option<Result<Credentials, NodeError>>;
+
+/// The program, which is asked one question at a time: all who want to know meanwhile get the answer.
+pub(super) struct Program {
+    ask: Ask,
+    /// The one that is not answered.
+    question: Mutex<Weak<watch::Sender<Said>>>,
+}
 
 /// Where credentials come from, each time that a connection is made.
 #[derive(Clone)]
 pub(super) enum CredentialsSource {
     /// What the program says.
-    Asked(Ask, Arc<Semaphore>),
+    Asked(Arc<Program>),
     /// The password is the text of a file.
     PasswordFile(PathBuf),
 }
@@ -60,7 +71,7 @@ impl CredentialsSource {
     where
         R: Future<Output = Asked> + Send + 'static,
     {
-        Self::Asked(Arc::new(move || Box::pin(ask())), Arc::new(Semaphore::new(1)))
+        Self::Asked(Arc::new(Program { ask: Box::new(move || Box::pin(ask())), question: Mutex::default() }))
     }
 
     /// `login` with the credentials that are right now. The program is asked on its own runtime, the `host`, while that lives.
@@ -70,32 +81,70 @@ impl CredentialsSource {
         host: Option<&Handle>,
     ) -> Result<RedisConnectionInfo, NodeError> {
         let credentials = match self {
-            Self::Asked(ask, one) => asked(ask, one, host).await?,
+            Self::Asked(program) => answer(program.ask(host)?).await?,
             Self::PasswordFile(path) => password_in(path).await?,
         };
         Ok(credentials.fill_in(login))
     }
 }
 
-/// What the program says. Its code may block, panic or rely on the runtime that it began on: so it runs there, in a task of its
-/// own, which ends when nobody waits for it any more. A task that blocks does not end by that, and is not given company.
-async fn asked(ask: &Ask, one: &Arc<Semaphore>, host: Option<&Handle>) -> Result<Credentials, NodeError> {
-    let permit = Arc::clone(one).try_acquire_owned().map_err(|_| NodeError::Unreachable(UNANSWERED.into()))?;
-    let (mut task, ask) = (JoinSet::new(), Arc::clone(ask));
-    let asking = async move {
-        let _permit = permit;
-        ask().await
-    };
-    match host {
-        Some(host) => task.spawn_on(asking, host),
-        None => task.spawn(asking),
-    };
-    match task.join_next().await {
-        Some(Ok(Ok(credentials))) => Ok(credentials),
-        Some(Ok(Err(error))) => Err(NodeError::Unreachable(no_credentials(&*error))),
-        Some(Err(error)) if error.is_panic() => Err(NodeError::Unfit(PANICKED.into())),
-        _ => Err(NodeError::Unreachable(ENDED.into())),
+impl Program {
+    /// Asks the program, or waits with others for what it is being asked.
+    ///
+    /// Its code may block, panic or rely on the runtime that it began on: so it runs there, in a task of its own, which ends when
+    /// nobody waits for it any more. A task that blocks does not end by that, and is not given company.
+    ///
+    /// # Errors
+    /// When all who have waited for the answer have gone, and the task is still there.
+    fn ask(self: &Arc<Self>, host: Option<&Handle>) -> Result<watch::Receiver<Said>, NodeError> {
+        // No code of the program runs under this mutex.
+        let mut question = self.question.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(asked) = question.upgrade().filter(|asked| asked.borrow().is_none()) {
+            let is_waited_for = asked.receiver_count() > 0;
+            return is_waited_for.then(|| asked.subscribe()).ok_or_else(|| NodeError::Unreachable(UNANSWERED.into()));
+        }
+        let (said, answer) = watch::channel(None);
+        let asked = Asking(Arc::new(said));
+        *question = Arc::downgrade(&asked.0);
+        drop(question);
+        let asking = asked.ask(Arc::clone(self));
+        match host {
+            Some(host) => host.spawn(asking),
+            None => tokio::spawn(asking),
+        };
+        Ok(answer)
     }
+}
+
+/// Tells those who wait for an answer when there will be none.
+struct Asking(Arc<watch::Sender<Said>>);
+
+impl Asking {
+    async fn ask(self, program: Arc<Program>) {
+        let (mut asked, mut unwanted) = (pin!(async { (program.ask)().await }), pin!(self.0.closed()));
+        let said = poll_fn(|cx| match asked.as_mut().poll(cx) {
+            Poll::Ready(said) => Poll::Ready(Some(said)),
+            Poll::Pending => unwanted.as_mut().poll(cx).map(|()| None),
+        });
+        if let Some(said) = said.await {
+            self.0.send_replace(Some(said.map_err(|error| NodeError::Unreachable(no_credentials(&*error)))));
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.send_replace(Some(Err(NodeError::Unfit(PANICKED.into()))));
+        }
+    }
+}
+
+/// The answer to a question.
+async fn answer(mut said: watch::Receiver<Said>) -> Result<Credentials, NodeError> {
+    let ended = || NodeError::Unreachable(ENDED.into());
+    let said = said.wait_for(Option::is_some).await.map_err(|_| ended())?;
+    said.clone().unwrap_or_else(|| Err(ended()))
 }
 
 const UNANSWERED: &str = "the call-back for the credentials has not answered since the last try: it must not block";

@@ -8,7 +8,7 @@ use super::permissions::{self, Permissions};
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::reserved::LARGEST_NUMBER;
-use crate::node::report::{CLUSTER_MEMBER, Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
+use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
 use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
 use redis::{FromRedisValue, Value};
@@ -23,9 +23,6 @@ const SLOW: Duration = Duration::from_millis(5);
 /// How often a slow round trip is measured again. Fewer, a busy moment looks like a long way; more, the report on a node
 /// that is far away takes longer.
 const MEASUREMENTS: usize = 2;
-
-/// How many slots a cluster has.
-const SLOTS: u64 = 16384;
 
 /// What the server with the address `label` is like, and what it refuses of the lock `key`. Its answers are waited for in
 /// `patience`, then once more for its wake-ups, and for each round trip that is measured again.
@@ -86,8 +83,6 @@ async fn wake_ups(
 /// What the server has answered; `None` for what the user may not ask.
 struct Answers {
     info: Option<Info>,
-    /// Of a member of a cluster.
-    cluster: Option<Info>,
     fsync: Option<Box<str>>,
     save: Option<Box<str>>,
     least_to_write: Option<Box<str>>,
@@ -120,9 +115,8 @@ async fn answers(live: &LiveConnection, connections: &Connections, key: &LockKey
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
-    let cluster = if info.as_ref().is_some_and(is_cluster_member) { cluster(live).await? } else { None };
     let has_counted = permitted::<String>(counted.await)?.is_some();
-    Ok(Answers { info, cluster, fsync, save, least_to_write, permissions, has_counted, measured })
+    Ok(Answers { info, fsync, save, least_to_write, permissions, has_counted, measured })
 }
 
 /// Measures a round trip, which begins before this returns.
@@ -135,12 +129,6 @@ fn measure(live: &LiveConnection) -> impl Future<Output = Result<Measured, NodeE
         let time = time.and_then(|[seconds, micros]| time_of([&seconds, &micros]));
         Ok(Measured { time, sent, round_trip: begun.elapsed() })
     }
-}
-
-/// What a member of a cluster says of the cluster.
-async fn cluster(live: &LiveConnection) -> Result<Option<Info>, NodeError> {
-    let cluster: Option<String> = permitted(live.probe(&["CLUSTER", "INFO"]).await)?;
-    Ok(cluster.map(|text| Info::parse(&text)))
 }
 
 /// The answer as a `T`, `None` when the server refused or answered something else.
@@ -190,29 +178,11 @@ impl Answers {
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");
         report.replication = replication(&info, self.least_to_write.as_deref());
-        report.is_cluster_member = Some(is_cluster_member(&info));
+        report.is_cluster_member = Some(info.is_cluster_member());
         report.eviction = eviction(&info);
         report.persistence = persistence(&info, self.fsync, self.save.as_deref());
-        report.error = unfit(report, self.cluster.as_ref());
+        report.error = (report.is_replica == Some(true)).then_some(NodeError::Replica);
     }
-}
-
-/// Why a server with such a role takes no locks, if so.
-fn unfit(report: &NodeReport, cluster: Option<&Info>) -> Option<NodeError> {
-    let serves_part = report.is_cluster_member == Some(true) && !cluster.is_some_and(serves_every_key);
-    match report.is_replica {
-        Some(true) => Some(NodeError::Replica),
-        _ => serves_part.then(|| NodeError::Unfit(CLUSTER_MEMBER.into())),
-    }
-}
-
-fn is_cluster_member(info: &Info) -> bool {
-    info.number("cluster_enabled") == Some(1)
-}
-
-/// Whether a cluster has one member that serves keys, and that one serves all.
-fn serves_every_key(cluster: &Info) -> bool {
-    cluster.number("cluster_size") == Some(1) && cluster.number("cluster_slots_ok") == Some(SLOTS)
 }
 
 /// Who follows the server, `None` when that is not known.
@@ -272,22 +242,6 @@ mod tests {
         for (info, save, expected) in table {
             assert_eq!(persistence(&Info::parse(info), fsync(), save), expected, "{info} {save:?}");
         }
-    }
-
-    #[test]
-    fn only_who_serves_every_key_is_of_use_in_a_cluster() {
-        let table = [
-            ("cluster_size:1\ncluster_slots_ok:16384", true),
-            ("cluster_size:1\ncluster_slots_ok:0", false),
-            ("cluster_size:3\ncluster_slots_ok:16384", false),
-            ("", false),
-        ];
-        for (cluster, is_of_use) in table {
-            let member = NodeReport { is_cluster_member: Some(true), ..NodeReport::unknown("a") };
-            assert_eq!(unfit(&member, Some(&Info::parse(cluster))).is_none(), is_of_use, "{cluster}");
-            assert!(unfit(&member, None).is_some());
-        }
-        assert_eq!(unfit(&NodeReport::unknown("a"), None), None);
     }
 
     #[test]

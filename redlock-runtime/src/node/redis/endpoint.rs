@@ -7,7 +7,7 @@ use super::tls_settings::TlsSettings;
 use crate::error::{LockError, NodeError};
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
@@ -32,8 +32,8 @@ pub(crate) struct Endpoint {
     access: Access,
     /// The runtime that the manager was built on.
     host: Option<Handle>,
-    /// When the server last took the login.
-    logged_in: Mutex<Option<Instant>>,
+    /// When the server last took the login, or another one that takes the same.
+    logged_in: Arc<Mutex<Option<Instant>>>,
     label: String,
 }
 
@@ -61,8 +61,8 @@ impl Endpoint {
         let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
         let Some(mut url) = redis::parse_redis_url(&config.url) else {
             return Err(wrong(
-                "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS or \
-                 unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
+                "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS, \
+                 redis+cluster:// for a cluster or unix:///path for a socket, and special characters of a password by their codes, such as %2F for a slash",
             ));
         };
         let tls = matches!(url.scheme(), "rediss" | "valkeys");
@@ -93,7 +93,7 @@ impl Endpoint {
         let address = address(info.addr(), tls)
             .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
         let (label, login) = (address.to_string(), info.redis_settings().clone());
-        Ok(Self { label, login, access, address, host: None, logged_in: Mutex::default() })
+        Ok(Self { label, login, access, address, host: None, logged_in: Arc::default() })
     }
 
     /// The program is asked on its own runtime.
@@ -105,6 +105,34 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
         Self::new(&url.into(), position)
+    }
+
+    /// The same way to log in at another place that takes the same login, with TLS if this has it.
+    pub(super) fn elsewhere(&self, host: &str, port: u16) -> Self {
+        let host = host.to_owned();
+        #[cfg(feature = "tls")]
+        let address = if self.is_tls() { Address::Tls { host, port } } else { Address::Tcp { host, port } };
+        #[cfg(not(feature = "tls"))]
+        let address = Address::Tcp { host, port };
+        Self {
+            label: address.to_string(),
+            login: self.login.clone(),
+            access: self.access.clone(),
+            host: self.host.clone(),
+            logged_in: Arc::clone(&self.logged_in),
+            address,
+        }
+    }
+
+    /// The host, unless it is a socket of this machine.
+    pub(super) fn host(&self) -> Option<&str> {
+        match &self.address {
+            Address::Tcp { host, .. } => Some(host),
+            #[cfg(feature = "tls")]
+            Address::Tls { host, .. } => Some(host),
+            #[cfg(unix)]
+            Address::Unix(_) => None,
+        }
     }
 
     pub(super) const fn address(&self) -> &Address {

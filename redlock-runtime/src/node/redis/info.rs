@@ -61,6 +61,11 @@ impl Info {
         self.field("role") == Some("slave")
     }
 
+    /// Whether the server runs in cluster mode.
+    pub(crate) fn is_cluster_member(&self) -> bool {
+        self.number("cluster_enabled") == Some(1)
+    }
+
     /// Whether every answer is on disk before it is given. A replica that took over has lost what its master had not
     /// passed on, whatever it writes itself.
     fn is_durable(&self, fsync: Option<&str>) -> bool {

@@ -1,24 +1,25 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
+use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::lost_script::{is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
-use super::question::{Asked, Question, Wire};
+use super::question::{Asked, Form, Question, Wire};
 use super::script::{MEMBER, Scripts, millis};
-use super::side_key::register_name;
+use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::Environment;
 use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
-use crate::protocol::command::{Command, Verb};
+use crate::protocol::command::{Answer, Command, Verb};
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The answer to one command in so many shows how far away the server is, and to all those whose time matters anyway. Smaller,
@@ -43,6 +44,8 @@ pub(super) struct LiveConnection {
     abstention: Abstention,
     server: Arc<ServerFacts>,
     environment: Environment,
+    /// Where commands go that this server sends elsewhere, if it is a member of a cluster.
+    redirect: OnceLock<Arc<dyn Redirect>>,
 }
 
 impl LiveConnection {
@@ -54,7 +57,7 @@ impl LiveConnection {
         environment: Environment,
     ) -> Self {
         let [is_listening, is_refused, is_read_only] = [const { AtomicBool::new(false) }; 3];
-        let (outbox, sent) = (Outbox::default(), AtomicU32::new(0));
+        let (outbox, sent, redirect) = (Outbox::default(), AtomicU32::new(0), OnceLock::new());
         Self {
             outbox,
             scripts,
@@ -66,6 +69,7 @@ impl LiveConnection {
             abstention,
             server,
             environment,
+            redirect,
         }
     }
 
@@ -109,19 +113,64 @@ impl LiveConnection {
         async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
     }
 
+    /// Asks for nothing but whether the user may say `ASKING`. That is about the next command, which must not be anybody's: the
+    /// server would execute it although the slot of its key is on its way there.
+    pub(super) fn try_asking(&self) -> impl Future<Output = Result<Value, NodeError>> + use<> {
+        let [asking, ping] = ["ASKING", "PING"].map(|word| {
+            let mut wire = Cmd::new();
+            wire.arg(word);
+            wire
+        });
+        let answer = self.outbox.probe(Wire { first: asking, rest: vec![ping] });
+        async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
+    }
+
+    /// Commands that the server sends elsewhere go that way. Only the first call has an effect.
+    pub(super) fn redirect_with(&self, redirect: &Arc<dyn Redirect>) {
+        let _ = self.redirect.set(Arc::clone(redirect));
+    }
+
     /// Puts `command` into the order of the connection before it returns.
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
-        let script = self.scripts.of(&command);
-        let wire = script.map_or_else(|| set_nx(&command), |script| script.by_digest(&command).into());
-        self.server.counters.sent();
-        // When a command was sent matters to an abstention, and to what its answer says of the server's clock; and of some, how
-        // far away the server is. For all other commands the look at our clock is saved.
+        self.send_to(command, recipient, None);
+    }
+
+    /// Does the same for a command whose answer proves nothing of a lease before `abstains_until`.
+    pub(super) fn send_to(&self, command: Command, recipient: Recipient, abstains_until: Option<Instant>) {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
-        let is_timed = is_sample || self.abstention.is_any() || command.verb.tells_time();
-        let sent = is_timed.then(|| self.server.now());
-        if !self.outbox.put(Question::new(command, sent, recipient), wire) {
+        let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
+        let (wire, sent) = (self.wire(&command, Form::Whole), is_timed.then(|| self.server.now()));
+        self.server.counters.sent();
+        if !self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire) {
             self.server.counters.failed(1);
         }
+    }
+
+    /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
+    pub(super) fn send_on(&self, mut question: Question) {
+        let wire = self.wire(&question.command, question.form);
+        if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
+            question.sent = Some(self.server.now());
+        }
+        question.is_repeated = false;
+        self.server.counters.sent();
+        if !self.outbox.put_if(question, wire, is_wanted_still) {
+            self.server.counters.failed(1);
+        }
+    }
+
+    fn wire(&self, command: &Command, form: Form) -> Wire {
+        if let Form::Queue(_) = form {
+            return leave_queue(command);
+        }
+        let script = self.scripts.of(command);
+        script.map_or_else(|| set_nx(command), |script| script.by_digest(command, form).into())
+    }
+
+    /// Whether it matters when `command` was sent: to an abstention, or to what its answer says of the server's clock. Of some
+    /// others it shows how far away the server is, and for the rest the look at our clock is saved.
+    const fn is_timed(&self, command: &Command) -> bool {
+        self.abstention.is_any() || command.verb.tells_time()
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -136,6 +185,8 @@ impl LiveConnection {
         match asked {
             Asked::Question(question) => self.replied(question, value.extract_error()),
             Asked::Subscription => self.subscribed(value.extract_error()),
+            // The command behind it is refused, should this be.
+            Asked::Asking => {}
             Asked::Probe(answer) => {
                 // Whoever asked may be gone.
                 let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
@@ -148,6 +199,11 @@ impl LiveConnection {
         match asked {
             Asked::Question(question) => {
                 let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
+                if lock == Value::Okay && self.redirect.get().is_some() && number.iter().any(is_redirected) {
+                    // The lock was taken, and the slot went on its way before the number was said: nobody knows which one it has.
+                    let said = "the number of a lock whose slot has left".into();
+                    return question.answer(Err(NodeError::Unintelligible(said)));
+                }
                 // An error of the others must not hide what was done to the lock.
                 let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
                 self.replied(question, parts);
@@ -179,8 +235,11 @@ impl LiveConnection {
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
+            Ok(_) if let Form::Queue(reply) = question.form => question.answer(Ok(reply)),
             Ok(value) => {
-                if let Some(sent) = question.sent.filter(|_| self.abstains_for().is_none()) {
+                // A command that was sent elsewhere before has come a longer way.
+                let came_straight = question.redirects == 0;
+                if let Some(sent) = question.sent.filter(|_| came_straight && self.abstains_for().is_none()) {
                     self.server.answered(sent, self.server.now());
                 }
                 let (answer, seen) = answer(question.command.verb, &value);
@@ -197,22 +256,53 @@ impl LiveConnection {
                 if let (Some(ballot), Ok(reply)) = (question.command.fence, &answer) {
                     self.environment.servers.heard_of(&question.command.subject.key, ballot, reply);
                 }
-                let left = question.sent.and_then(|sent| self.server.abstains_for(self.abstention, sent));
-                question.answer(worth(answer, left));
+                let left = question.sent.and_then(|sent| self.abstained_for(sent, question.abstains_until));
+                self.finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
                 if !repeat(&self.outbox, &self.scripts, question, &error) {
                     self.server.counters.failed(1);
                 }
             }
-            Err(error) => {
-                self.server.counters.failed(1);
-                let error = refused(&error);
-                if is_read_only(&error) {
-                    self.is_read_only.store(true, Ordering::Release);
-                }
-                question.answer(Err(error));
+            Err(error) => self.refused(question, &error),
+        }
+    }
+
+    /// For how much longer than `at` answers prove nothing: while the server abstains, or what it has the slot from does.
+    fn abstained_for(&self, at: Instant, place_abstains_until: Option<Instant>) -> Option<Duration> {
+        let of_place = place_abstains_until.map(|until| until.since(at)).filter(|left| !left.is_zero());
+        self.server.abstains_for(self.abstention, at).max(of_place)
+    }
+
+    /// The server has not executed a command, or not to its end.
+    fn refused(&self, mut question: Question, error: &RedisError) {
+        self.server.counters.failed(1);
+        let said = refused(error);
+        if is_read_only(&said) {
+            self.is_read_only.store(true, Ordering::Release);
+        }
+        match self.redirect.get().map(|redirect| (redirect, redirection(error, redirect.host()))) {
+            Some((redirect, Some(redirection))) => {
+                // What this server may have forgotten, the one that it names has never heard of.
+                let until = self.abstains_for().map(|left| self.server.now().after(left));
+                question.abstains_until = question.abstains_until.max(until);
+                redirect.redirect(question, redirection, &said);
             }
+            Some(_) if is_torn(&said) => question.answer(Err(NodeError::Unintelligible(said.to_string().into()))),
+            Some((redirect, None)) if is_out_of_office(&said) => {
+                redirect.want_map();
+                self.finish(question, Err(said));
+            }
+            _ => self.finish(question, Err(said)),
+        }
+    }
+
+    /// Passes the answer on to whoever asked, unless the command is not done with it.
+    fn finish(&self, question: Question, answer: Answer) {
+        match (next(&question, answer), self.redirect.get()) {
+            (Next::LeaveQueue(reply), Some(redirect)) => redirect.leave_queue(question, reply),
+            (Next::LeaveQueue(reply), None) => question.answer(Ok(reply)),
+            (Next::Answer(answer), _) => question.answer(answer),
         }
     }
 
@@ -238,6 +328,11 @@ fn is_read_only(error: &NodeError) -> bool {
     matches!(error, NodeError::Refused(answer) if answer.contains("READONLY "))
 }
 
+/// Whether this is no answer, because a member of a cluster sends the command elsewhere.
+fn is_redirected(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if redirection(&error.clone().into(), "").is_some())
+}
+
 /// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
 /// either: whether the lock was free does not matter to it.
 fn set_nx(command: &Command) -> Wire {
@@ -257,6 +352,13 @@ fn set_nx(command: &Command) -> Wire {
     propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
     read.arg("ZSCORE").arg(&register).arg(MEMBER);
     Wire { first: set, rest: vec![propose, read] }
+}
+
+/// Takes the token out of the queue.
+fn leave_queue(command: &Command) -> Wire {
+    let mut leave = Cmd::new();
+    leave.arg("ZREM").arg(queue_name(command.key())).arg(command.token());
+    leave.into()
 }
 
 /// What a node says to a ballot by its answers to `ZADD` and `ZSCORE`, in the words of `lua/fence.lua`.

@@ -36,8 +36,9 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
         question.answer(Err(refused(error)));
         return false;
     };
-    let wire = script.by_source(&question.command);
+    let wire = script.by_source(&question.command, question.form);
     question.is_repeated = true;
+    // Behind an `ASKING`, if it was sent so.
     outbox.put_if(question, wire.into(), |question| !is_abandoned(question))
 }
 

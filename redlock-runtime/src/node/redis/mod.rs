@@ -15,6 +15,7 @@ mod answer;
 mod backoff;
 mod batch;
 mod bounded;
+pub(crate) mod cluster;
 mod complaints;
 mod connect;
 mod connections;
@@ -63,6 +64,7 @@ pub use self::credentials::Credentials;
 pub use self::node_config::NodeConfig;
 
 use self::answer::occupant;
+use self::cluster::redirection::Redirect;
 use self::connections::Connections;
 use self::endpoint::Endpoint;
 use self::supervisor::Supervised;
@@ -92,6 +94,8 @@ const REMOVE: &str = include_str!("lua/remove.lua");
 pub(crate) struct RedisNode {
     label: Box<str>,
     endpoint: Arc<Endpoint>,
+    /// The host of a TCP address.
+    host: Box<str>,
     connections: Arc<Connections>,
     /// Ends the supervisor and the subscriber, and with them the connections, when the node is dropped.
     tasks: [AbortHandle; 2],
@@ -107,12 +111,36 @@ impl RedisNode {
         thread: Arc<BackgroundThread>,
         host: Option<Handle>,
     ) -> Arc<Self> {
-        let (connections, endpoint) = (Arc::new(Connections::new(endpoint.label(), environment)), Arc::new(endpoint));
+        let connections = Connections::new(endpoint.label(), environment);
+        Self::connect(endpoint, connections, thread, host)
+    }
+
+    /// Starts to connect to a member of a cluster: `membership` is what the node of that is called, and where the commands go
+    /// that the member sends elsewhere.
+    fn start_member(
+        endpoint: Endpoint,
+        environment: Environment,
+        membership: (&str, Arc<dyn Redirect>),
+        thread: Arc<BackgroundThread>,
+        host: Option<Handle>,
+    ) -> Arc<Self> {
+        let connections = Connections::of_member(endpoint.label(), environment, membership);
+        Self::connect(endpoint, connections, thread, host)
+    }
+
+    fn connect(
+        endpoint: Endpoint,
+        connections: Connections,
+        thread: Arc<BackgroundThread>,
+        host: Option<Handle>,
+    ) -> Arc<Self> {
+        let (connections, endpoint) = (Arc::new(connections), Arc::new(endpoint));
         let supervisor = supervisor::supervise(Arc::clone(&endpoint), Supervised(Arc::clone(&connections)), host);
         let subscriber = subscriber::listen(Arc::clone(&endpoint), Arc::clone(&connections));
         let handle = thread.handle();
         let tasks = [handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
-        Arc::new(Self { label: endpoint.label().into(), endpoint, connections, tasks, _thread: thread })
+        let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());
+        Arc::new(Self { label, endpoint, host, connections, tasks, _thread: thread })
     }
 }
 

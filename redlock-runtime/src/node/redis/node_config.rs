@@ -97,6 +97,8 @@ impl NodeConfig {
     /// Asks for user and password each time that a connection is made, such as for a token that is valid for a few minutes.
     /// Default: those in the URL.
     ///
+    /// Connections that are made at the same time, as to the members of a cluster, share an answer.
+    ///
     /// `ask` runs on the runtime that the manager was built on, and has three quarters of the
     /// [`connect_timeout`](Self::connect_timeout): no connection is made while that runtime is blocked or when it has ended. An
     /// error, with its causes, is part of that of the calls while there is no connection, and `ask` is asked again with the next

@@ -40,16 +40,21 @@ impl Outbox {
         self.put_if(question, wire.into(), |_| true)
     }
 
-    /// Puts `question` into the order of the connection if it `is_wanted`. Nothing gets into the order between the look
-    /// at that and the question. A question that is not put in is answered as if the connection had broken, and `false` is
-    /// returned.
+    /// Puts `question` into the order of the connection if it `is_wanted`, behind an `ASKING` if it is to stand behind one. Nothing
+    /// gets into the order between the look at that and the question, or between the two. A question that is not put in is
+    /// answered as if the connection had broken, and `false` is returned.
     pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) -> bool {
-        let gathered = self.gathered();
+        let mut gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
             // The recipient must not be called under the mutex.
             drop(gathered);
             question.answer(Err(NodeError::Disconnected));
             return false;
+        }
+        if question.asked_by.is_some() {
+            let mut asking = Cmd::new();
+            asking.arg("ASKING");
+            gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
         }
         self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
         true
@@ -111,7 +116,7 @@ impl Outbox {
     }
 
     /// Puts a question about the server into the order of the connection.
-    pub(super) fn probe(&self, wire: Cmd) -> oneshot::Receiver<Result<Value, NodeError>> {
+    pub(super) fn probe(&self, wire: impl Into<Wire>) -> oneshot::Receiver<Result<Value, NodeError>> {
         let (answer, pending) = oneshot::channel();
         let gathered = self.gathered();
         // After the end of the connection the sender of the answer is dropped here, which the receiver is told.

@@ -81,9 +81,13 @@ fn questions<'a>(key: &'a str, queue: &'a str, register: &'a str, channel: &'a s
     ]
 }
 
-/// Whether the server has refused the command, and not found out that the script does not exist.
+/// What a server answers to a command that the user may run: the script does not exist, or another member of a cluster has
+/// the key.
+const PERMITTED: [&str; 5] = ["NOSCRIPT", "MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "];
+
+/// Whether the server refuses the command to the user.
 fn is_refusal(answer: &str) -> bool {
-    !answer.contains("NOSCRIPT")
+    !PERMITTED.iter().any(|code| answer.contains(code))
 }
 
 /// Takes out what says nothing of other locks.

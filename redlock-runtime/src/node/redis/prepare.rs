@@ -10,6 +10,7 @@ use crate::error::NodeError;
 use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::environment::Environment;
 use crate::node::inspection::client_name;
+use crate::node::report::CLUSTER_MEMBER;
 use crate::node::server_facts::ServerFacts;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
@@ -28,7 +29,8 @@ const SENTINEL: &str = "is a Sentinel, which takes no locks: give the address of
 ///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, [`NodeError::Replica`] when it takes no locks,
-/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel.
+/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel, and for a member of a cluster that
+/// is not known as one.
 pub(super) async fn prepare(
     mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
@@ -46,6 +48,9 @@ pub(super) async fn prepare(
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     if info.is_sentinel() {
         return Err(NodeError::Unfit(SENTINEL.into()));
+    }
+    if info.is_cluster_member() && !server.is_member() {
+        return Err(NodeError::Unfit(CLUSTER_MEMBER.into()));
     }
     let scripts = Scripts::loaded(|| digest(digests.next()))?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! What waits to be sent on a connection, and who gets the answer.
 
+use super::cluster::address::MemberAddress;
 use crate::error::NodeError;
 use crate::node::pending::Recipient;
-use crate::protocol::command::{Answer, Command};
+use crate::protocol::command::{Answer, Command, Reply};
 use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use tokio::sync::oneshot;
@@ -30,6 +31,8 @@ pub(super) enum Asked {
     Question(Question),
     /// To the channel of the manager.
     Subscription,
+    /// Asks a member of a cluster to execute the next command although the slot is still on its way there.
+    Asking,
     /// About the server, and not about a lock.
     Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
@@ -42,6 +45,24 @@ pub(super) struct Question {
     pub(super) recipient: Recipient,
     /// Whether it was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
+    pub(super) form: Form,
+    /// The member that has the slot and says that the key may have left: then it stands behind an `ASKING`.
+    pub(super) asked_by: Option<Box<MemberAddress>>,
+    /// How often a member of a cluster has sent it elsewhere.
+    pub(super) redirects: u8,
+    /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
+    pub(super) abstains_until: Option<Instant>,
+}
+
+/// Which keys a command is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The lock, its queue and, for a fenced one, its register.
+    Whole,
+    /// The lock, and again the lock in place of its queue: for a slot of a cluster that is on its way (`cluster::redirection`).
+    Alone,
+    /// The queue, which the token leaves. The release itself is executed, and has had this reply.
+    Queue(Reply),
 }
 
 impl Asked {
@@ -55,7 +76,16 @@ impl Asked {
 
 impl Question {
     pub(super) const fn new(command: Command, sent: Option<Instant>, recipient: Recipient) -> Self {
-        Self { command, sent, recipient, is_repeated: false }
+        Self {
+            command,
+            sent,
+            recipient,
+            is_repeated: false,
+            form: Form::Whole,
+            asked_by: None,
+            redirects: 0,
+            abstains_until: None,
+        }
     }
 
     pub(super) fn answer(self, answer: Answer) {

@@ -3,6 +3,7 @@
 //! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
 //! `lua/assembled/`.
 
+use super::question::Form;
 use super::side_key::{queue_name, register_name};
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::CLAIMS_VERSION;
@@ -117,22 +118,27 @@ scripts! {
 
 impl Script {
     /// The call by digest.
-    pub(super) fn by_digest(&self, command: &Command) -> Cmd {
-        call("EVALSHA", &self.digest, command)
+    pub(super) fn by_digest(&self, command: &Command, form: Form) -> Cmd {
+        call("EVALSHA", &self.digest, command, form)
     }
 
     /// The call by source, which also loads the script: for a server that has lost it.
-    pub(super) fn by_source(&self, command: &Command) -> Cmd {
-        call("EVAL", self.source, command)
+    pub(super) fn by_source(&self, command: &Command, form: Form) -> Cmd {
+        call("EVAL", self.source, command, form)
     }
 }
 
 /// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
 /// the heads of the `.lua` files name.
-fn call(eval: &str, script: &str, command: &Command) -> Cmd {
+fn call(eval: &str, script: &str, command: &Command, form: Form) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
-    call.arg(eval).arg(script).arg(if command.fence.is_some() { 3 } else { 2 }).arg(key).arg(queue_name(key));
+    call.arg(eval).arg(script).arg(if command.fence.is_some() { 3 } else { 2 }).arg(key);
+    match form {
+        Form::Whole => call.arg(queue_name(key)),
+        // A command that names one key twice is one of a single key.
+        Form::Alone | Form::Queue(_) => call.arg(key),
+    };
     if command.fence.is_some() {
         call.arg(register_name(key));
     }

@@ -84,6 +84,7 @@ impl Drop for Supervised {
         } else {
             "the task of the connection has ended"
         };
+        self.0.server.disconnected();
         self.0.down(NodeError::Unreachable(reason.into()));
     }
 }

@@ -18,7 +18,7 @@ pub use self::check_report::CheckReport;
 pub use self::clock_offset::ClockOffset;
 pub(crate) use self::deployment::Deployment;
 pub(crate) use self::node_report::CLUSTER_MEMBER;
-pub use self::node_report::NodeReport;
+pub use self::node_report::{ClusterMember, NodeReport};
 pub use self::persistence::Persistence;
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::{Purpose, Refused};

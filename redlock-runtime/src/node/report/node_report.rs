@@ -17,10 +17,10 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NodeReport {
-    /// Its address: host and port, or the path of a socket.
+    /// Its address: host and port, or the path of a socket. Of a cluster, that of the first member in its URL.
     pub node: Box<str>,
-    /// Why it does not count, if so: it cannot be reached, it is a replica or a member of a cluster, it abstains, it
-    /// refuses what locks need, its answers come too late. The rest may still be known.
+    /// Why it does not count, if so: it cannot be reached, it is a replica or a lone member of a cluster, it abstains,
+    /// it refuses what locks need, its answers come too late, a part of a cluster is missing. The rest may still be known.
     pub error: Option<NodeError>,
     /// How long it took to answer, at best; `None` when it did not.
     pub round_trip: Option<Duration>,
@@ -32,7 +32,8 @@ pub struct NodeReport {
     pub is_replica: Option<bool>,
     /// Whether other servers may take its place.
     pub replication: Option<Replication>,
-    /// Whether it runs in cluster mode. Each member serves a part of the keys only, and refuses the others.
+    /// Whether it runs in cluster mode. Each member serves a part of the keys only, so that a manager is given the cluster
+    /// and not one of them.
     pub is_cluster_member: Option<bool>,
     /// The `maxmemory-policy` that may remove locks when memory runs out; empty when none does.
     pub eviction: Option<Box<str>>,
@@ -44,6 +45,9 @@ pub struct NodeReport {
     pub capabilities: Capabilities,
     /// What locks need and it refuses.
     pub refusals: Vec<Refusal>,
+    /// The masters, if it is a cluster; empty otherwise. What is said of the node as a whole was asked at the master that has
+    /// the lock which was tried.
+    pub members: Vec<ClusterMember>,
     /// The name of the lock that is tried there.
     pub(crate) trial_name: Box<str>,
     /// Whether the user may use that name: if not, nothing can be said of others.
@@ -52,13 +56,24 @@ pub struct NodeReport {
     pub(crate) has_counted: bool,
 }
 
+/// A master of a cluster.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClusterMember {
+    /// What it is like by itself. No lock was tried there, except at one of them.
+    pub report: NodeReport,
+    /// Its slots, as in `0-5460 10923`.
+    pub slots: Box<str>,
+    /// How many replicas the cluster knows of it.
+    pub replicas: usize,
+}
+
 /// A wall clock that is wrong by more is worth a warning: nothing depends on what it shows, but its next correction may
 /// be a step. With less, clocks that are only measured badly would be warned about.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
 
 /// What a member of a cluster is no use for, when it serves a part of the keys only.
-pub(crate) const CLUSTER_MEMBER: &str =
-    "is a member of a cluster, which serves a part of the keys: give the address of a server that is none";
+pub(crate) const CLUSTER_MEMBER: &str = "is a member of a cluster, which serves a part of the keys: write redis+cluster:// in place of redis://, or rediss+cluster:// in place of rediss://";
 
 impl NodeReport {
     /// As if nothing were known.
@@ -77,6 +92,7 @@ impl NodeReport {
             clock: None,
             capabilities: Capabilities::default(),
             refusals: Vec::new(),
+            members: Vec::new(),
             trial_name: "".into(),
             may_use_name: true,
             has_counted: false,
@@ -153,12 +169,22 @@ impl NodeReport {
             Some(remedy) => format!("{error}: {remedy}"),
             None => error.to_string(),
         });
-        let Some(round_trip) = self.round_trip else { return error.into_iter().collect() };
+        let mut warnings: Vec<_> = error.into_iter().chain(self.dangers(deployment)).collect();
+        // What is so at all members is said once.
+        let of_members = self.members.iter().flat_map(|member| member.warnings(deployment));
+        let others: Vec<_> = of_members.filter(|(warning, _)| !warnings.contains(warning)).collect();
+        warnings.extend(others.into_iter().map(|(warning, member)| format!("member {member}: {warning}")));
+        warnings
+    }
+
+    /// What can happen, or is missing, although the node counts.
+    fn dangers(&self, deployment: &Deployment) -> Vec<String> {
+        let Some(round_trip) = self.round_trip else { return Vec::new() };
         let risks = self.untried().into_iter().chain(self.missing()).chain(self.risks());
         // What has no run is not restarted: the node in memory.
         let persistence = self.persistence.as_ref().filter(|_| self.run_id.is_some());
         let amnesia = persistence.and_then(|persistence| deployment.amnesia(persistence));
-        error.into_iter().chain(risks).chain(deployment.nearly_too_far(round_trip)).chain(amnesia).collect()
+        risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).collect()
     }
 
     /// That no lock could be tried, when the user may not use the name.
@@ -175,8 +201,9 @@ impl NodeReport {
     /// What the user or the server lacks that some locks need, or that makes them safer.
     fn missing(&self) -> impl Iterator<Item = String> {
         let Capabilities { wake_ups, time, identity, fencing, locks, .. } = self.capabilities;
-        let [publishes, fences, scripts] = [Purpose::WakeUps, Purpose::Fencing, Purpose::LostScripts]
-            .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
+        let [publishes, fences, scripts, moving] =
+            [Purpose::WakeUps, Purpose::Fencing, Purpose::LostScripts, Purpose::MovingSlots]
+                .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
         let listens = (wake_ups == Some(false) && publishes.is_none()).then(|| {
             "waiting callers are not woken and ask again and again: grant the user `&redlock:* +publish +subscribe`"
                 .to_owned()
@@ -187,7 +214,7 @@ impl NodeReport {
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, scripts, time, identity].into_iter().flatten()
+        [publishes, listens, fences, no_fences, scripts, moving, time, identity].into_iter().flatten()
     }
 
     /// What can happen that breaks locks.
@@ -201,18 +228,13 @@ impl NodeReport {
                 "its clock is {clock}: a correction in one step ends leases early: let it be slewed to the right time"
             )
         });
-        let is_only_shard = self.is_cluster_member == Some(true) && self.error.is_none();
-        let cluster = is_only_shard.then(|| {
-            "is the only member of a cluster: locks fail when it gets another: use a server without cluster mode"
-                .to_owned()
-        });
         let counted = self.has_counted.then(|| {
             "redlock:fence has the fencing numbers of a version that counted, whose processes must not take the same locks: \
              delete that key when none of them is left"
                 .to_owned()
         });
         let replication = self.replication.and_then(Replication::risk);
-        [replication, cluster, eviction, clock, counted].into_iter().flatten()
+        [replication, eviction, clock, counted].into_iter().flatten()
     }
 }
 
@@ -267,6 +289,28 @@ impl fmt::Display for NodeReport {
             Some(clock) => write!(f, "clock {clock}, ")?,
             None => f.write_str("clock unknown, ")?,
         }
-        write!(f, "{}", self.capabilities)
+        write!(f, "{}{}", self.capabilities, listed(&self.members))
     }
+}
+
+impl ClusterMember {
+    /// What somebody should look at, and at which member.
+    fn warnings(&self, deployment: &Deployment) -> impl Iterator<Item = (String, &str)> {
+        self.report.warnings(deployment).into_iter().map(|warning| (warning, &*self.report.node))
+    }
+}
+
+impl fmt::Display for ClusterMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { report, slots, replicas } = self;
+        let ending = if *replicas == 1 { "" } else { "s" };
+        write!(f, "{} with slots {slots} and {replicas} replica{ending}", report.node)?;
+        report.error.as_ref().map_or(Ok(()), |error| write!(f, ", which {error}"))
+    }
+}
+
+/// The members of a cluster, behind what is said of it.
+fn listed(members: &[ClusterMember]) -> String {
+    let members: Vec<_> = members.iter().map(ToString::to_string).collect();
+    if members.is_empty() { String::new() } else { format!("; members: {}", members.join("; ")) }
 }

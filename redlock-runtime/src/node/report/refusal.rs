@@ -26,6 +26,8 @@ pub(crate) enum Purpose {
     Fencing,
     /// To go on when the server has been told to forget its scripts.
     LostScripts,
+    /// To go on while a slot of a cluster is on its way to another member.
+    MovingSlots,
 }
 
 /// What is refused.
@@ -136,6 +138,7 @@ impl Purpose {
             Self::WakeUps => "waiting callers are not woken and ask again and again",
             Self::Fencing => "fenced locks fail",
             Self::LostScripts => "after a SCRIPT FLUSH, locks fail until the next connection",
+            Self::MovingSlots => "while a slot of the cluster is on its way to another member, its locks fail",
         }
     }
 }

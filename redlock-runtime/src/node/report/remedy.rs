@@ -57,9 +57,9 @@ fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
         ("NOREPLICAS", "see that its replicas are attached, or lower min-replicas-to-write"),
         ("MISCONF", "see why it cannot write its snapshots to disk"),
         ("READONLY", "give the address of a master"),
-        ("MOVED", "give the address of a server that is no member of a cluster"),
-        ("CROSSSLOT", "give the address of a server that is no member of a cluster"),
-        ("CLUSTERDOWN", "give the address of a server that is no member of a cluster"),
+        ("MOVED", "write redis+cluster:// in place of redis://"),
+        ("CROSSSLOT", "write redis+cluster:// in place of redis://"),
+        ("CLUSTERDOWN", "see `CLUSTER NODES` for the masters that are gone and have no replica"),
         ("LOADING", "wait until it has read its data"),
         ("BUSY ", "see which script it is busy with"),
     ];

@@ -125,6 +125,13 @@ impl Candidate {
         }
     }
 
+    /// Whether a connection of node number `index` with this `epoch` is another one than before for a holder. Others look at
+    /// the [`connections`](Self::connections).
+    pub(crate) fn is_served_anew(&mut self, index: usize, epoch: u64) -> bool {
+        let voter = self.voters.get_mut(index).filter(|_| self.phase == Phase::Holding);
+        voter.is_none_or(|voter| voter.connection(epoch))
+    }
+
     /// The clock of node number `index` went ahead by at most `step`: the leases that it gave before end so much earlier.
     ///
     /// Those are the ones whose answers have come in. Those that are still to come were given after the step, because the

@@ -21,7 +21,8 @@ if holder == token then
 end
 
 if not holder and (holds or not is_second) then
-  if last then
+  -- A cluster that moves the slot is given the name of the lock in place of its queue, where others may wait.
+  if last or queue == lock then
     redis.call('ZREM', queue, token)
     -- Whoever holds may be the last in the queue and have others before it.
     give(token, ARGV[2], is_second and waiter(0) or last)

@@ -3,8 +3,12 @@
 local owner = type(value) == 'string' and string.sub(value, 1, TOKEN_LEN)
 if owner ~= token and is_token(owner) and (value == owner .. MARK or value == owner) then
   local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
-  redis.call('ZADD', queue, 0, token)
-  redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
+  -- A cluster that moves the slot is given the name of the lock in place of its queue, which nobody can join then: who has the
+  -- lock is told all the same, and who waits asks again.
+  if queue ~= lock then
+    redis.call('ZADD', queue, 0, token)
+    redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
+  end
   if value == owner then
     redis.call('SET', lock, owner .. MARK, 'KEEPTTL')
   end
@@ -13,5 +17,6 @@ if owner ~= token and is_token(owner) and (value == owner .. MARK or value == ow
   local largest = last and is_before(owner, last) and last or owner
   local newest = is_before(token, largest) and string.sub(largest, 1, TIME_LEN) or nil
   local time = '@' .. table.concat(redis.pcall('TIME'), '.')
-  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest}
+  local rank = queue == lock and 0 or redis.call('ZRANK', queue, token)
+  return {0, redis.call('PTTL', lock), rank, time, newest}
 end

@@ -62,6 +62,15 @@ impl Scene {
 }
 
 #[test]
+fn a_holder_is_served_anew_once_for_each_connection_of_its_key() {
+    let mut scene = begun(Ok(Reply::Taken));
+    let served_anew = [1, 2, 2, 3].map(|epoch| scene.candidate.is_served_anew(0, epoch));
+    assert_eq!(served_anew, [false, true, false, true]);
+    let mut trying = Scene::new(3);
+    assert!(trying.candidate.is_served_anew(0, 1), "who looks at the connections itself is told of all");
+}
+
+#[test]
 fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
     let mut scene = begun(Ok(Reply::Taken));
     let now = scene.now();

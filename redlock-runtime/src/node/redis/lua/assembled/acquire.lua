@@ -33,8 +33,12 @@ end
 local owner = type(value) == 'string' and string.sub(value, 1, 69)
 if owner ~= token and is_token(owner) and (value == owner .. '+' or value == owner) then
   local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
-  redis.call('ZADD', queue, 0, token)
-  redis.call('PEXPIRE', queue, 30000)
+  -- A cluster that moves the slot is given the name of the lock in place of its queue, which nobody can join then: who has the
+  -- lock is told all the same, and who waits asks again.
+  if queue ~= lock then
+    redis.call('ZADD', queue, 0, token)
+    redis.call('PEXPIRE', queue, 30000)
+  end
   if value == owner then
     redis.call('SET', lock, owner .. '+', 'KEEPTTL')
   end
@@ -43,7 +47,8 @@ if owner ~= token and is_token(owner) and (value == owner .. '+' or value == own
   local largest = last and is_before(owner, last) and last or owner
   local newest = is_before(token, largest) and string.sub(largest, 1, 18) or nil
   local time = '@' .. table.concat(redis.pcall('TIME'), '.')
-  return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest}
+  local rank = queue == lock and 0 or redis.call('ZRANK', queue, token)
+  return {0, redis.call('PTTL', lock), rank, time, newest}
 end
 -- The part of the scripts that pass a lock on that words the announcement.
 
@@ -170,7 +175,8 @@ if holder == token then
 end
 
 if not holder and (holds or not is_second) then
-  if last then
+  -- A cluster that moves the slot is given the name of the lock in place of its queue, where others may wait.
+  if last or queue == lock then
     redis.call('ZREM', queue, token)
     -- Whoever holds may be the last in the queue and have others before it.
     give(token, ARGV[2], is_second and waiter(0) or last)

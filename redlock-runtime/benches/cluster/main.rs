@@ -1,0 +1,203 @@
+//! What a cluster costs beside a single server, with and without replicas: the same calls at all of them, in turns.
+//!
+//! `cargo bench -p redlock-runtime --bench cluster` prints the table and writes it to `benches/cluster.md`.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+#[path = "../common/cpu_time.rs"]
+mod cpu_time;
+#[path = "../common/percentile.rs"]
+mod percentile;
+#[path = "../common/result_file.rs"]
+mod result_file;
+
+use cpu_time::cpu_time;
+use percentile::percentile;
+use redlock_runtime::{LockError, LockManager};
+use redlock_tests::{Cluster, RedisServer};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// For how long one measurement takes.
+const TURN: Duration = Duration::from_millis(100);
+
+/// What the CPU time may be without replicas, in that of one server.
+const CPU: f64 = 1.15;
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// One task takes and gives back a lock that nobody else wants, so that a release goes out together with the next
+    /// acquisition.
+    Same,
+    /// The same with locks of all masters in turns, where it does not.
+    Alone,
+    /// Many tasks do.
+    Many,
+    /// Two managers pass one lock to and fro.
+    HandOver,
+}
+
+impl Work {
+    const ALL: [Self; 4] = [Self::Same, Self::Alone, Self::Many, Self::HandOver];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "one task, one lock",
+            Self::Alone => "one task, locks of all masters",
+            Self::Many => "64 tasks, locks of all masters",
+            Self::HandOver => "hand-over between two managers",
+        }
+    }
+
+    /// What the time may be without replicas, in that of one server.
+    const fn limit(self) -> f64 {
+        match self {
+            Self::Same | Self::Alone => 1.2,
+            Self::Many => 1.0,
+            Self::HandOver => 1.5,
+        }
+    }
+
+    const fn tasks(self) -> usize {
+        match self {
+            Self::Same | Self::Alone | Self::HandOver => 1,
+            Self::Many => 64,
+        }
+    }
+}
+
+/// Where the locks are.
+struct Place {
+    name: &'static str,
+    managers: [LockManager; 2],
+}
+
+/// What one work has taken at one place.
+#[derive(Clone, Default)]
+struct Calls {
+    latencies: Vec<Duration>,
+    /// For how long they were measured.
+    time: Duration,
+    /// Of this process, for all of them.
+    cpu: Duration,
+}
+
+struct Report(Vec<(Work, Vec<(&'static str, Calls)>)>);
+
+#[tokio::main]
+async fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let turns = if is_quick { 4 } else { 24 };
+    let server = RedisServer::start().await;
+    let (masters, replicated) = (Cluster::start(3, 0).await, Cluster::start(3, 1).await);
+    let places = [
+        Place::at("one server", server.url()).await,
+        Place::at("3 masters", masters.url()).await,
+        Place::at("3 masters, 3 replicas", replicated.url()).await,
+    ];
+    let mut report = Report(Vec::new());
+    for work in Work::ALL {
+        let mut calls = vec![Calls::default(); places.len()];
+        for _ in 0..turns {
+            for (place, calls) in places.iter().zip(&mut calls) {
+                calls.measure(place, work).await;
+            }
+        }
+        report.0.push((work, places.iter().map(|place| place.name).zip(calls).collect()));
+    }
+    print!("{report}");
+    if !is_quick {
+        result_file::write("cluster", "Redis Cluster", &report);
+    }
+}
+
+impl Place {
+    async fn at(name: &'static str, url: String) -> Self {
+        let manager = || LockManager::builder().node(&url).build().expect("the harness gives valid URLs");
+        let managers = [manager(), manager()];
+        for manager in &managers {
+            manager.ready().await.expect("the node is up");
+        }
+        Self { name, managers }
+    }
+}
+
+impl Calls {
+    async fn measure(&mut self, place: &Place, work: Work) {
+        let (used, begun) = (cpu_time(), Instant::now());
+        let end = begun + TURN;
+        let workers: Vec<_> = if work == Work::HandOver {
+            place.managers.iter().map(|manager| tokio::spawn(calls(manager.clone(), |_| "bench".into(), end))).collect()
+        } else {
+            let keys = if work == Work::Same { 1 } else { 16 };
+            let worker = |task| {
+                let manager = place.managers[0].clone();
+                tokio::spawn(calls(manager, move |number| format!("bench:{task}:{}", number % keys), end))
+            };
+            (0..work.tasks()).map(worker).collect()
+        };
+        for worker in workers {
+            self.latencies.extend(worker.await.expect("a worker panicked"));
+        }
+        self.time += begun.elapsed();
+        self.cpu += cpu_time().saturating_sub(used);
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.latencies.len()).expect("not that many").max(1)
+    }
+
+    /// What matters: the median of a task alone, and otherwise how long one call keeps the others waiting.
+    fn time(&self, work: Work) -> Duration {
+        if matches!(work, Work::Same | Work::Alone) {
+            percentile(&self.latencies, 50)
+        } else {
+            self.time / self.count()
+        }
+    }
+
+    fn cpu(&self) -> Duration {
+        self.cpu / self.count()
+    }
+}
+
+async fn calls(manager: LockManager, key: impl Fn(usize) -> String + Send, end: Instant) -> Vec<Duration> {
+    let mut latencies = Vec::new();
+    for number in 0.. {
+        let begun = Instant::now();
+        if begun >= end {
+            break;
+        }
+        manager.with_lock(key(number), async |_guard| Ok::<_, LockError>(())).await.expect("the lock is had in time");
+        latencies.push(begun.elapsed());
+    }
+    latencies
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "All in one run, in turns. Time is the median of a call where one task is alone, and otherwise the time of the run \
+             for each call. CPU is that of all threads of this process for each call. The replicas share the cores with \
+             everything else.\n"
+        )?;
+        writeln!(f, "| what | where | time | ratio | to reach | CPU | ratio | to reach |")?;
+        writeln!(f, "|---|---|---:|---:|---|---:|---:|---|")?;
+        for (work, places) in &self.0 {
+            let Some((_, server)) = places.first() else { continue };
+            for (number, (name, calls)) in places.iter().enumerate() {
+                let to_reach = |ratio: f64, limit: f64| match number {
+                    1 => format!("at most {limit:.2}: {}", result_file::verdict(ratio <= limit)),
+                    _ => String::new(),
+                };
+                let [time, cpu] = [(calls.time(*work), server.time(*work)), (calls.cpu(), server.cpu())]
+                    .map(|(here, there)| here.as_secs_f64() / there.as_secs_f64());
+                write!(f, "| {} | {name} | {:.1?} | {time:.2} |", work.name(), calls.time(*work))?;
+                write!(f, " {} |", to_reach(time, work.limit()))?;
+                writeln!(f, " {:.1?} | {cpu:.2} | {} |", calls.cpu(), to_reach(cpu, CPU))?;
+            }
+        }
+        Ok(())
+    }
+}

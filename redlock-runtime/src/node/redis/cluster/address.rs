@@ -1,0 +1,54 @@
+//! Where a member of a cluster is, as the cluster says it.
+
+use std::fmt;
+
+/// Host and port of a member. `Display` is the way in which a server writes it, and the label of its node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct MemberAddress {
+    pub(crate) host: Box<str>,
+    pub(crate) port: u16,
+}
+
+impl MemberAddress {
+    /// A member that does not know its own address, or is not to say it, writes nothing or a question mark: it is at the
+    /// host of whoever `answered`.
+    pub(crate) fn new(host: &str, port: u16, answered: &str) -> Self {
+        let host = if matches!(host, "" | "?") { answered } else { host };
+        Self { host: host.into(), port }
+    }
+
+    /// Reads `host:port`, as in `MOVED 4438 10.0.0.1:6379`. The host may hold colons.
+    pub(crate) fn parse(text: &str, answered: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Self::new(host, port.parse().ok()?, answered))
+    }
+}
+
+impl fmt::Display for MemberAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_as_servers_write_them() {
+        let table = [
+            ("10.0.0.1:6379", Some("10.0.0.1:6379")),
+            ("redis-1.example:7000", Some("redis-1.example:7000")),
+            ("::1:7000", Some("::1:7000")),
+            (":7000", Some("answered:7000")),
+            ("?:7000", Some("answered:7000")),
+            ("7000", None),
+            ("host:", None),
+            ("host:70000", None),
+        ];
+        for (text, expected) in table {
+            let parsed = MemberAddress::parse(text, "answered").map(|address| address.to_string());
+            assert_eq!(parsed.as_deref(), expected, "{text}");
+        }
+    }
+}

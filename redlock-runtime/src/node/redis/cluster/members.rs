@@ -1,0 +1,300 @@
+//! The masters of a cluster, each with connections of its own, and which of them has which slot.
+
+pub(super) mod condition;
+
+use super::address::MemberAddress;
+use super::redirection::Redirect;
+use super::routes::Routes;
+use super::seeds::Seeds;
+use super::slot_map::SlotMap;
+use super::view::View;
+use crate::error::NodeError;
+use crate::lock::slot::slot_of;
+use crate::node::environment::Environment;
+use crate::node::redis::RedisNode;
+use crate::node::server_identity::Identity;
+use crate::node::{BackgroundThread, Node};
+use crate::protocol::command::Deliver;
+use crate::stats::NodeStats;
+use crate::time::clock::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+/// A member that takes commands.
+pub(super) type Member = Arc<RedisNode>;
+
+/// All that is known of the members of one cluster.
+pub(super) struct Members {
+    pub(super) seeds: Seeds,
+    environment: Environment,
+    thread: Arc<BackgroundThread>,
+    /// The runtime that the manager was built on.
+    host: Option<Handle>,
+    this: Weak<Self>,
+    /// Makes what sends on the commands that the member at an address refuses.
+    redirect: fn(&Weak<Self>, &MemberAddress) -> Arc<dyn Redirect>,
+    state: RwLock<State>,
+    /// Tells that the map is not what it was.
+    pub(super) wanted: Notify,
+    /// The member that has taken over a slot last, as far as redirections tell: it knows more than the others.
+    best_informed: Mutex<Option<MemberAddress>>,
+    /// Whether wake-ups are wanted; it never becomes `false` again.
+    is_listening: AtomicBool,
+    /// What was counted of those that were let go.
+    gone: Mutex<NodeStats>,
+}
+
+struct State {
+    routes: Arc<Routes<Member>>,
+    /// What was told last; `None` before that.
+    map: Option<Arc<SlotMap>>,
+    /// The newest epoch that whoever told it had heard of.
+    epoch: u64,
+    /// Whether the cluster is well, as that member said.
+    is_well: bool,
+    /// Every master, and whoever else commands were sent on to lately.
+    known: BTreeMap<MemberAddress, Known>,
+    /// Why there is no map.
+    trouble: Option<NodeError>,
+}
+
+struct Known {
+    member: Member,
+    /// Whether a command was sent on to it since this was last looked at.
+    is_used: AtomicBool,
+}
+
+impl Members {
+    pub(super) fn new(
+        seeds: Seeds,
+        environment: Environment,
+        thread: Arc<BackgroundThread>,
+        host: Option<Handle>,
+        redirect: fn(&Weak<Self>, &MemberAddress) -> Arc<dyn Redirect>,
+    ) -> Arc<Self> {
+        let (routes, known) = (Arc::new(Routes::nowhere()), BTreeMap::new());
+        let state = State { routes, map: None, epoch: 0, is_well: true, known, trouble: None };
+        Arc::new_cyclic(|this| Self {
+            seeds,
+            environment,
+            thread,
+            host,
+            this: this.clone(),
+            redirect,
+            state: RwLock::new(state),
+            wanted: Notify::new(),
+            best_informed: Mutex::default(),
+            is_listening: AtomicBool::new(false),
+            gone: Mutex::default(),
+        })
+    }
+
+    /// Who serves which slot.
+    pub(super) fn routes(&self) -> Arc<Routes<Member>> {
+        self.read(|state| Arc::clone(&state.routes))
+    }
+
+    /// Who serves which slot, as it was told last.
+    pub(super) fn map(&self) -> Option<Arc<SlotMap>> {
+        self.read(|state| state.map.clone())
+    }
+
+    /// The newest epoch that members have told of.
+    pub(super) fn epoch(&self) -> u64 {
+        self.read(|state| state.epoch)
+    }
+
+    /// Those that do not have all their slots any more by `map`.
+    pub(super) fn losers(&self, map: &SlotMap) -> Vec<(MemberAddress, Member)> {
+        let Some(before) = self.map() else { return Vec::new() };
+        let losers = before.losers(map);
+        self.read(|state| {
+            let known = losers.into_iter().filter_map(|at| state.known.get_key_value(at));
+            known.map(|(at, known)| (at.clone(), Arc::clone(&known.member))).collect()
+        })
+    }
+
+    /// All members that there may be a connection to: first who knows most of where slots are, then the others in any order.
+    pub(super) fn informants(&self) -> Vec<Member> {
+        let best = self.best_informed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let known: Vec<_> =
+            self.read(|state| state.known.iter().map(|(at, known)| (at.clone(), Arc::clone(&known.member))).collect());
+        let (first, mut others): (Vec<_>, Vec<_>) = known.into_iter().partition(|(at, _)| Some(at) == best.as_ref());
+        fastrand::shuffle(&mut others);
+        first.into_iter().chain(others).map(|(_, member)| member).collect()
+    }
+
+    /// The addresses of all members that are known.
+    pub(super) fn addresses(&self) -> Vec<MemberAddress> {
+        self.read(|state| state.known.keys().cloned().collect())
+    }
+
+    /// Asks for a fresh map. `knows` has a slot that another member had before.
+    pub(super) fn want_map(&self, knows: Option<MemberAddress>) {
+        if knows.is_some() {
+            *self.best_informed.lock().unwrap_or_else(PoisonError::into_inner) = knows;
+        }
+        self.wanted.notify_one();
+    }
+
+    /// There is a map. `is_regular`: it was asked for without any reason, so that who is not in it can be let go. `lost`: those
+    /// that have slots no more and did not answer.
+    ///
+    /// # Errors
+    /// [`NodeError::SameServer`] when another node is this cluster.
+    pub(super) fn learn(&self, view: View, is_regular: bool, lost: &BTreeSet<MemberAddress>) -> Result<(), NodeError> {
+        let (View { map, is_well, epoch }, servers, label) = (view, &self.environment.servers, self.seeds.label());
+        servers.is_cluster(label, map.ids())?;
+        // Whoever is promoted later may not have all that its master had.
+        map.replicas().iter().for_each(|at| servers.is_replica(&at.to_string(), label, Identity::unknown()));
+        // Made before the lock is taken that every command reads.
+        let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));
+        let before = self.routes();
+        let gone = if is_regular { self.let_go(&map) } else { Vec::new() };
+        self.change(|state| {
+            state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
+            (state.map, state.epoch, state.is_well, state.trouble) = (Some(Arc::new(map)), epoch, is_well, None);
+        });
+        self.count(&gone);
+        // Their connections end outside of the lock.
+        drop(gone);
+        if before.version() != self.routes().version() {
+            // Holders ask whoever serves their slot now whether the lock came along.
+            (self.environment.connected)();
+        }
+        Ok(())
+    }
+
+    /// The routes by a `map` that is another one than before.
+    fn routes_by(&self, map: &SlotMap, lost: &BTreeSet<MemberAddress>) -> Routes<Member> {
+        let (before, now) = (self.routes(), self.environment.servers.clock.now());
+        // In the order of their addresses.
+        let masters: Box<[_]> = map.masters().into_iter().map(|at| (at.clone(), self.known(at))).collect();
+        before.next(masters, map.owners(), |at| match at.filter(|at| !lost.contains(at)) {
+            Some(at) => self.read_member(at)?.abstains_for().map(|left| now.after(left)),
+            None => self.environment.servers.leases_of_the_lost_end(),
+        })
+    }
+
+    /// Takes out whoever is not in `map` and was not needed since this was last done.
+    fn let_go(&self, map: &SlotMap) -> Vec<Member> {
+        let (masters, mut gone) = (map.masters(), Vec::new());
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.known.retain(|at, known| {
+            let is_wanted = known.is_used.swap(false, Ordering::Relaxed) || masters.contains(at);
+            if !is_wanted {
+                gone.push(Arc::clone(&known.member));
+            }
+            is_wanted
+        });
+        let known = state.known.keys().chain(masters).chain(map.replicas()).map(ToString::to_string);
+        let there: BTreeSet<_> = known.collect();
+        drop(state);
+        self.environment.servers.parts_are(self.seeds.label(), |address| there.contains(address));
+        gone
+    }
+
+    /// There is no map, or none that may be used. One that was told before goes on, since most of it is true.
+    pub(super) fn failed(&self, error: NodeError) {
+        self.change(|state| {
+            if matches!(error, NodeError::SameServer(_)) {
+                state.map = None;
+            }
+            if state.map.is_none() {
+                state.routes = Arc::new(state.routes.next(Box::default(), std::iter::empty(), |_| None));
+                state.trouble = Some(error);
+            }
+        });
+    }
+
+    /// The member at `at`, to which a connection is begun if there is none. A command is sent on to it.
+    pub(super) fn member(&self, at: &MemberAddress) -> Member {
+        let member = self.known(at);
+        self.read(|state| {
+            if let Some(known) = state.known.get(at) {
+                known.is_used.store(true, Ordering::Relaxed);
+            }
+        });
+        member
+    }
+
+    /// For how long it is until then, if it is.
+    pub(super) fn left_until(&self, until: Option<Instant>) -> Option<Duration> {
+        let now = self.environment.servers.clock.now();
+        until.map(|until| until.since(now)).filter(|left| !left.is_zero())
+    }
+
+    /// Opens the channel for wake-ups at all members, and at all that follow.
+    pub(super) fn listen(&self) {
+        self.is_listening.store(true, Ordering::Release);
+        let members: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
+        for member in members {
+            member.listen();
+        }
+    }
+
+    /// The member at `at`, to which a connection is begun if there is none.
+    fn known(&self, at: &MemberAddress) -> Member {
+        if let Some(member) = self.read_member(at) {
+            return member;
+        }
+        // Not under the lock that every command reads. Another one may be faster: then this one ends here, after the lock.
+        let started = self.start(at);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let known = Known { member: Arc::clone(&started), is_used: AtomicBool::new(false) };
+        Arc::clone(&state.known.entry(at.clone()).or_insert(known).member)
+    }
+
+    /// The member at `at`, if there is one.
+    fn read_member(&self, at: &MemberAddress) -> Option<Member> {
+        self.read(|state| state.known.get(at).map(|known| Arc::clone(&known.member)))
+    }
+
+    fn start(&self, at: &MemberAddress) -> Member {
+        let environment = Environment { deliver: self.deliver_from(at), ..self.environment.clone() };
+        let membership = (self.seeds.label(), (self.redirect)(&self.this, at));
+        let (thread, host) = (Arc::clone(&self.thread), self.host.clone());
+        let member = RedisNode::start_member(self.seeds.member(at), environment, membership, thread, host);
+        if self.is_listening.load(Ordering::Acquire) {
+            member.listen();
+        }
+        member
+    }
+
+    /// Takes in the wake-ups that the member at `at` brings.
+    ///
+    /// A cluster passes on to all members what is published at one, so that each wake-up comes from every member. Only the
+    /// one counts that comes from the member which has the slot.
+    fn deliver_from(&self, at: &MemberAddress) -> Deliver {
+        let (members, at, deliver) = (self.this.clone(), at.clone(), Arc::clone(&self.environment.deliver));
+        Arc::new(move |wakeup| {
+            let slot = slot_of(wakeup.subject.key.name());
+            if members.upgrade().is_some_and(|members| members.routes().address(slot) == Some(&at)) {
+                deliver(wakeup);
+            }
+        })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+        read(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes what is known, and tells all who wait for a change.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
+        self.environment.changed.notify_waiters();
+    }
+}
+
+impl fmt::Debug for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members =
+            self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect::<Vec<_>>());
+        f.debug_list().entries(members).finish()
+    }
+}

@@ -1,0 +1,71 @@
+//! How a cluster is: whether every key has a member that can be asked, and what all members were asked.
+
+use super::{Member, Members};
+use crate::error::NodeError;
+use crate::node::Node;
+use crate::node::redis::cluster::slot_map::{SlotMap, ranges};
+use crate::node::status::Status;
+use crate::stats::NodeStats;
+use std::sync::{Arc, PoisonError};
+
+impl Members {
+    /// Whether the cluster can be asked about every key.
+    pub(in super::super) fn status(&self) -> Status {
+        let (routes, map, trouble) =
+            self.read(|state| (Arc::clone(&state.routes), state.map.clone(), state.trouble.clone()));
+        let Some(map) = map else { return trouble.map_or(Status::Starting, Status::Down) };
+        let status: Vec<_> = routes.members().map(|(_, member)| member.status()).collect();
+        let is_down = |status: &Status| matches!(status, Status::Down(_));
+        if status.contains(&Status::Starting) {
+            return Status::Starting;
+        }
+        let down = status.into_iter().find(is_down);
+        down.unwrap_or_else(|| gap(&map).map_or(Status::Up, Status::Down))
+    }
+
+    /// Why nobody serves `slot`, if nobody does.
+    pub(in super::super) fn absence(&self, slot: u16) -> Status {
+        match self.read(|state| (state.map.is_some(), state.trouble.clone())) {
+            (false, None) => Status::Starting,
+            (false, Some(trouble)) => Status::Down(trouble),
+            (true, _) => Status::Down(unserved(&slot.to_string())),
+        }
+    }
+
+    /// Whether everything is as it should be: there is a map of a cluster that is well, every slot has a member, and all members
+    /// are connected.
+    pub(in super::super) fn are_well(&self) -> bool {
+        self.status() == Status::Up && self.read(|state| state.is_well)
+    }
+
+    /// What all of them were asked, those that were let go included, and how they have answered.
+    pub(in super::super) fn stats(&self) -> NodeStats {
+        let known: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
+        let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (node, is_up) = (self.seeds.label().into(), self.status() == Status::Up);
+        let mut stats = NodeStats { node, is_up, ..gone };
+        for member in known {
+            stats.add(&member.stats());
+        }
+        stats
+    }
+
+    /// Those that are let go have done this.
+    pub(super) fn count(&self, gone: &[Member]) {
+        let mut stats = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        for member in gone {
+            stats.add(&member.stats());
+        }
+    }
+}
+
+/// That nobody serves some slots, if so.
+pub(in super::super) fn gap(map: &SlotMap) -> Option<NodeError> {
+    let gaps = map.gaps();
+    (!gaps.is_empty()).then(|| unserved(&ranges(&gaps)))
+}
+
+/// That no member serves `slots`.
+fn unserved(slots: &str) -> NodeError {
+    NodeError::Refused(format!("CLUSTERDOWN no member of the cluster serves the slots {slots}").into())
+}

@@ -1,0 +1,211 @@
+//! A Redis Cluster as a node: for each key the vote of the master that has its slot.
+//!
+//! Each master is reached over connections of its own, as a server is that is a node; so the order of commands, wake-ups,
+//! releases from `drop`, and what is known of a server are the same as there. What is different: which master it is
+//! ([`routes`], from the [`slot_map`] that [`refresh`] asks for), and that a master may send a command elsewhere
+//! ([`redirection`], by the [`router`]). Several masters of one cluster are never several votes.
+
+pub(crate) mod address;
+mod inspect;
+mod members;
+pub(crate) mod redirection;
+mod refresh;
+mod report;
+mod router;
+mod routes;
+pub(crate) mod seeds;
+pub(crate) mod slot_map;
+mod together;
+mod view;
+
+use self::members::Members;
+use self::router::Router;
+use self::seeds::Seeds;
+use crate::error::NodeError;
+use crate::lock::slot::slot_of;
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::environment::Environment;
+use crate::node::inspection::{Names, NodeInspection};
+use crate::node::pending::Recipient;
+use crate::node::report::NodeReport;
+use crate::node::status::Status;
+use crate::node::{BackgroundThread, BoxFuture, Node};
+use crate::protocol::command::{Command, Occupant, Subject};
+use crate::stats::NodeStats;
+use crate::time::wait_until::wait_until;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+/// One cluster, and the task that keeps the map of it fresh.
+pub(crate) struct ClusterNode {
+    members: Arc<Members>,
+    changed: Arc<Notify>,
+    refresh: AbortHandle,
+}
+
+impl ClusterNode {
+    /// Starts to look for the members on `thread`. Their connections are driven by `host` while that is well.
+    pub(crate) fn start(
+        seeds: Seeds,
+        environment: Environment,
+        thread: &Arc<BackgroundThread>,
+        host: Option<Handle>,
+    ) -> Arc<Self> {
+        let changed = Arc::clone(&environment.changed);
+        let members = Members::new(seeds, environment, Arc::clone(thread), host, Router::of);
+        let refresh = thread.handle().spawn(refresh::keep_fresh(Arc::clone(&members))).abort_handle();
+        Arc::new(Self { members, changed, refresh })
+    }
+
+    fn member_of(&self, key: &LockKey) -> Option<members::Member> {
+        self.members.routes().member(slot_of(key.name())).cloned()
+    }
+}
+
+impl Node for ClusterNode {
+    fn label(&self) -> &str {
+        self.members.seeds.label()
+    }
+
+    fn send_for(&self, command: Command, recipient: Recipient) {
+        let slot = slot_of(command.key());
+        let routes = self.members.routes();
+        let Some((place, (_, member))) = routes.served(slot) else {
+            return recipient.answer(Err(self.members.absence(slot).into()));
+        };
+        match member.connections.live() {
+            Ok(live) => live.send_to(command, recipient, place.abstains_until),
+            Err(error) => {
+                self.members.want_map(None);
+                recipient.answer(Err(error));
+            }
+        }
+    }
+
+    fn has_parts(&self) -> bool {
+        true
+    }
+
+    fn part_of(&self, key: &LockKey) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.member_of(key)?.label().hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    fn status(&self) -> Status {
+        self.members.status()
+    }
+
+    fn status_of(&self, key: &LockKey) -> Status {
+        let slot = slot_of(key.name());
+        self.members.routes().member(slot).map_or_else(|| self.members.absence(slot), |member| member.status())
+    }
+
+    fn abstains_for(&self) -> Option<Duration> {
+        let routes = self.members.routes();
+        let of_members = routes.members().filter_map(|(_, member)| member.abstains_for()).max();
+        of_members.max(self.members.left_until(routes.abstains_until()))
+    }
+
+    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+        Box::pin(wait_until(&self.changed, || self.status_of(key) == Status::Up))
+    }
+
+    fn epoch_of(&self, key: &LockKey) -> u64 {
+        let (routes, slot) = (self.members.routes(), slot_of(key.name()));
+        let of_member = routes.member(slot).map_or(0, |member| member.epoch_of(key));
+        // A member has fewer connections than this has room for.
+        (u64::from(routes.since(slot)) << 32) | (of_member & u64::from(u32::MAX))
+    }
+
+    fn listen(&self) {
+        self.members.listen();
+    }
+
+    fn is_listening_for(&self, key: &LockKey) -> bool {
+        self.member_of(key).is_some_and(|member| member.is_listening_for(key))
+    }
+
+    fn tell_busy(&self, subject: &Subject) -> bool {
+        self.member_of(&subject.key).is_some_and(|member| member.tell_busy(subject))
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        let routes = self.members.routes();
+        let member = routes.members().map(|(_, member)| member).find(|member| member.status() == Status::Up).cloned();
+        Box::pin(async move {
+            match member {
+                Some(member) => member.time().await,
+                None => Err(self.members.status().into()),
+            }
+        })
+    }
+
+    fn occupant_of(&self, key: &LockKey) -> BoxFuture<'static, Occupant> {
+        match self.member_of(key) {
+            Some(member) => member.occupant_of(key),
+            None => Box::pin(std::future::ready(Occupant::Unknown)),
+        }
+    }
+
+    fn tell_stopped(&self, subject: &Subject) {
+        if let Some(member) = self.member_of(&subject.key) {
+            member.tell_stopped(subject);
+        }
+    }
+
+    fn remove(&self, key: &LockKey, value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {
+        match self.member_of(key) {
+            Some(member) => member.remove(key, value),
+            None => Box::pin(std::future::ready(Err(self.status_of(key).into()))),
+        }
+    }
+
+    fn holder_of(&self, key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
+        match self.member_of(key) {
+            Some(member) => member.holder_of(key),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        keys: &'a [LockKey],
+        named: bool,
+        patience: Duration,
+    ) -> BoxFuture<'a, Vec<NodeInspection>> {
+        Box::pin(inspect::inspect(&self.members, keys, named, patience))
+    }
+
+    fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
+        Box::pin(inspect::list(&self.members, pattern, most, within))
+    }
+
+    fn stats(&self) -> NodeStats {
+        self.members.stats()
+    }
+
+    fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
+        Box::pin(report::report(&self.members, key, patience))
+    }
+}
+
+impl Drop for ClusterNode {
+    fn drop(&mut self) {
+        self.refresh.abort();
+    }
+}
+
+impl fmt::Debug for ClusterNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterNode")
+            .field("label", &self.label())
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,287 @@
+//! Which commands are sent on, in which form, and in which order.
+
+use super::*;
+use crate::lock::OwnerToken;
+use crate::lock::owner_token::ManagerId;
+use crate::node::abstention::Abstention;
+use crate::node::environment::Environment;
+use crate::node::pending::{Pending, Recipient};
+use crate::node::redis::answer::refused;
+use crate::node::redis::live_connection::LiveConnection;
+use crate::node::redis::question::{Asked, Outgoing};
+use crate::node::redis::script::Scripts;
+use crate::node::server_facts::ServerFacts;
+use crate::protocol::command::{Command, Subject};
+use crate::protocol::timing::CLAIM;
+use crate::time::ballot_clock::Ballot;
+use crate::time::clock::Clock;
+use crate::time::token_clock::TokenTime;
+use redis::{Cmd, Value};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+const SET: Verb = Verb::SetNx { ttl: CLAIM };
+const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM, holds: false };
+const ADOPT: Verb = Verb::Adopt { ttl: CLAIM };
+const EXTEND: Verb = Verb::Extend { ttl: CLAIM };
+const YIELD: Verb = Verb::Yield { claim: CLAIM };
+const RELEASE: Verb = Verb::Release { claim: CLAIM };
+
+fn command(verb: Verb, fence: Option<Ballot>) -> Command {
+    let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+    Command { verb, fence, subject: Arc::new(Subject::new("order:7".into(), token)) }
+}
+
+fn question(verb: Verb) -> (Question, Pending) {
+    let (recipient, pending) = Recipient::task();
+    (Question::new(command(verb, None), None, recipient), pending)
+}
+
+/// A connection to a member.
+fn live() -> LiveConnection {
+    let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
+    let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
+    let Ok(scripts) = Scripts::loaded(|| Ok::<_, Infallible>("digest".to_owned()));
+    LiveConnection::new(scripts, true, Abstention::default(), server, environment)
+}
+
+fn asked_by(is_asking: bool) -> Option<Box<MemberAddress>> {
+    is_asking.then(|| Box::new(MemberAddress::new("h", 7001, "")))
+}
+
+fn taken(live: &LiveConnection) -> Vec<Outgoing> {
+    live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
+}
+
+fn words(wire: &Cmd) -> Vec<String> {
+    let text = |word| if let redis::Arg::Simple(word) = word { String::from_utf8_lossy(word).into() } else { panic!() };
+    wire.args_iter().map(text).collect()
+}
+
+fn error(line: &str) -> RedisError {
+    value(line).extract_error().unwrap_err()
+}
+
+/// An answer that is an error.
+fn value(line: &str) -> Value {
+    redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap()
+}
+
+/// Nobody knows which number it has, or whether it has any.
+#[tokio::test]
+async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
+    let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
+    let members: Arc<dyn Redirect> = Arc::new(Nobody);
+    for (of_number, is_torn) in [("MOVED 4438 h:7001", true), ("NOPERM no permissions", false)] {
+        let (live, (recipient, pending)) = (live(), Recipient::task());
+        live.redirect_with(&members);
+        live.send(command(SET, clock.draw(7)), recipient);
+        let outgoing = taken(&live).pop().unwrap();
+        live.answered_in_parts(outgoing.asked, Value::Okay, &[value(of_number), value(of_number)]);
+        let answer = pending.await;
+        assert_eq!(matches!(answer, Err(NodeError::Unintelligible(_))), is_torn, "{answer:?}");
+    }
+}
+
+/// Where no command can go.
+struct Nobody;
+
+impl Redirect for Nobody {
+    fn redirect(&self, question: Question, _redirection: Redirection, error: &NodeError) {
+        question.answer(Err(error.clone()));
+    }
+
+    fn leave_queue(&self, question: Question, reply: Reply) {
+        question.answer(Ok(reply));
+    }
+
+    fn want_map(&self) {}
+
+    fn host(&self) -> &'static str {
+        ""
+    }
+}
+
+#[test]
+fn what_members_say() {
+    let at = |port| MemberAddress::new("h", port, "");
+    let table = [
+        ("MOVED 4438 h:7001", Some(Redirection::Moved(at(7001)))),
+        ("MOVED 4438 :7001", Some(Redirection::Moved(MemberAddress::new("answered", 7001, "")))),
+        ("ASK 4438 h:7002", Some(Redirection::Ask(at(7002)))),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", Some(Redirection::TryAgain)),
+        ("MOVED", None),
+        ("ASK 4438 h", None),
+        ("CLUSTERDOWN Hash slot not served", None),
+        ("NOSCRIPT No matching script", None),
+        ("ERR MOVED 4438 h:7001", None),
+    ];
+    for (line, expected) in table {
+        assert_eq!(redirection(&error(line), "answered"), expected, "{line}");
+    }
+    let torn = "ERR Script attempted to access a non local key in a cluster node script: 5a3f, on @user_script:7.";
+    assert!(is_torn(&refused(&error(torn))) && !is_torn(&refused(&error("ERR unknown command"))));
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_sent_on_but_for_a_release() {
+    for verb in [SET, ACQUIRE, ADOPT, EXTEND, YIELD, RELEASE] {
+        let (awaited, _pending) = question(verb);
+        assert!(may_be_redirected(&awaited), "{verb:?}");
+        let (abandoned, _) = question(verb);
+        assert_eq!(may_be_redirected(&abandoned), verb == RELEASE, "{verb:?}");
+    }
+    let (mut question, _pending) = question(RELEASE);
+    question.redirects = MOST;
+    assert!(!may_be_redirected(&question));
+}
+
+/// The release was put in after the look at whether somebody waits, and before the acquisition was.
+#[test]
+fn nothing_is_put_behind_the_last_command() {
+    for (verb, is_asking) in [SET, ACQUIRE, ADOPT, EXTEND].into_iter().flat_map(|verb| [(verb, false), (verb, true)]) {
+        let (live, (mut taking, pending)) = (live(), question(verb));
+        assert!(may_be_redirected(&taking));
+        drop(pending);
+        live.send(command(RELEASE, None), Recipient::task().0);
+        taking.asked_by = asked_by(is_asking);
+        live.send_on(taking);
+        assert_eq!(taken(&live).len(), 1, "{verb:?}: the release alone");
+    }
+}
+
+/// A member to which a slot is on its way would send it away without the `ASKING`.
+#[test]
+fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
+    let (live, (mut renewal, _pending)) = (live(), question(EXTEND));
+    renewal.asked_by = asked_by(true);
+    live.send_on(renewal);
+    for (_, is_last) in [(1, false), (2, true)] {
+        let mut outgoing = taken(&live).into_iter();
+        let (asking, renewal) = (outgoing.next().unwrap(), outgoing.next().unwrap());
+        assert!(words(&asking.wire.first) == ["ASKING"] && outgoing.next().is_none());
+        if !is_last {
+            live.answered(renewal.asked, value("NOSCRIPT No matching script"));
+        }
+    }
+}
+
+#[test]
+fn an_acquisition_that_is_awaited_stands_before_its_release() {
+    let (live, (mut taking, _pending)) = (live(), question(ACQUIRE));
+    taking.asked_by = asked_by(true);
+    live.send_on(taking);
+    live.send(command(RELEASE, None), Recipient::task().0);
+    let taken = taken(&live);
+    let [asking, taking, release] = &taken[..] else { panic!() };
+    assert_eq!(words(&asking.wire.first), ["ASKING"]);
+    let verb = |outgoing: &Outgoing| match &outgoing.asked {
+        Asked::Question(question) => question.command.verb,
+        _ => panic!(),
+    };
+    assert_eq!([verb(taking), verb(release)], [ACQUIRE, RELEASE]);
+}
+
+#[test]
+fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
+    let (live, known) = (live(), Ballot::known(7));
+    for (verb, fence) in [(RELEASE, None), (EXTEND, None), (EXTEND, Some(known)), (ACQUIRE, None)] {
+        let (recipient, _pending) = Recipient::task();
+        let mut question = Question::new(command(verb, fence), None, recipient);
+        assert!(make_alone(&mut question), "{verb:?}");
+        live.send_on(question);
+        let taken = taken(&live);
+        let words = words(&taken[0].wire.first);
+        assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
+        let Some(Outgoing { asked: Asked::Question(mut question), .. }) = taken.into_iter().next() else { panic!() };
+        assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
+    }
+    let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
+    let (recipient, _pending) = Recipient::task();
+    assert!(!make_alone(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
+}
+
+#[test]
+fn what_has_arrived_is_given_back_with_its_queue() {
+    let (mut release, _pending) = question(RELEASE);
+    for (form, expected) in [
+        (Form::Alone, Form::Whole),
+        (Form::Whole, Form::Whole),
+        (Form::Queue(Reply::Released), Form::Queue(Reply::Released)),
+    ] {
+        release.form = form;
+        make_whole(&mut release);
+        assert_eq!(release.form, expected);
+    }
+}
+
+/// Otherwise the member would execute the next command of anybody although the slot is not there.
+#[test]
+fn who_may_say_asking_is_found_out_without_a_command_of_others() {
+    let live = live();
+    drop(live.try_asking());
+    let [outgoing] = &taken(&live)[..] else { panic!() };
+    assert_eq!(words(&outgoing.wire.first), ["ASKING"]);
+    assert_eq!(outgoing.wire.rest.iter().map(words).collect::<Vec<_>>(), [["PING"]]);
+}
+
+#[test]
+fn what_an_answer_means_that_was_given_without_the_queue() {
+    let (mut question, _pending) = question(RELEASE);
+    question.form = Form::Alone;
+    for reply in [Reply::Released, Reply::NotOwner] {
+        assert!(matches!(next(&question, Ok(reply)), Next::LeaveQueue(left) if left == reply));
+    }
+    question.command.verb = ACQUIRE;
+    let wrong_type = || Err(NodeError::Refused("WRONGTYPE Operation against a key".into()));
+    let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
+    assert!(is_later(&answer), "{answer:?}");
+    let queued = Reply::Queued { left: Some(CLAIM), rank: 3 };
+    let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
+    assert!(is_later(&answer), "{answer:?}");
+    question.form = Form::Whole;
+    let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
+    assert_eq!(answer, Ok(queued));
+    let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
+    assert_eq!(answer, wrong_type());
+}
+
+#[test]
+fn who_waits_goes_on_with_that_while_the_keys_are_not_together() {
+    let error = refused(&error("TRYAGAIN Multiple keys request"));
+    assert!(is_later(&unanswerable(&question(ACQUIRE).0, &error)));
+    for verb in [SET, EXTEND] {
+        assert_eq!(unanswerable(&question(verb).0, &error), Err(error.clone()), "{verb:?}");
+    }
+}
+
+fn is_later(answer: &Answer) -> bool {
+    matches!(answer, Ok(Reply::Queued { left: Some(left), rank: 0 }) if (ASK_AGAIN..=5 * ASK_AGAIN).contains(left))
+}
+
+#[test]
+fn what_was_not_executed_may_be_tried_again() {
+    for line in ["MOVED 4438 h:7001", "ASK 4438 h:7001", "TRYAGAIN Multiple keys request"] {
+        for (redirects, expected) in [(1, ON_ITS_WAY), (MOST, IN_CIRCLES)] {
+            let said = not_executed(&refused(&error(line)), redirects);
+            let (is_said, text) = (line.starts_with("TRYAGAIN"), said.to_string());
+            assert!(said.is_transient() && text.contains(line), "{said}");
+            assert!(text.contains(expected) || is_said && redirects < MOST, "{said}");
+        }
+    }
+}
+
+#[test]
+fn who_is_cut_off_or_follows_another_one_refuses_for_reasons_of_its_own() {
+    let table = [
+        ("CLUSTERDOWN The cluster is down", true),
+        ("READONLY You can't write against a read only replica.", true),
+        ("MASTERDOWN Link with MASTER is down", true),
+        ("OOM command not allowed", false),
+        ("TRYAGAIN Multiple keys request", false),
+    ];
+    for (line, expected) in table {
+        assert_eq!(is_out_of_office(&refused(&error(line))), expected, "{line}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Keeps the map of a cluster fresh.
+//!
+//! One of the members is asked which of them has which slot: at the start, every few seconds, and whenever a member has sent
+//! a command elsewhere or cannot be reached. While a member is missing, or a slot has none, it is asked again and again, since
+//! nothing tells when a replica has taken over.
+
+use super::address::MemberAddress;
+use super::members::Members;
+use super::slot_map::SlotMap;
+use super::together::all;
+use super::view::{View, best};
+use crate::error::NodeError;
+use crate::node::BoxFuture;
+use crate::node::redis::RedisNode;
+use crate::node::redis::answer::refused;
+use crate::node::redis::backoff::Backoff;
+use crate::node::redis::complaints::Complaints;
+use crate::node::redis::connect::connect_plainly;
+use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::prepare;
+use crate::observe::events;
+use redis::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a map is good when nothing says that it is not. Smaller, more questions; larger, a member that has come or gone
+/// without any command that has told of it stays unknown for longer.
+const GOOD_FOR: Duration = Duration::from_secs(5);
+
+/// Maps are not asked for closer together than this. Smaller, a slot that moves under load makes many questions; larger,
+/// commands take the longer way for longer.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a member is waited for that has a connection. Smaller, a busy one is passed over; larger, a frozen one holds up
+/// the news for longer.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// What is wrong with a server that is no cluster.
+const NO_CLUSTER: &str = "is no member of a cluster: write redis:// in place of redis+cluster://";
+
+/// Runs until it is aborted, on the library's thread.
+pub(super) async fn keep_fresh(members: Arc<Members>) {
+    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let mut last_regular = Instant::now();
+    loop {
+        let is_regular = last_regular.elapsed() >= GOOD_FOR / 2;
+        let learnt = match ask(&members).await {
+            Ok(view) => {
+                let lost = lost(&members, &view.map).await;
+                members.learn(view, is_regular, &lost)
+            }
+            Err(error) => Err(error),
+        };
+        if is_regular {
+            last_regular = Instant::now();
+        }
+        if let Err(error) = learnt {
+            if let Some(times) = complaints.times(&error.to_string()) {
+                events::no_map(members.seeds.label(), &error, times);
+            }
+            members.failed(error);
+        }
+        if members.are_well() {
+            backoff.connected();
+            sleep(LEAST_PAUSE).await;
+            // Either way there is a reason to ask.
+            let _ = timeout(jittered(GOOD_FOR), members.wanted.notified()).await;
+        } else {
+            backoff.pause().await;
+        }
+    }
+}
+
+/// Between three quarters of `pause` and all of it, so that processes that were started together do not ask together.
+fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(0.75 + 0.25 * fastrand::f64())
+}
+
+/// The map, as the first member tells it that knows the newest, or else whoever knows most.
+///
+/// # Errors
+/// Why the last one did not tell it.
+async fn ask(members: &Members) -> Result<View, NodeError> {
+    let (epoch, informants) = (members.epoch(), members.informants());
+    let (mut views, mut last) = (Vec::new(), NodeError::Disconnected);
+    for member in &informants {
+        match ask_member(member).await {
+            Ok(view) if view.is_newest(epoch) => return Ok(view),
+            Ok(view) => views.push(view),
+            Err(error) => last = error,
+        }
+    }
+    if let Some(view) = best(views, informants.len(), epoch) {
+        return Ok(view);
+    }
+    let known: Vec<_> = members.addresses().iter().map(|at| members.seeds.member(at)).collect();
+    let (mut views, mut asked) = (Vec::new(), 0);
+    for endpoint in members.seeds.iter().chain(&known) {
+        asked += 1;
+        match ask_seed(endpoint).await {
+            Ok(view) if view.is_newest(epoch) => return Ok(view),
+            Ok(view) => views.push(view),
+            Err(error) => last = error,
+        }
+    }
+    best(views, asked, epoch).ok_or(last)
+}
+
+/// Asks over the connection that there is.
+async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
+    let live = member.connections.live()?;
+    let [slots, info] = View::QUESTIONS.map(|question| live.probe(&question));
+    let answers = timeout(PATIENCE, async { (slots.await, info.await) }).await;
+    let (slots, info) = answers.map_err(|_| NodeError::TimedOut(PATIENCE))?;
+    read(&slots.map_err(explained)?, info.ok(), &member.host)
+}
+
+/// Asks over a connection that is made for this: a seed need not be a master, and need not be called what the cluster calls it.
+async fn ask_seed(endpoint: &Endpoint) -> Result<View, NodeError> {
+    let limit = endpoint.connect_timeout();
+    let asked = timeout(limit, ask_anew(endpoint)).await;
+    let asked = asked.unwrap_or_else(|_| Err(NodeError::Unreachable(format!("no connection within {limit:?}").into())));
+    asked.map_err(|error| endpoint.passing(error))
+}
+
+async fn ask_anew(endpoint: &Endpoint) -> Result<View, NodeError> {
+    let mut connection = connect_plainly(endpoint).await?;
+    endpoint.logged_in();
+    let mut questions = redis::Pipeline::new();
+    for [command, about] in View::QUESTIONS {
+        questions.cmd(command).arg(about);
+    }
+    let mut answers = prepare::ask(&mut connection, &questions).await?.into_iter().map(Value::extract_error);
+    let slots = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(refused(&error)))?;
+    let info = answers.next().and_then(Result::ok);
+    read(&slots, info, endpoint.host().unwrap_or_default())
+}
+
+fn read(slots: &Value, info: Option<Value>, host: &str) -> Result<View, NodeError> {
+    View::parse(slots, info, host).ok_or_else(|| NodeError::Unintelligible("no map to CLUSTER SLOTS".into()))
+}
+
+/// The members that have slots no more by `map`, and do not answer: who gives slots away moves the keys, and is there.
+async fn lost(members: &Members, map: &SlotMap) -> BTreeSet<MemberAddress> {
+    let losers = members.losers(map);
+    let asked = losers.iter().map(|(_, member)| Box::pin(is_there(member)) as BoxFuture<'_, bool>);
+    let are_there = all(asked.collect()).await;
+    losers.into_iter().zip(are_there).filter(|(_, is_there)| !is_there).map(|((at, _), _)| at).collect()
+}
+
+async fn is_there(member: &RedisNode) -> bool {
+    let Ok(live) = member.connections.live() else { return false };
+    matches!(timeout(PATIENCE, live.probe(&["PING"])).await, Ok(Ok(_) | Err(NodeError::Refused(_))))
+}
+
+/// A server that is no member of a cluster says so in words of its own.
+fn explained(error: NodeError) -> NodeError {
+    match &error {
+        NodeError::Refused(answer) if answer.contains("cluster support disabled") => {
+            NodeError::Unfit(NO_CLUSTER.into())
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,103 @@
+//! Sends the commands on that one member of a cluster has refused; the rules are in [`redirection`](super::redirection).
+
+use super::address::MemberAddress;
+use super::members::{Member, Members};
+use super::redirection::{
+    Redirect, Redirection, make_alone, make_whole, may_be_redirected, not_executed, unanswerable,
+};
+use crate::error::NodeError;
+use crate::lock::slot::slot_of;
+use crate::node::redis::question::{Form, Question};
+use crate::protocol::command::{Reply, Verb};
+use std::sync::{Arc, Weak};
+
+/// For the commands that one member refuses.
+pub(super) struct Router {
+    members: Weak<Members>,
+    /// Where that member is.
+    at: MemberAddress,
+}
+
+impl Router {
+    /// For those that the member at `at` refuses.
+    pub(super) fn of(members: &Weak<Members>, at: &MemberAddress) -> Arc<dyn Redirect> {
+        Arc::new(Self { members: Weak::clone(members), at: at.clone() })
+    }
+}
+
+impl Router {
+    /// The member that a command goes to, which is brought into the form in which it goes there.
+    fn target(&self, members: &Members, question: &mut Question, redirection: Redirection) -> Option<Member> {
+        let asked_by = question.asked_by.take();
+        match redirection {
+            Redirection::Moved(to) => {
+                let member = members.member(&to);
+                members.want_map(Some(to));
+                make_whole(question);
+                Some(member)
+            }
+            // Its number would begin a register there, while the one that counts may still be here.
+            Redirection::Ask(_) if is_fenced_set(question) => None,
+            Redirection::Ask(to) => {
+                question.asked_by = Some(Box::new(self.at.clone()));
+                Some(members.member(&to))
+            }
+            Redirection::TryAgain => {
+                let has_the_slot = asked_by.as_deref().unwrap_or(&self.at);
+                make_alone(question).then(|| members.member(has_the_slot))
+            }
+        }
+    }
+}
+
+impl Redirect for Router {
+    fn redirect(&self, mut question: Question, redirection: Redirection, error: &NodeError) {
+        let Some(members) = self.members.upgrade().filter(|_| may_be_redirected(&question)) else {
+            let error = not_executed(error, question.redirects);
+            return question.answer(Err(error));
+        };
+        question.redirects += 1;
+        if let Some(member) = self.target(&members, &mut question, redirection) {
+            send_on(&member, question);
+        } else {
+            let answer = unanswerable(&question, error);
+            question.answer(answer);
+        }
+    }
+
+    fn leave_queue(&self, mut question: Question, reply: Reply) {
+        (question.form, question.redirects, question.asked_by) = (Form::Queue(reply), 0, None);
+        let members = self.members.upgrade();
+        match members.and_then(|members| owner(&members, &question)) {
+            Some(owner) => send_on(&owner, question),
+            None => question.answer(Err(NodeError::Disconnected)),
+        }
+    }
+
+    fn want_map(&self) {
+        if let Some(members) = self.members.upgrade() {
+            members.want_map(None);
+        }
+    }
+
+    fn host(&self) -> &str {
+        &self.at.host
+    }
+}
+
+/// The member that has the slot of the command's key.
+fn owner(members: &Members, question: &Question) -> Option<Member> {
+    members.routes().member(slot_of(question.command.key())).cloned()
+}
+
+/// Whether the command is the plain `SET`, with commands about a number behind it.
+const fn is_fenced_set(question: &Question) -> bool {
+    matches!(question.command.verb, Verb::SetNx { .. }) && question.command.fence.is_some()
+}
+
+fn send_on(member: &Member, question: Question) {
+    match member.connections.live() {
+        Ok(live) => live.send_on(question),
+        Err(error) => question.answer(Err(error)),
+    }
+}

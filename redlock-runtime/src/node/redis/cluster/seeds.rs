@@ -1,0 +1,201 @@
+//! Where a cluster is found, and how to log in: the URL of a cluster taken apart.
+
+use super::address::MemberAddress;
+use crate::error::LockError;
+use crate::node::redis::NodeConfig;
+use crate::node::redis::endpoint::Endpoint;
+use std::fmt;
+use tokio::runtime::Handle;
+
+/// What the scheme of a URL has behind the name of the server when it names a cluster.
+const CLUSTER: &str = "+cluster";
+
+/// The parameter that names another member; it may be there many times.
+const SEED: &str = "seed";
+
+/// The port of a seed that names none.
+const PORT: u16 = 6379;
+
+/// Members of a cluster that tell which others there are. `Debug` shows the addresses alone.
+pub(crate) struct Seeds {
+    first: Endpoint,
+    others: Box<[Endpoint]>,
+}
+
+impl Seeds {
+    /// Whether the URL of `node` is that of a cluster, as `redis+cluster://host` is.
+    pub(crate) fn are_in(node: &NodeConfig) -> bool {
+        node.url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(CLUSTER))
+    }
+
+    /// Takes the URL of a cluster apart. No message repeats it, because it may hold a password.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
+    pub(crate) fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
+        let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
+        let (url, names) = split(&node.url);
+        let first = Endpoint::new(&NodeConfig { url, access: node.access.clone() }, position)?;
+        if first.database() != 0 {
+            return Err(wrong("names a database, and a cluster has only number 0: leave it out"));
+        }
+        if first.host().is_none() {
+            return Err(wrong(
+                "names a socket, and the members of a cluster have addresses: write redis+cluster://host",
+            ));
+        }
+        let seed = |name: &String| seed(name).map(|at| first.elsewhere(&at.host, at.port));
+        let others: Option<Vec<_>> = names.iter().map(seed).collect();
+        let others = others.ok_or_else(|| {
+            wrong("has a seed that is no address: write redis+cluster://host:port?seed=host:port&seed=host:port")
+        })?;
+        Ok(Self { others: others.into(), first })
+    }
+
+    /// The program is asked on its own runtime.
+    pub(crate) fn of_host(self, host: &Handle) -> Self {
+        let of_host = |endpoint: Endpoint| endpoint.of_host(host.clone());
+        Self { first: of_host(self.first), others: self.others.into_iter().map(of_host).collect() }
+    }
+
+    /// What tells the cluster from others: all addresses in the URL, in any order.
+    pub(crate) fn name(&self) -> String {
+        let mut addresses: Vec<_> = self.iter().map(Endpoint::label).collect();
+        addresses.sort_unstable();
+        addresses.join("+")
+    }
+
+    /// The address that the URL names first.
+    pub(crate) fn label(&self) -> &str {
+        self.first.label()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Endpoint> {
+        [&self.first].into_iter().chain(&self.others)
+    }
+
+    /// Where a member of the cluster is.
+    pub(super) fn member(&self, at: &MemberAddress) -> Endpoint {
+        self.first.elsewhere(&at.host, at.port)
+    }
+}
+
+/// The URL of the first member as that of a server, and the names of the other seeds.
+fn split(url: &str) -> (String, Vec<String>) {
+    let url = url.replacen(&format!("{CLUSTER}://"), "://", 1);
+    // What is no URL at all is explained to the user elsewhere.
+    let Some(mut server) = redis::parse_redis_url(&url) else { return (url, Vec::new()) };
+    let (seeds, rest): (Vec<_>, Vec<_>) = server.query_pairs().into_owned().partition(|(name, _)| name == SEED);
+    if seeds.is_empty() {
+        return (url, Vec::new());
+    }
+    server.set_query(None);
+    if !rest.is_empty() {
+        server.query_pairs_mut().extend_pairs(rest);
+    }
+    (server.into(), seeds.into_iter().map(|(_, seed)| seed).collect())
+}
+
+/// The address that is called `name`: `host`, `host:port` or `[::1]:port`.
+fn seed(name: &str) -> Option<MemberAddress> {
+    let url = redis::parse_redis_url(&format!("redis://{name}"))?;
+    let is_more = !url.username().is_empty() || url.password().is_some() || !matches!(url.path(), "" | "/");
+    let host = url.host_str().filter(|host| !host.is_empty() && !is_more)?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    Some(MemberAddress { host: host.into(), port: url.port().unwrap_or(PORT) })
+}
+
+impl fmt::Debug for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(Endpoint::label)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::BoxFuture;
+    use crate::node::redis::Credentials;
+    use crate::node::redis::cluster::together::all;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn urls_of_clusters() {
+        let table: [(&str, &[&str]); 6] = [
+            ("redis+cluster://h1?connect_timeout_ms=500&seed=h2%3A7001&password_file=/p%3Fw", &["h1:6379", "h2:7001"]),
+            ("redis+cluster://h1", &["h1:6379"]),
+            ("valkey+cluster://h1:7000/?seed=h2", &["h1:7000", "h2:6379"]),
+            ("redis+cluster://u:pw@h1:7000/0?seed=h2:7001&seed=[::1]:7002", &["h1:7000", "h2:7001", "::1:7002"]),
+            ("redis+cluster://u:p%3Fw@h1?seed=10.0.0.2:7001", &["h1:6379", "10.0.0.2:7001"]),
+            #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
+            ("rediss+cluster://h1?seed=h2", &["h1:6379", "h2:6379"]),
+            #[cfg(not(any(feature = "tls-aws-lc-rs", feature = "tls-ring")))]
+            ("redis+cluster://h1?seed=h2", &["h1:6379", "h2:6379"]),
+        ];
+        for (url, expected) in table {
+            assert!(Seeds::are_in(&url.into()), "{url}");
+            let seeds = Seeds::new(&url.into(), 1).expect(url);
+            assert_eq!(seeds.iter().map(Endpoint::label).collect::<Vec<_>>(), expected, "{url}");
+            let (timeout, is_tls) = (seeds.first.connect_timeout(), url.starts_with("rediss"));
+            assert!(seeds.iter().all(|seed| (seed.connect_timeout(), seed.is_tls()) == (timeout, is_tls)), "{url}");
+        }
+        assert!(!Seeds::are_in(&"redis://h1".into()) && !Seeds::are_in(&"redis://:+cluster@h1".into()));
+        let named = |url: &str| Seeds::new(&url.into(), 1).unwrap().name();
+        assert_eq!(named("redis+cluster://h1?seed=h2"), named("redis+cluster://h2?seed=h1"));
+    }
+
+    #[tokio::test]
+    async fn all_members_log_in_as_the_url_says() {
+        for url in ["redis+cluster://u:p%3Fw@h1?seed=h2", "redis+cluster://u:p%3Fw@h1:7000/0?seed=h2&seed=h3:1"] {
+            let seeds = Seeds::new(&url.into(), 1).unwrap().of_host(&Handle::current());
+            let member = seeds.member(&MemberAddress::new("h4", 7000, ""));
+            for endpoint in seeds.iter().chain([&member]) {
+                let login = endpoint.login().await.unwrap();
+                assert_eq!((login.username(), login.password()), (Some("u"), Some("p?w")), "{endpoint:?}");
+            }
+        }
+    }
+
+    /// All connections of a cluster are made at the same time.
+    #[tokio::test]
+    async fn the_program_is_asked_once_for_all_members_that_log_in_at_the_same_time() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let node = NodeConfig::new("redis+cluster://u@h1?seed=h2").credentials(move || {
+            let turn = count.fetch_add(1, Ordering::Relaxed);
+            async move {
+                tokio::task::yield_now().await;
+                Ok(Credentials::password(turn.to_string()))
+            }
+        });
+        let seeds = Seeds::new(&node, 1).unwrap().of_host(&Handle::current());
+        let member = seeds.member(&MemberAddress::new("h3", 7000, ""));
+        for turn in ["0", "1"] {
+            let password = async |endpoint: &Endpoint| endpoint.login().await.unwrap().password().map(str::to_owned);
+            let passwords =
+                seeds.iter().chain([&member]).map(|endpoint| Box::pin(password(endpoint)) as BoxFuture<'_, _>);
+            assert_eq!(all(passwords.collect()).await, vec![Some(turn.to_owned()); 3]);
+        }
+    }
+
+    #[test]
+    fn wrong_urls_are_explained_without_their_secrets() {
+        let table = [
+            ("redis+cluster://:hunter2@h1/3", "a cluster has only number 0: leave it out"),
+            ("redis+cluster://:hunter2@h1?seed=", "seed=host:port"),
+            ("redis+cluster://:hunter2@h1?seed=redis://h2", "seed=host:port"),
+            ("redis+cluster://:hunter2@h1?seed=u:hunter2@h2", "seed=host:port"),
+            ("redis+cluster://:hunter2@h1?seed=h2:x", "seed=host:port"),
+            ("redis+cluster://:hunter2@h1?seed=h2&hunter2=hunter2", "a parameter that is not known"),
+            ("unix+cluster:///run/redis.sock", "write redis+cluster://host"),
+            ("redis+cluster://", "Missing hostname"),
+            ("http+cluster://:hunter2@h1", "redis+cluster://"),
+        ];
+        for (url, expected) in table {
+            let message = Seeds::new(&url.into(), 2).unwrap_err().to_string();
+            assert!(message.starts_with("the URL of node 2 ") && message.contains(expected), "{url}: {message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A Redis Cluster as one node, by itself and in a quorum.
+
+mod failover;
+mod leaving;
+mod load;
+mod moving;
+
+use crate::support::{builder, causes, warnings};
+use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest, NodeError};
+use redlock_tests::{Cluster, Nodes, PATIENCE, eventually};
+
+/// A manager that is connected to every master.
+async fn connected(cluster: &Cluster) -> LockManager {
+    ready(builder([cluster.url()])).await
+}
+
+/// A manager that is connected to every node.
+async fn ready(builder: LockManagerBuilder) -> LockManager {
+    let manager = builder.build().unwrap();
+    eventually(PATIENCE, "it is ready", async || manager.ready().await).await;
+    manager
+}
+
+/// Closes `managers`, lets every answer come in, and checks that nothing is left at any master.
+async fn assert_nothing_left(managers: &[&LockManager], cluster: &Cluster) {
+    for manager in managers {
+        if !manager.shutdown().await {
+            let (views, contents) = (cluster.views().await, cluster.contents().await);
+            panic!("a release was not answered: {manager:?} {contents:?}\n{views}");
+        }
+    }
+    // Registers stay.
+    cluster.assert_empty(PATIENCE, &["redlock:f:"]).await;
+}
+
+/// A key on each of three masters.
+async fn keys(cluster: &Cluster, prefix: &str) -> [String; 3] {
+    [cluster.key_on(0, prefix).await, cluster.key_on(1, prefix).await, cluster.key_on(2, prefix).await]
+}
+
+fn has(texts: &[String], part: &str) -> bool {
+    texts.iter().any(|text| text.contains(part))
+}
+
+#[tokio::test]
+async fn every_master_has_the_locks_of_its_slots() {
+    let cluster = Cluster::start(3, 0).await;
+    let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
+    for (number, key) in keys(&cluster, "order").await.into_iter().enumerate() {
+        let guard = manager.acquire(&key).await.unwrap();
+        assert!(cluster.member(number).inspect().get(&key).await.is_some());
+        assert!(other.try_acquire(&key).await.unwrap_err().is_contended());
+        guard.release().await.unwrap();
+        let first = manager.acquire_fenced(&key).await.unwrap().fencing_token();
+        let second = other.acquire_fenced(&key).await.unwrap().fencing_token();
+        assert!(first < second, "{first} {second}");
+    }
+    let stats = manager.stats();
+    let [node] = &stats.nodes[..] else { panic!("{stats:?}") };
+    assert!(node.is_up && node.commands > 6 && node.round_trip.count() > 6 && node.errors == 0, "{node:?}");
+    assert_nothing_left(&[&manager, &other], &cluster).await;
+}
+
+#[tokio::test]
+async fn a_lock_goes_to_who_waits_at_every_master() {
+    let cluster = Cluster::start(3, 0).await;
+    let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
+    for key in keys(&cluster, "order").await {
+        let held = manager.acquire(&key).await.unwrap();
+        let waiting = tokio::spawn({
+            let (other, key) = (other.clone(), key.clone());
+            async move { other.acquire(LockRequest::new(key).wait(PATIENCE)).await }
+        });
+        let node = cluster.member(cluster.owner(&key).await).inspect();
+        eventually(PATIENCE, "it waits in the queue", async || {
+            match node.command::<usize>(&["ZCARD", &format!("{{{key}}}:q")]).await {
+                1 => Ok(()),
+                other => Err(other),
+            }
+        })
+        .await;
+        held.release().await.unwrap();
+        waiting.await.unwrap().unwrap().release().await.unwrap();
+    }
+    assert_nothing_left(&[&manager, &other], &cluster).await;
+}
+
+#[tokio::test]
+async fn the_report_lists_the_masters_and_says_what_is_missing() {
+    let cluster = Cluster::start(3, 1).await;
+    let manager = connected(&cluster).await;
+    let report = manager.check().await;
+    let node = &report.nodes[0];
+    assert_eq!(
+        (node.error.as_ref(), node.capabilities.locks, node.capabilities.fencing),
+        (None, Some(true), Some(true))
+    );
+    let members: Vec<_> = node.members.iter().map(|member| (&*member.slots, member.replicas)).collect();
+    let mut sorted = members.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [("0-5461", 1), ("10924-16383", 1), ("5462-10923", 1)], "{report}");
+    assert!(
+        report.to_string().contains(&format!("127.0.0.1:{} with slots 0-5461 and 1 replica", cluster.member(0).port())),
+        "{report}"
+    );
+
+    for (_, member) in cluster.running() {
+        // Replicas have no slots to give up.
+        let _ = member.inspect().try_command::<()>(&["CLUSTER", "DELSLOTS", "7", "9"]).await;
+    }
+    eventually(PATIENCE, "the gap is seen", async || {
+        let warnings = manager.check().await.warnings();
+        if has(&warnings, "no member of the cluster serves the slots 7 9") { Ok(()) } else { Err(warnings) }
+    })
+    .await;
+    assert!(manager.ready().await.is_err());
+}
+
+#[tokio::test]
+async fn a_server_that_is_no_cluster_says_so() {
+    let nodes = Nodes::start(1).await;
+    let manager = builder([nodes[0].url().replacen("redis", "redis+cluster", 1)]).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    assert!(error.to_string().contains("write redis:// in place of redis+cluster://"), "{error}");
+    let error = manager.try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(causes(&error)[..], [(_, NodeError::Unfit(_))]), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_and_two_servers_are_three_votes() {
+    let (cluster, nodes) = (Cluster::start(3, 0).await, Nodes::start(2).await);
+    let urls = || nodes.urls().into_iter().chain([cluster.url()]);
+    let manager = builder(urls()).build().unwrap();
+    let other = builder(urls()).build().unwrap();
+    for manager in [&manager, &other] {
+        eventually(PATIENCE, "every node counts", async || {
+            let report = manager.check().await;
+            if report.nodes.iter().all(|node| node.error.is_none()) { Ok(()) } else { Err(report.to_string()) }
+        })
+        .await;
+    }
+    let key = cluster.key_on(1, "order").await;
+    nodes[0].kill();
+    let held = manager.acquire(&key).await.unwrap();
+    assert!(other.try_acquire(&key).await.unwrap_err().is_contended(), "the cluster and a server are a majority");
+    held.release().await.unwrap();
+    cluster.member(1).kill();
+    let error = manager.try_acquire(&key).await.unwrap_err();
+    let is_gone =
+        |(_, error): &&(&str, &NodeError)| matches!(error, NodeError::Unreachable(_) | NodeError::Disconnected);
+    assert_eq!(causes(&error).iter().filter(is_gone).count(), 2, "{error}");
+    let elsewhere = cluster.key_on(2, "order").await;
+    manager.try_acquire(&elsewhere).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn two_urls_of_one_cluster_are_one_vote() {
+    let (cluster, nodes) = (Cluster::start(3, 0).await, Nodes::start(1).await);
+    let second = format!("redis+cluster://127.0.0.1:{}", cluster.member(1).port());
+    let manager = builder([cluster.url(), second, nodes[0].url()]).build().unwrap();
+    eventually(PATIENCE, "the others are a majority", async || manager.ready().await).await;
+    let report = manager.check().await;
+    let is_same = |error: &Option<NodeError>| matches!(error, Some(NodeError::SameServer(_)));
+    assert_eq!(report.nodes.iter().filter(|node| is_same(&node.error)).count(), 1, "{report}");
+    nodes[0].kill();
+    let error = manager.try_acquire("order:7").await.unwrap_err();
+    assert!(causes(&error).iter().any(|(_, error)| matches!(error, NodeError::SameServer(_))), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_user_lacks_is_named() {
+    let cases = [("-cluster", "grant it `+cluster"), ("-publish", "publish"), ("-asking", "grant it `+asking`")];
+    for (lacks, expected) in cases {
+        let cluster =
+            Cluster::start_with(2, 0, |builder| builder.user("app", "pw", &format!("~* &* +@all {lacks}"))).await;
+        let manager = builder([cluster.url()]).build().unwrap();
+        let report = eventually(PATIENCE, "there is a report", async || {
+            let report = manager.check().await;
+            if report.warnings().is_empty() { Err(()) } else { Ok(report) }
+        })
+        .await;
+        assert!(has(&warnings(&report), expected), "{lacks}: {report} {:?}", report.warnings());
+        assert!(manager.shutdown().await);
+    }
+}
