@@ -42,6 +42,9 @@ pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, 
 pub use self::guard::{FencedGuard, Inherited, LockGuard};
 pub use self::lock::{LockKey, OwnerToken};
 pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
+pub use self::node::inspection::{
+    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
+};
 pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::node::report::{
     Capabilities, CheckReport, ClockOffset, ClusterMember, NodeReport, Persistence, Refusal, Replication,

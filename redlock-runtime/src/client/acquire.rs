@@ -202,7 +202,7 @@ impl<'c> Call<'c> {
         let mut turn = self.obtain().await?;
         loop {
             match self.number(&turn).await {
-                Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out(None)),
+                Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out_by(None)),
                 Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
                 Err(Unnumbered::TooLate) if self.has_time() => turn = self.start_again(turn).await?,
                 Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
@@ -372,7 +372,7 @@ impl<'c> Call<'c> {
                 }
                 Waited::Closed => return Err(Setback::Failed(LockError::Closed)),
                 Waited::TimedOut if acquisition.is_heard() => {
-                    return Err(Setback::Failed(self.timed_out(Some(acquisition))));
+                    return Err(Setback::Failed(self.timed_out(acquisition).await));
                 }
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }

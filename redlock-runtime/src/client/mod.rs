@@ -18,7 +18,7 @@ pub(crate) mod acquire;
 pub(crate) mod acquisition;
 pub(crate) mod clock_steps;
 pub(crate) mod enclosing;
-mod gather;
+pub(crate) mod gather;
 #[cfg(test)]
 pub(crate) mod hooked_node;
 mod hot_keys;
@@ -28,6 +28,8 @@ mod lock_order;
 pub(crate) mod node_handle;
 mod recent_keys;
 pub(crate) mod release;
+mod revocations;
+pub(crate) mod revoked;
 pub(crate) mod shared;
 pub(crate) mod wakeup_router;
 mod watchdog;

@@ -9,6 +9,7 @@ use crate::client::lock_order::LockOrder;
 use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
+use crate::client::revocations::Revocations;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
@@ -20,6 +21,7 @@ use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::timing::{CLAIM, MAX_TTL};
 use crate::request::{Policy, Wait};
 use crate::stats::Sites;
 use crate::time::clock::Clock;
@@ -41,6 +43,8 @@ const KNOWN_LOCK: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
+    /// What the process is called.
+    pub(crate) label: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) token_clock: Arc<TokenClock>,
     pub(crate) policy: Policy,
@@ -63,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) kept_tokens: KeptTokens,
     /// In which orders locks were taken.
     pub(crate) lock_order: LockOrder,
+    /// Locks that are being broken from here.
+    pub(crate) revocations: Revocations,
     /// What became of the calls, by their sites.
     pub(crate) sites: Sites,
     /// How often calls have failed because too few nodes agreed.
@@ -89,7 +95,7 @@ impl Shared {
         nodes: Box<[NodeHandle]>,
         rules: Rules,
     ) -> Self {
-        let Environment { manager: id, token_clock, changed, servers, .. } = environment;
+        let Environment { manager: id, label, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
         let [known_locks, known_leases] = [(); 2].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
@@ -100,6 +106,7 @@ impl Shared {
         }
         Self {
             id,
+            label,
             clock,
             token_clock,
             policy,
@@ -114,6 +121,7 @@ impl Shared {
             known_leases,
             kept_tokens,
             lock_order: LockOrder::default(),
+            revocations: Revocations::default(),
             sites: Sites::new(),
             without_quorum: Throttle::default(),
             at_risk: Throttle::default(),
@@ -242,6 +250,27 @@ impl Shared {
             LockError::Refused { key, needed, nodes, causes }
         } else {
             LockError::NoQuorum { key, needed, nodes, causes }
+        }
+    }
+}
+
+impl Shared {
+    /// The body has stopped whose lock was broken, and stands under the token of `subject`: whoever breaks it is told.
+    pub(crate) fn tell_stopped(&self, subject: &Subject) {
+        self.stopped(subject);
+        for node in &self.nodes {
+            node.node().tell_stopped(subject);
+        }
+    }
+
+    /// The holder has stopped before the token of `subject`, if its lock is being broken from here: whoever waits is served.
+    pub(crate) fn stopped(&self, subject: &Subject) {
+        // Everything that waits looks up then, so that it is not for whoever may publish to say.
+        if self.revocations.stopped(&subject.token) {
+            let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
+            let last = LastCommand::release(CLAIM, MAX_TTL, self.clock.now());
+            (0..self.nodes.len()).for_each(|index| self.release(index, Arc::clone(&subject), last));
+            self.changed.notify_waiters();
         }
     }
 }

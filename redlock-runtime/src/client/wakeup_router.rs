@@ -9,6 +9,7 @@
 //!    sends the questions, spread so that many of them hold up neither this process nor the node.
 
 use crate::client::local_queue::LocalQueue;
+use crate::client::revoked::revoked;
 use crate::node::Connected;
 use crate::protocol::command::{Deliver, Notice, Subject, Wakeup};
 use crate::protocol::last_command::LastCommand;
@@ -55,11 +56,19 @@ fn connected(local: &Arc<LocalQueue>, index: usize) {
 }
 
 /// Takes in what node number `index` has announced.
-fn route(local: &LocalQueue, index: usize, Wakeup { subject, notice }: Wakeup) {
+fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
     let wanted_by = match notice {
         Notice::Contended { by } | Notice::Wanted { by } => Some(by),
         Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) | Notice::Busy => None,
+        Notice::Revoked { by } => {
+            revoked(local, index, &subject, by);
+            return;
+        }
+        Notice::Stopped => {
+            shared.stopped(&subject);
+            return;
+        }
     };
     if let Some(by) = wanted_by.filter(|_| shared.rules.apply(Rule::TokensFollowTheLatest)) {
         shared.token_clock.observe(by.time());

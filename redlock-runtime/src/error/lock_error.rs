@@ -3,7 +3,7 @@
 use crate::error::held_lock::HeldLock;
 use crate::error::loss::LossCause;
 use crate::error::node_error::NodeFailure;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, OwnerToken};
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
@@ -53,6 +53,9 @@ pub enum LockError {
         /// How much of the lease of that owner was left, as far as is known. It is an upper bound only when the lease is not
         /// renewed; most owners give a lock back long before.
         lease_left: Option<Duration>,
+        /// Under which token that owner has it, as far as is known without asking for it: when it is another call of this
+        /// manager. See [`holder`](Self::holder).
+        holder: Option<Box<OwnerToken>>,
     },
     /// Another owner held the key during the whole `wait`.
     #[non_exhaustive]
@@ -63,6 +66,8 @@ pub enum LockError {
         waited: Duration,
         /// How much of the lease of that owner was left, as in [`Contended`](Self::Contended).
         lease_left: Option<Duration>,
+        /// Under which token that owner has it, if a majority of the nodes has said so. See [`holder`](Self::holder).
+        holder: Option<Box<OwnerToken>>,
     },
     /// The window of a [`once_per`](crate::LockRequest::once_per) is another call's, which is at work or was.
     #[non_exhaustive]
@@ -177,6 +182,32 @@ impl LockError {
             | Self::WouldDeadlock { key, .. } => Some(key),
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
             Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
+        }
+    }
+
+    /// The token of the call that has the lock, as far as is known: for the log, and for whoever looks for that call.
+    ///
+    /// Its text ends with the id of a manager, by which [`inspect`](crate::LockManager::inspect) and the command
+    /// `redlock inspect` find its process. After [`TimedOut`](Self::TimedOut) the nodes were asked for it, once and for no
+    /// longer than a node timeout; that needs the permission `+eval`. After [`Contended`](Self::Contended) they were not,
+    /// since a call that does not wait should cost little and says all the same that the lock is taken: it is known then when
+    /// another call of this manager has the lock.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let error = manager.try_acquire("order:7").await.unwrap_err();
+    /// assert_eq!(error.holder(), Some(guard.token()));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn holder(&self) -> Option<&OwnerToken> {
+        match self {
+            Self::Contended { holder, .. } | Self::TimedOut { holder, .. } => holder.as_deref(),
+            _ => None,
         }
     }
 
@@ -306,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_hostile_key_stays_on_one_line() {
-        let error = LockError::Contended { key: "a\nb".into(), lease_left: None };
+        let error = LockError::Contended { key: "a\nb".into(), lease_left: None, holder: None };
         assert_eq!(error.to_string(), r#""a\nb" is held by another owner"#);
     }
 

@@ -20,6 +20,8 @@ pub enum LossCause {
     /// The nodes say that the lock is not ours: its key expired there, was deleted or was overwritten, or a node lost its
     /// data.
     Taken,
+    /// Somebody has broken it, with [`LockManager::break_lock`](crate::LockManager::break_lock) or the command `redlock break`.
+    Revoked,
     /// It was given back on purpose.
     Released,
     /// It was held for as long as `max_hold` allows.
@@ -35,6 +37,7 @@ impl fmt::Display for LossCause {
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
             Self::Taken => f.write_str("the nodes say that it is not ours"),
+            Self::Revoked => f.write_str("somebody has broken it"),
             Self::Released => f.write_str("it was given back"),
             Self::MaxHold => f.write_str("that is the longest it may be held"),
         }

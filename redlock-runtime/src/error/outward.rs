@@ -97,11 +97,15 @@ pub(super) mod tests {
         let would_deadlock =
             LockError::WouldDeadlock { key: key(), held: Box::new(HeldLock::new(key(), at(637), at(638), Why::Same)) };
         vec![
-            (LockError::Contended { key: key(), lease_left: None }, Outward::Busy, None),
-            (LockError::Contended { key: key(), lease_left: millis(29_001) }, Outward::Busy, Some(5)),
-            (LockError::Contended { key: key(), lease_left: millis(0) }, Outward::Busy, Some(1)),
-            (LockError::TimedOut { key: key(), waited, lease_left: None }, Outward::Busy, None),
-            (LockError::TimedOut { key: key(), waited, lease_left: millis(2000) }, Outward::Busy, Some(2)),
+            (LockError::Contended { key: key(), lease_left: None, holder: None }, Outward::Busy, None),
+            (LockError::Contended { key: key(), lease_left: millis(29_001), holder: None }, Outward::Busy, Some(5)),
+            (LockError::Contended { key: key(), lease_left: millis(0), holder: None }, Outward::Busy, Some(1)),
+            (LockError::TimedOut { key: key(), waited, lease_left: None, holder: None }, Outward::Busy, None),
+            (
+                LockError::TimedOut { key: key(), waited, lease_left: millis(2000), holder: None },
+                Outward::Busy,
+                Some(2),
+            ),
             (
                 LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
                 Outward::Done,

@@ -46,8 +46,8 @@ mod tests {
         let step = OrderStep { taken_at: at, asked_at: at };
         let held = HeldLock::new(key(), at, at, Why::Order([step].into()));
         let all = [
-            LockError::Contended { key: key(), lease_left: None },
-            LockError::TimedOut { key: key(), waited: Duration::ZERO, lease_left: None },
+            LockError::Contended { key: key(), lease_left: None, holder: None },
+            LockError::TimedOut { key: key(), waited: Duration::ZERO, lease_left: None, holder: None },
             LockError::WindowTaken { key: key(), window: 7, ends_in: Duration::ZERO },
             LockError::Lost { key: key(), held_for: Duration::ZERO, cause: LossCause::Taken },
             LockError::WouldDeadlock { key: key(), held: Box::new(held) },

@@ -3,6 +3,7 @@
 use crate::time::token_clock::TokenTime;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::fmt::{Hyphenated, Simple};
 use uuid::{Builder, Uuid, Variant, Version};
 
@@ -110,6 +111,15 @@ impl OwnerToken {
         self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()
     }
 
+    /// When the call asked for the lock that this token is of, by the clock of its process. Calls of one process that pass a
+    /// lock on among themselves share the token of the first of them.
+    ///
+    /// That clock follows the others that it hears of, so that it may be a little ahead.
+    #[must_use]
+    pub fn asked_at(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.time().millis())
+    }
+
     /// Whether its manager is told of claims together with their times.
     pub(crate) fn reads_claims(&self) -> bool {
         self.text.get(Self::VERSION) == Some(&CLAIMS_VERSION)
@@ -208,6 +218,7 @@ mod tests {
         assert_eq!((attempt.get_version_num(), attempt.get_variant()), (7, Variant::RFC4122));
         assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
         assert_eq!(token.time(), time);
+        assert_eq!(token.asked_at().duration_since(UNIX_EPOCH).unwrap().as_millis(), 0x0123_4567_89ab);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::LockManager;
 use super::builder::LockManagerBuilder;
+use super::label;
 use crate::client::clock_steps::watch_clocks;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -165,6 +166,7 @@ impl LockManagerBuilder {
         servers.lease_of(self.policy.longest_ttl());
         Environment {
             manager: ManagerId::random(),
+            label: label::full(self.label.as_deref()).into(),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),
             deliver: Arc::new(|_| {}),
@@ -199,6 +201,9 @@ impl LockManagerBuilder {
             return Err(LockError::configuration(format!(
                 "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
             )));
+        }
+        if let Some(fault) = self.label.as_deref().and_then(label::fault) {
+            return Err(LockError::configuration(fault));
         }
         self.policy.check_longest_ttl()?;
         self.policy.checked_ttl(default_ttl)?;

@@ -27,6 +27,8 @@ use std::time::Duration;
 pub struct LockManagerBuilder {
     pub(super) nodes: Vec<NodeConfig>,
     pub(super) namespace: String,
+    /// `None` for the name of the program.
+    pub(super) label: Option<String>,
     pub(super) policy: Policy,
 }
 
@@ -122,6 +124,26 @@ impl LockManagerBuilder {
     /// stored under `order:7`. A namespace such as `locks` keeps them apart.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
+        self
+    }
+
+    /// What this process is called where people look for it: in [`inspect`](LockManager::inspect), in `CLIENT LIST`, and in
+    /// the command `redlock`. Default: the name of the program.
+    ///
+    /// The connections of the manager are called `redlock-<id>;order-service;host7;1234`: the id is that of all its tokens, and
+    /// the host and the process id follow the label. At most 64 bytes, printable ASCII without spaces and semicolons.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().label("order-service").in_memory()?;
+    /// let _guard = manager.acquire("order:7").await?;
+    /// assert!(manager.inspect("order:7").await.to_string().contains("held by order-service;"));
+    /// # Ok(()) }
+    /// ```
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
         self
     }
 
@@ -241,6 +263,7 @@ impl fmt::Debug for LockManagerBuilder {
         f.debug_struct("LockManagerBuilder")
             .field("nodes", &self.nodes.len())
             .field("namespace", &self.namespace)
+            .field("label", &self.label)
             .field("policy", &self.policy)
             .finish()
     }

@@ -44,6 +44,19 @@ impl LockManagerBuilder {
         Ok(self.nodes(urls))
     }
 
+    /// Adds the nodes in one text, such as an argument of a program: URLs, separated by commas, as in `REDLOCK_NODES`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().node_list("redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3").build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn node_list(self, list: &str) -> Self {
+        self.nodes(urls(list))
+    }
+
     /// Takes the settings that are there from the environment. A variable that is not set or empty changes nothing, and what is
     /// set on the builder after this wins.
     ///

@@ -4,13 +4,16 @@
 //! in `protocol`.
 
 mod attach;
+mod break_lock;
 mod build;
 mod builder;
 mod check;
 mod environment;
 mod fenced;
 mod held;
+mod inspect;
 mod installed;
+mod label;
 mod last_handle;
 mod lingering;
 mod stats;

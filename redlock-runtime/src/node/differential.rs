@@ -162,7 +162,8 @@ impl Pair {
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
             Notice::Claimed(_) => "claim with its times",
-            Notice::Busy | Notice::Proven(_) => "what no node says by itself",
+            Notice::Busy | Notice::Proven(_) | Notice::Stopped => "what no node says by itself",
+            Notice::Revoked { .. } => "notice of a broken lock",
             Notice::Contended { .. } => "notice",
             Notice::Wanted { .. } => "notice of a holder",
         }));
@@ -242,6 +243,9 @@ fn are_alike(memory: Reply, redis: Reply) -> bool {
             are_close(left, other) && rank == other_rank
         }
         (Reply::Yielded { left }, Reply::Yielded { left: other }) => are_close(left, other),
+        (Reply::Revoked { left, is_told }, Reply::Revoked { left: other, is_told: other_is_told }) => {
+            are_close(Some(left), Some(other)) && is_told == other_is_told
+        }
         _ => memory == redis,
     }
 }
@@ -271,25 +275,30 @@ fn kind(reply: Reply) -> &'static str {
         Reply::Kept => "kept",
         Reply::Yielded { .. } => "yielded",
         Reply::Released => "released",
+        Reply::Revoked { is_told: false, .. } => "broken",
+        Reply::Revoked { is_told: true, .. } => "broken, and told",
         Reply::NotOwner => "not owner",
     }
 }
 
-/// What an adoption finds.
+/// What finds whoever takes the place of another one.
 fn adoption(
     verb: Verb,
     token: OwnerToken,
     from: Option<OwnerToken>,
     owner: Option<OwnerToken>,
 ) -> Option<&'static str> {
-    let Verb::Adopt { .. } = verb else { return None };
     let found = match owner {
-        Some(owner) if owner == token => "it was adopted before",
-        Some(owner) if Some(owner) == from => "it is adopted",
-        Some(_) => "another has it",
-        None => "nobody has it",
+        Some(owner) if owner == token => ["it was adopted before", "it was broken before"],
+        Some(owner) if Some(owner) == from => ["it is adopted", "it is broken"],
+        Some(_) => ["another has it", "another has what is to be broken"],
+        None => ["nobody has it", "nobody has what is to be broken"],
     };
-    Some(found)
+    match verb {
+        Verb::Adopt { .. } => Some(found[0]),
+        Verb::Revoke => Some(found[1]),
+        _ => None,
+    }
 }
 
 /// What a holder gets that asks for a vote.
@@ -320,9 +329,9 @@ const fn numbering(reply: Reply) -> Option<&'static str> {
     }
 }
 
-/// Every kind, what an adoption finds, what a holder gets and a yield that names a token, all kinds of wake-ups, and both
-/// ends of a fenced command.
-const KINDS: usize = 26;
+/// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, all kinds of wake-ups, and
+/// both ends of a fenced command.
+const KINDS: usize = 33;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

@@ -25,6 +25,8 @@ pub(crate) type Connected = Arc<dyn Fn() + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Environment {
     pub(crate) manager: ManagerId,
+    /// What the process is called, for whoever looks at the clients of a server.
+    pub(crate) label: Arc<str>,
     /// Takes in the times of the tokens that answers mention.
     pub(crate) token_clock: Arc<TokenClock>,
     /// Notified at every change of any node of the manager.
@@ -61,6 +63,7 @@ impl Environment {
         let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         Self {
             manager,
+            label: Arc::from(""),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),

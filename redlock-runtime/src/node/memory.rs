@@ -1,7 +1,8 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
 
 use crate::error::NodeError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::inspection::NodeInspection;
 use crate::node::pending::{Pending, Recipient};
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
@@ -73,12 +74,27 @@ impl Node for MemoryNode {
         Box::pin(ready(self.state().occupant(key.name(), self.clock.now())))
     }
 
+    fn holder_of(&self, key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
+        Box::pin(ready(self.state().look(key, self.clock.now()).holder.map(|holder| holder.token)))
+    }
+
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
         Box::pin(ready(Ok(Duration::from_millis(self.clock.wall_ms()))))
     }
 
     fn hands_over(&self) -> bool {
         false
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        keys: &'a [LockKey],
+        _named: bool,
+        _patience: Duration,
+    ) -> BoxFuture<'a, Vec<NodeInspection>> {
+        let (state, now) = (self.state(), self.clock.now());
+        let looked = keys.iter().map(|key| NodeInspection::in_memory(self.label(), &state.look(key, now)));
+        Box::pin(ready(looked.collect()))
     }
 
     fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {

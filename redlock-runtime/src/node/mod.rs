@@ -10,6 +10,7 @@ mod clock_offsets;
 #[cfg(test)]
 mod differential;
 mod environment;
+pub(crate) mod inspection;
 pub(crate) mod memory;
 mod pending;
 pub(crate) mod redis;
@@ -23,12 +24,13 @@ mod status;
 
 pub(crate) use self::background_thread::BackgroundThread;
 pub(crate) use self::environment::{Connected, Environment, Replicas};
+use self::inspection::{Names, NodeInspection};
 pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
 pub(crate) use self::server_register::ServerRegister;
 pub(crate) use self::status::Status;
 use crate::error::NodeError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::command::{Command, Occupant, Subject};
 use crate::stats::{NodeCounters, NodeStats};
 use std::fmt;
@@ -105,6 +107,15 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Tells the manager of the token in `subject`, which has broken a lock here, that the holder before it has stopped. It is
+    /// on its way when this returns.
+    fn tell_stopped(&self, _subject: &Subject) {}
+
+    /// Removes the lock of another program from `key`, if it is exactly `value`. Whether it was.
+    fn remove(&self, _key: &LockKey, _value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
     /// What time it is at the node, since 1970.
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>>;
 
@@ -112,6 +123,11 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// returns.
     fn occupant_of(&self, _key: &LockKey) -> BoxFuture<'static, Occupant> {
         Box::pin(std::future::ready(Occupant::Unknown))
+    }
+
+    /// The token that has the lock of `key`, if one has and the node says so. The question is on its way when this returns.
+    fn holder_of(&self, _key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
+        Box::pin(std::future::ready(None))
     }
 
     /// Whether the node wakes whoever it hands a lock to.
@@ -122,6 +138,29 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// What it was asked, and how it has answered.
     fn stats(&self) -> NodeStats {
         NodeCounters::default().read(self.label(), self.status() == Status::Up)
+    }
+
+    /// What the node says of each of `keys`, in their order; with the processes that the tokens belong to, if those are to be
+    /// `named`. Each step of it is waited for in `patience`.
+    fn inspect<'a>(
+        &'a self,
+        keys: &'a [LockKey],
+        _named: bool,
+        _patience: Duration,
+    ) -> BoxFuture<'a, Vec<NodeInspection>> {
+        let silent = keys.iter().map(|_| NodeInspection::silent(self.label(), NodeError::Unanswered)).collect();
+        Box::pin(std::future::ready(silent))
+    }
+
+    /// The names of the locks there that match `pattern`, at most so many, as far as they are found `within` that time. They are
+    /// not looked for where nobody else is.
+    fn list<'a>(
+        &'a self,
+        _pattern: &'a str,
+        _most: usize,
+        _within: Duration,
+    ) -> BoxFuture<'a, Result<Names, NodeError>> {
+        Box::pin(std::future::ready(Err(NodeError::Unfit("the locks of a manager in memory are not listed".into()))))
     }
 
     /// What the node is like, as far as that can be found out within about `patience`. The `key` is that of a lock which

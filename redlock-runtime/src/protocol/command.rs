@@ -24,8 +24,8 @@ pub(crate) struct Command {
 pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
-    /// The token that an `Adopt` takes the place of, because the lock was left with it, or that a `Yield` names. Boxed: it
-    /// is rare, and there are many subjects.
+    /// The token that an `Adopt` takes the place of, because the lock was left with it, or a `Revoke`, because somebody breaks
+    /// its lock; or that a `Yield` names. Boxed: it is rare, and there are many subjects.
     pub(crate) other: Option<Box<OwnerToken>>,
 }
 
@@ -81,6 +81,11 @@ pub(crate) enum Verb {
     Yield { claim: Duration },
     /// Leave the queue, and pass the lock on if the token owns it.
     Release { claim: Duration },
+    /// Take the place of the token whose lock somebody breaks, for as long as that one would have had it, and tell it. Where the
+    /// token has its place already, tell it once more.
+    ///
+    /// Who releases the token must have dropped the answer to this, as for `Acquire`.
+    Revoke,
 }
 
 impl Verb {
@@ -88,7 +93,7 @@ impl Verb {
     pub(crate) const fn ttl(self) -> Option<Duration> {
         match self {
             Self::SetNx { ttl } | Self::Acquire { ttl, .. } | Self::Extend { ttl } | Self::Adopt { ttl } => Some(ttl),
-            Self::Yield { .. } | Self::Release { .. } => None,
+            Self::Yield { .. } | Self::Release { .. } | Self::Revoke => None,
         }
     }
 
@@ -133,7 +138,9 @@ pub(crate) enum Reply {
     Yielded { left: Option<Duration> },
     /// `Release`: given back.
     Released,
-    /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock.
+    /// `Revoke`: the token has the place of the other one for so long, and whether anybody has received what that was told.
+    Revoked { left: Duration, is_told: bool },
+    /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock. `Revoke`: neither does the other one.
     NotOwner,
 }
 
@@ -182,6 +189,12 @@ pub(crate) enum Notice {
     Contended { by: OwnerToken },
     /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.
     Wanted { by: OwnerToken },
+    /// Somebody breaks the lock of the token, and `by` has its place at this node. It proves nothing, because anybody may
+    /// publish it, and makes whoever has the lock ask.
+    Revoked { by: OwnerToken },
+    /// The token has taken the place of another one, whose lock somebody breaks, and the body that ran under that has stopped:
+    /// so says its manager, through the node.
+    Stopped,
     /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
     Busy,
 }

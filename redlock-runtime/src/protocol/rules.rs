@@ -125,6 +125,23 @@ pub(crate) enum Rule {
     WhoDoesNotWaitAsks,
     /// Only a lock that a call really had becomes idle: a call that was dropped leaves nothing behind.
     OnlyUsedIsKept,
+    /// Whoever breaks a lock puts a token of its own in the place of the holder's, and gives it to nobody: the holder relies on
+    /// it still.
+    BreakersTakeThePlace,
+    /// Only the lock of the token that was named is broken: meanwhile it may be another one's.
+    BreakersNameTheHolder,
+    /// The key of a lock that is broken is taken for as long as it was: until then, its holder counts on it.
+    BrokenLeasesKeepTheirEnd,
+    /// A lock that is broken is served to others before its lease is over only when its holder has said that it has stopped.
+    BreakersWait,
+    /// A holder that is told that its lock is broken asks every node: the others may not get through to it.
+    RevokedAskAll,
+    /// Who is told before its body begins does not begin it by what it was granted before.
+    RevokedGrantsAreVoid,
+    /// What a holder is told ends nothing: anybody may publish it. The answers of the nodes do.
+    NodesAreBelieved,
+    /// A holder says that it has stopped when its token is dead, and not when it knows of the loss: its body may be at work.
+    StoppedIsSaidByTheEnd,
 }
 
 /// Which rules apply.

@@ -89,6 +89,13 @@ pub(crate) const MOST_RENEWALS_PER_TTL: u32 = 30;
 /// Nor than this, for a very short `ttl`. Smaller, a hot loop; larger, a very short lease has fewer tries.
 pub(crate) const CLOSEST_RENEWALS: Duration = Duration::from_millis(10);
 
+// --- Breaking -----------------------------------------------------------------------------------------------------
+
+/// How long the holder of a lock that is broken may take to find out and to stop, until whoever breaks it goes away. Smaller,
+/// nodes that are slow and bodies that stop slowly look like bodies that do not stop; larger, it takes as long to learn that a
+/// body does not.
+pub(crate) const STOPPING: Duration = Duration::from_secs(5);
+
 // --- Nodes --------------------------------------------------------------------------------------------------------
 
 /// The node timeout, where the user has set none, is this part of the `ttl` (a fiftieth): short enough that a dead

@@ -3,7 +3,8 @@
 //! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node, and
 //! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
 //! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
-//! that has the lock. The key comes last because it may hold anything.
+//! that has the lock. `revoked <token> <by> <key>` comes from the node as well, when somebody breaks the lock of the token, and
+//! `stopped <by> <key>` is published by its manager when the body has stopped. The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
@@ -22,6 +23,12 @@ pub(crate) fn busy(subject: &Subject) -> (String, String) {
     (channel(subject.token.manager()), ["busy ", subject.token.as_str(), " ", subject.key.name()].concat())
 }
 
+/// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped: the channel,
+/// and the line.
+pub(crate) fn stopped(subject: &Subject) -> (String, String) {
+    (channel(subject.token.manager()), ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat())
+}
+
 impl Wakeup {
     /// `None` when something else was published.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
@@ -33,10 +40,16 @@ impl Wakeup {
         let (notice, key) = match kind {
             "granted" => (Notice::Granted, rest),
             "busy" => (Notice::Busy, rest),
-            "contended" | "wanted" => {
+            "stopped" => (Notice::Stopped, rest),
+            "contended" | "wanted" | "revoked" => {
                 let (by, key) = rest.split_once(' ')?;
                 let by = OwnerToken::parse(by)?;
-                (if kind == "wanted" { Notice::Wanted { by } } else { Notice::Contended { by } }, key)
+                let notice = match kind {
+                    "wanted" => Notice::Wanted { by },
+                    "revoked" => Notice::Revoked { by },
+                    _ => Notice::Contended { by },
+                };
+                (notice, key)
             }
             _ => return None,
         };
@@ -75,10 +88,14 @@ mod tests {
             assert_eq!(Wakeup::parse(&format!("claimed 200 7.42 {token} {key}")), Some(claimed));
             let busy = Wakeup { subject: subject(), notice: Notice::Busy };
             assert_eq!(Wakeup::parse(&super::busy(&busy.subject).1), Some(busy));
+            let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
+            assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject).1), Some(stopped));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };
             assert_eq!(Wakeup::parse(&format!("wanted {token} {by} {key}")), Some(wanted));
+            let revoked = Wakeup { subject: subject(), notice: Notice::Revoked { by } };
+            assert_eq!(Wakeup::parse(&format!("revoked {token} {by} {key}")), Some(revoked));
         }
         let wrong = [
             String::new(),
@@ -86,6 +103,7 @@ mod tests {
             format!("lost {token} k"),
             format!("contended {token} k"),
             format!("wanted {token} k"),
+            format!("revoked {token} k"),
             format!("claimed {token} k"),
             format!("claimed 200 7.42 {token}"),
             format!("claimed 200 7 {token} k"),

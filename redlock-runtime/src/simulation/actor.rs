@@ -189,7 +189,7 @@ pub(super) async fn act(network: Arc<Network>, observer: Arc<Observer>, foreign:
 }
 
 /// A task of a process: when the process is paused, it is not polled.
-struct Process<F> {
+pub(super) struct Process<F> {
     network: Arc<Network>,
     client: usize,
     task: Pin<Box<F>>,
@@ -197,7 +197,7 @@ struct Process<F> {
 }
 
 impl<F> Process<F> {
-    fn new(network: Arc<Network>, client: usize, task: F) -> Self {
+    pub(super) fn new(network: Arc<Network>, client: usize, task: F) -> Self {
         Self { network, client, task: Box::pin(task), nap: Box::pin(sleep(Duration::ZERO)) }
     }
 }

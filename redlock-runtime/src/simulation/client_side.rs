@@ -29,6 +29,7 @@ impl World {
                 let notice = if link.has_pushes { link.server_facts.proven(notice) } else { notice };
                 let wakeup = Wakeup { subject, notice };
                 self.trace_push(index, &wakeup);
+                self.note_told(&wakeup, now);
                 Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
             }
             Event::Reply { reply: Replied::Replaced, .. } => {

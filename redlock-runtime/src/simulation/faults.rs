@@ -35,8 +35,12 @@ pub(super) struct Faults {
     pub(super) fail_overs: u32,
     /// A process stops for a while.
     pub(super) pauses: u32,
+    /// The tasks of a process stop for a while, because one of them blocks their thread.
+    pub(super) blocks: u32,
     /// A process ends without a word.
     pub(super) crashes: u32,
+    /// Somebody says that he breaks a lock, and does not.
+    pub(super) lies: u32,
     /// Another program deletes a key or writes over it, at some of the servers.
     pub(super) thefts: u32,
     /// The wall clock of a server is set forward.
@@ -81,8 +85,17 @@ pub(super) enum Fault {
         client: usize,
         for_: Duration,
     },
+    Block {
+        client: usize,
+        for_: Duration,
+    },
     Crash {
         client: usize,
+    },
+    /// About whoever has the key at that server.
+    Lie {
+        key: usize,
+        server: usize,
     },
     /// At `servers` servers in a row; overwritten for so long, or else deleted.
     Theft {
@@ -110,7 +123,9 @@ impl Faults {
         promotions: 0,
         fail_overs: 0,
         pauses: 0,
+        blocks: 0,
         crashes: 0,
+        lies: 0,
         thefts: 0,
         steps: 0,
         targets: None,
@@ -124,12 +139,12 @@ impl Faults {
         let restarts = self.restarts + self.wipes + self.forgets + self.rolls + self.blinks;
         let servers = self.freezes + restarts + self.thefts + self.steps;
         let data = self.replacements + self.promotions + self.fail_overs;
-        servers + data + self.cuts + self.pauses + self.crashes == 0 && self.targets.is_none()
+        servers + data + self.cuts + self.pauses + self.blocks + self.crashes + self.lies == 0 && self.targets.is_none()
     }
 
     /// Whether only a minority of the servers has trouble, and no client.
     pub(super) const fn are_of_a_minority(&self) -> bool {
-        self.is_minority && self.pauses + self.crashes == 0
+        self.is_minority && self.pauses + self.blocks + self.crashes == 0
     }
 
     /// Whether all the trouble is that servers fail over and keep their data.
@@ -185,6 +200,11 @@ impl World {
                 let client = &mut self.clients[client];
                 client.paused_until = client.paused_until.max(now.after(for_));
             }
+            Fault::Block { client, for_ } => {
+                let client = &mut self.clients[client];
+                client.blocked_until = client.blocked_until.max(now.after(for_));
+            }
+            Fault::Lie { key, server } => self.lie(&actor::key(key), server, now),
             Fault::Crash { client } => {
                 self.crash(client, now);
                 return Some(Step::Crash { client });
@@ -217,7 +237,9 @@ impl World {
                 format!("!! node {} is now its replica{}", server + 1, if loses { ", which knows nothing" } else { "" })
             }
             Fault::Pause { client, for_ } => format!("!! {} pauses for {for_:?}", client_name(client)),
+            Fault::Block { client, for_ } => format!("!! {} blocks for {for_:?}", client_name(client)),
             Fault::Crash { client } => format!("!! {} crashes", client_name(client)),
+            Fault::Lie { key, server } => format!("!! {} is said to be broken at node {}", actor::key(key), server + 1),
             Fault::Theft { key, first, servers, overwritten_for } => {
                 let what = if overwritten_for.is_some() { "overwritten" } else { "deleted" };
                 format!("!! {} is {what} at {servers} nodes from {}", actor::key(key), first + 1)

@@ -74,15 +74,23 @@ pub(super) struct Client {
     pub(super) channel: String,
     /// Its process does nothing until then.
     pub(super) paused_until: Instant,
+    /// Its tasks do nothing until then, because one of them blocks their thread; its connections go on.
+    pub(super) blocked_until: Instant,
     pub(super) is_crashed: bool,
 }
 
 impl Client {
     pub(super) fn new(environment: &Environment, origin: Instant) -> Self {
-        Self { channel: channel(&environment.manager.to_string()), paused_until: origin, is_crashed: false }
+        let channel = channel(&environment.manager.to_string());
+        Self { channel, paused_until: origin, blocked_until: origin, is_crashed: false }
+    }
+
+    /// When its tasks go on.
+    pub(super) fn tasks_rest_until(&self) -> Instant {
+        self.paused_until.max(self.blocked_until)
     }
 
     pub(super) fn is_well(&self, now: Instant) -> bool {
-        !self.is_crashed && self.paused_until <= now
+        !self.is_crashed && self.tasks_rest_until() <= now
     }
 }

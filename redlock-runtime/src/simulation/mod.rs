@@ -5,6 +5,7 @@
 
 mod actor;
 mod agenda;
+mod breaking;
 mod circumstances;
 mod claims;
 mod client_side;

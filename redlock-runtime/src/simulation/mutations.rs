@@ -1,5 +1,6 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
+use super::breaking::{breaks, prompt_breaks};
 use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
@@ -33,7 +34,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 55] = [
+const CASES: [Case; 63] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -90,6 +91,14 @@ const CASES: [Case; 55] = [
     (Rule::HandlesReturnIdle, lingering_shutdowns, &[Promise::Clean]),
     (Rule::WhoDoesNotWaitAsks, lingering_tries, &[Promise::Given]),
     (Rule::OnlyUsedIsKept, lingering_with_cancels, &[Promise::Clean]),
+    (Rule::BreakersTakeThePlace, breaks, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::BreakersNameTheHolder, prompt_breaks, &[Promise::Unbroken, Promise::Owned]),
+    (Rule::BrokenLeasesKeepTheirEnd, breaks, &[Promise::Exclusion]),
+    (Rule::BreakersWait, breaks, &[Promise::Exclusion]),
+    (Rule::RevokedAskAll, prompt_breaks, &[Promise::LossKnown]),
+    (Rule::RevokedGrantsAreVoid, prompt_breaks, &[Promise::LossKnown]),
+    (Rule::NodesAreBelieved, prompt_breaks, &[Promise::Unbroken]),
+    (Rule::StoppedIsSaidByTheEnd, breaks, &[Promise::Exclusion]),
 ];
 
 #[test]

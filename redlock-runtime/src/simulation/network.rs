@@ -2,6 +2,7 @@
 //! connection.
 
 use super::agenda::{Agenda, Entry, Event, Replied, Request};
+use super::breaking::Breaks;
 use super::faults::Fault;
 use super::link::{Asked, Client, Connection, Link};
 use super::profile::Profile;
@@ -70,6 +71,10 @@ pub(super) struct World {
     pub(super) wires: Vec<Wire>,
     /// Tokens whose keys were taken away at so many servers that somebody else can have the lock, and when.
     pub(super) robbed: HashMap<OwnerToken, Instant>,
+    /// Locks that somebody breaks.
+    pub(super) broken: Breaks,
+    /// How much of what is said about them is lost, in percent.
+    pub(super) losses: u8,
     pub(super) trace: Arc<Trace>,
 }
 
@@ -107,6 +112,8 @@ impl Network {
             links: Vec::new(),
             wires: Vec::new(),
             robbed: HashMap::new(),
+            broken: Breaks::default(),
+            losses: profile.losses,
             trace: Arc::clone(&trace),
         };
         Self { clock, trace, world: Mutex::new(world) }
@@ -169,11 +176,12 @@ impl Network {
         self.world().send(link, command, recipient, self.now());
     }
 
-    pub(super) fn tell_busy(&self, link: usize, subject: &Subject) -> bool {
+    /// Publishes `notice` to the manager of the token in `subject`. `false` when there is no connection.
+    pub(super) fn publish(&self, link: usize, subject: &Subject, notice: Notice) -> bool {
         let (mut world, now) = (self.world(), self.now());
         let Connection::Up(wire) = world.links[link].state else { return false };
         let subject = Subject::new(subject.key.clone(), subject.token);
-        world.request(wire, Request::Publish(Wakeup { subject, notice: Notice::Busy }), now);
+        world.request(wire, Request::Publish(Wakeup { subject, notice }), now);
         true
     }
 
@@ -288,7 +296,10 @@ impl World {
                 if creates && self.wires[wire].cut.is_some() {
                     self.servers[link.server].haunt(command.subject.token);
                 }
-                let executed = self.servers[link.server].execute(now, &command);
+                let server = link.server;
+                let standing = self.standing(server, &command, now);
+                let executed = self.servers[server].execute(now, &command);
+                self.note_break(server, &command, &executed.reply, standing, now);
                 self.trace_execution(wire, &command, &executed);
                 executed.published.into_iter().for_each(|(wire, wakeup)| self.push(wire, wakeup, now));
                 Replied::Command { reply: executed.reply, seen: executed.seen, time: executed.time }
@@ -297,8 +308,12 @@ impl World {
         self.reply(wire, reply, now);
     }
 
-    fn push(&mut self, wire: usize, wakeup: Wakeup, now: Instant) {
+    pub(super) fn push(&mut self, wire: usize, wakeup: Wakeup, now: Instant) {
         if self.is_deaf && matches!(wakeup.notice, Notice::Contended { .. }) {
+            return;
+        }
+        let is_of_a_break = matches!(wakeup.notice, Notice::Revoked { .. } | Notice::Stopped);
+        if is_of_a_break && self.losses > 0 && self.random.u8(0..100) < self.losses {
             return;
         }
         let at = self.later(now, self.wires[wire].link);

@@ -59,7 +59,15 @@ impl Faults {
             (self.promotions, &|random| promote(random.usize(0..troubled), true)),
             (self.fail_overs, &|random| promote(random.usize(0..troubled), false)),
         ];
-        let of_data = of_data.iter().filter(|(most, _)| *most > 0);
+        let of_breaks: [Kind<'_>; 2] = [
+            (self.blocks, &|random| {
+                let for_ = some_time(random);
+                (Fault::Block { client: random.usize(0..clients), for_ }, for_)
+            }),
+            (self.lies, &|random| (Fault::Lie { key: random.usize(0..2), server: random.usize(0..all) }, SECOND)),
+        ];
+        // Nothing is drawn for those that are none, so that seeds from before they were there mean what they did.
+        let of_data = of_data.iter().chain(&of_breaks).filter(|(most, _)| *most > 0);
         let kinds = of_servers.iter().chain(of_data).filter(|_| troubled > 0).chain(&of_clients);
         let mut end = self.plan_restarts(random, network, longest_ttl);
         for (most, draw) in kinds {

@@ -39,6 +39,10 @@ pub(super) struct Profile {
     pub(super) of_old: u8,
     /// How many calls leave their lock to others.
     pub(super) detaches: u8,
+    /// How many people break locks, each one at the most.
+    pub(super) operators: usize,
+    /// How much of what is said about broken locks is lost.
+    pub(super) losses: u8,
     /// For how long processes keep their locks after a call; empty where none does.
     pub(super) lingers: Vec<u64>,
     /// Whether no holder hears that others wait.
@@ -82,6 +86,7 @@ impl Profile {
             && self.cancels == 0
             && self.aborts == 0
             && self.detaches == 0
+            && self.operators == 0
             && is_in_time
     }
 
@@ -125,6 +130,8 @@ impl Profile {
             foreign: 0,
             of_old: 0,
             detaches: 0,
+            operators: 0,
+            losses: 0,
             lingers: Vec::new(),
             is_deaf: false,
             faults: Faults::NONE,
@@ -149,6 +156,8 @@ impl Profile {
         let mut maybe = |most: u32| if random.u8(0..3) == 0 { random.u32(1..=most) } else { 0 };
         let forgets = maybe(3);
         let faults = Faults {
+            blocks: 0,
+            lies: 0,
             cuts: maybe(6),
             freezes: maybe(2),
             restarts: maybe(1),
@@ -180,6 +189,9 @@ impl Profile {
         // Whose notices are lost waits for the idle time as well.
         let bound = 4000 + lingers.iter().max().unwrap_or(&0);
         let of_old = if random.u8(0..3) == 0 { 50 } else { 0 };
+        let operators = if random.u8(0..4) == 0 { random.usize(1..=2) } else { 0 };
+        // Some of what is said of a break is said by liars, and to processes whose threads are blocked.
+        let faults = if operators > 0 { Faults { blocks: 1, lies: 1, ..faults } } else { faults };
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         Self {
             clients: 2..=5,
@@ -205,6 +217,8 @@ impl Profile {
             min_holds,
             shutdowns,
             detaches,
+            operators,
+            losses: 30,
             lingers,
             // Who knows nothing of restarts trusts those who have forgotten.
             foreign: if forgets > 0 { 0 } else { foreign },

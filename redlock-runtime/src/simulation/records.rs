@@ -45,6 +45,8 @@ pub(super) enum Promise {
     MinHold,
     /// A manager that was shut down takes no more locks.
     Closed,
+    /// A lock that nobody breaks is not lost by what is said of it, nor by the break of another one.
+    Unbroken,
     /// Nothing is left behind.
     Clean,
     /// Nobody waits much longer than the others.
@@ -75,6 +77,8 @@ pub(super) struct Records {
     pub(super) windows: Vec<Window>,
     /// For how long the key of a token was to stay taken when its body ended. A server counts that from when it is told.
     pub(super) kept_for: HashMap<OwnerToken, Duration>,
+    /// Those whose locks somebody wanted to break.
+    pub(super) to_break: HashSet<OwnerToken>,
     /// The managers that were shut down, and when.
     pub(super) closed: HashMap<usize, Instant>,
 }

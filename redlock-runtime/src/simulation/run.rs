@@ -1,6 +1,7 @@
 //! One run: everything that a seed decides, from the first connection to the last release.
 
 use super::actor::{Actor, Planned, act, key};
+use super::breaking::Operator;
 use super::jobs::Jobs;
 use super::network::{Network, Step};
 use super::observer::Observer;
@@ -105,6 +106,11 @@ impl Run {
                 let actor = self.actor(client, manager);
                 self.tasks.push((client, tokio::spawn(actor.run(Work::draw(random, profile, keys)))));
             }
+        }
+        for _ in 0..profile.operators {
+            let (client, operator) = (random.usize(0..self.managers.len()), Operator::draw(random, keys));
+            let actor = self.actor(client, &self.managers[client]);
+            self.tasks.push((client, tokio::spawn(actor.operate(operator))));
         }
         if random.u8(0..100) < profile.foreign {
             let foreign = Foreign::draw(random, keys);
@@ -236,6 +242,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: manager_id(random.u128(..), profile.of_old),
+        label: Arc::from(""),
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
         deliver: Arc::new(|_| {}),

@@ -5,7 +5,7 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::NodeReport;
 use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
-use crate::protocol::command::{Command, Subject};
+use crate::protocol::command::{Command, Notice, Subject};
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::fmt;
@@ -68,7 +68,11 @@ impl Node for SimulatedNode {
     }
 
     fn tell_busy(&self, subject: &Subject) -> bool {
-        self.network.tell_busy(self.link, subject)
+        self.network.publish(self.link, subject, Notice::Busy)
+    }
+
+    fn tell_stopped(&self, subject: &Subject) {
+        self.network.publish(self.link, subject, Notice::Stopped);
     }
 
     /// No workload takes windows of time.

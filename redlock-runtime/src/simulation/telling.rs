@@ -62,6 +62,10 @@ fn words(trace: &Trace, command: &Command) -> String {
             format!("yield {key} {token} to {to:?}")
         }
         Verb::Release { .. } => format!("release {key} {token}"),
+        Verb::Revoke => {
+            let from = command.subject.other.as_ref().map(|from| trace.name(**from));
+            format!("revoke {key} {from:?} by {token}")
+        }
     }
 }
 
@@ -72,6 +76,8 @@ fn reply_words(reply: Reply) -> String {
 fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {
     let token = trace.name(wakeup.subject.token);
     match wakeup.notice {
+        Notice::Revoked { by } => format!("{token}: {} broken by {}", wakeup.subject.key, trace.name(by)),
+        Notice::Stopped => format!("{token}: the holder of {} before has stopped", wakeup.subject.key),
         Notice::Busy => format!("{token}: {} is busy", wakeup.subject.key),
         Notice::Granted | Notice::Claimed(_) => format!("{token}: granted {}", wakeup.subject.key),
         Notice::Proven(claim) => format!("{token}: granted {} for {:?}", wakeup.subject.key, claim.length),

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 impl Network {
     pub(super) fn paused_for(&self, client: usize) -> Duration {
-        self.world().clients[client].paused_until.since(self.now())
+        self.world().clients[client].tasks_rest_until().since(self.now())
     }
 
     pub(super) fn paused_until(&self, client: usize) -> Instant {
-        self.world().clients[client].paused_until
+        self.world().clients[client].tasks_rest_until()
     }
 
     pub(super) fn is_crashed(&self, client: usize) -> bool {

@@ -11,6 +11,7 @@ mod access;
 mod again;
 mod ballots;
 mod blocked_threads;
+mod breaking;
 mod cancel;
 mod check;
 #[cfg(target_os = "linux")]
@@ -31,6 +32,7 @@ mod hiccups;
 mod holders;
 mod holding;
 mod hostile;
+mod inspecting;
 mod interop;
 mod keeping;
 mod lease;

@@ -24,7 +24,7 @@ impl Call<'_> {
             }
             _ if self.has_time() => self.wait(turn).await,
             // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
-            Verdict::Contended => Err(Setback::Failed(self.timed_out(Some(turn.acquisition())))),
+            Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
             Verdict::OutOfReach | Verdict::Open => Err(Setback::Failed(turn.acquisition().failure())),
         }
     }

@@ -107,7 +107,7 @@ impl Call<'_> {
                     let fencing_token = self.number_of(enclosing)?;
                     return Ok(self.hold_view(view, fencing_token));
                 }
-                Err(_) if left <= lease => return Err(self.timed_out(None)),
+                Err(_) if left <= lease => return Err(self.timed_out_by(None)),
                 // The lease was made longer meanwhile.
                 Err(_) if enclosing.is_held() => {}
                 _ => return Err(enclosing.loss()),

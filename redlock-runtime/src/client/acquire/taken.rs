@@ -1,9 +1,10 @@
-//! The errors of a call that did not get the lock because others have it: they say how much of the lease of those is left, as
-//! far as that is known without asking for it.
+//! The errors of a call that did not get the lock because others have it: they say how much of the lease of those is left, and
+//! under which token, as far as that is known or cheap to ask for.
 
 use super::Call;
 use crate::client::acquisition::{Acquisition, Occupied};
 use crate::error::LockError;
+use crate::lock::OwnerToken;
 use std::time::Duration;
 
 impl Call<'_> {
@@ -11,20 +12,22 @@ impl Call<'_> {
     pub(super) async fn taken(&self, acquisition: &Acquisition) -> LockError {
         match acquisition.find_occupant().await {
             Occupied::Data => acquisition.failure(),
-            Occupied::Lock { left } => self.contended(left),
+            Occupied::Lock { left } => self.contended(left, None),
         }
     }
 
     /// The error of a call that does not wait, when another call of this process has the key.
     pub(super) fn taken_here(&self) -> LockError {
         let first = self.local.acquisition(self.key.name());
-        self.contended(first.and_then(|first| first.taken_for()))
+        let left = first.as_ref().and_then(|first| first.taken_for());
+        self.contended(left, first.and_then(|first| first.held_as()))
     }
 
-    /// The error when the wait is over, and `acquisition` was in the queues meanwhile.
-    pub(super) fn timed_out(&self, acquisition: Option<&Acquisition>) -> LockError {
-        let (key, waited) = (self.key.clone(), self.now().since(self.begun));
-        LockError::TimedOut { key, waited, lease_left: acquisition.and_then(Acquisition::taken_for) }
+    /// The error when the wait is over, and `acquisition` was in the queues meanwhile: who has the lock is asked then.
+    pub(super) async fn timed_out(&self, acquisition: &Acquisition) -> LockError {
+        let error = self.timed_out_by(Some(acquisition));
+        let LockError::TimedOut { key, waited, lease_left, .. } = error else { return error };
+        LockError::TimedOut { key, waited, lease_left, holder: acquisition.find_holder().await.map(Box::new) }
     }
 
     /// The error when the wait is over in the line. Whoever represents the process may have waited for servers that are
@@ -32,11 +35,23 @@ impl Call<'_> {
     pub(super) fn gave_up_in_line(&self) -> LockError {
         match self.local.acquisition(self.key.name()) {
             Some(first) if first.is_waiting() && !first.is_heard() => first.failure(),
-            first => self.timed_out(first.as_deref()),
+            first => self.timed_out_by(first.as_deref()),
         }
     }
 
-    fn contended(&self, lease_left: Option<Duration>) -> LockError {
-        LockError::Contended { key: self.key.clone(), lease_left }
+    /// The error when the wait is over, by what `acquisition` knows.
+    pub(super) fn timed_out_by(&self, acquisition: Option<&Acquisition>) -> LockError {
+        let (key, waited) = (self.key.clone(), self.now().since(self.begun));
+        let lease_left = acquisition.and_then(Acquisition::taken_for);
+        LockError::TimedOut {
+            key,
+            waited,
+            lease_left,
+            holder: acquisition.and_then(Acquisition::held_as).map(Box::new),
+        }
+    }
+
+    fn contended(&self, lease_left: Option<Duration>, holder: Option<OwnerToken>) -> LockError {
+        LockError::Contended { key: self.key.clone(), lease_left, holder: holder.map(Box::new) }
     }
 }

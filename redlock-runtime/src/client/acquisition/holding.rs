@@ -7,6 +7,7 @@ use crate::error::{LockError, LossCause};
 use crate::observe::events;
 use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::timing::STOPPING;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -125,8 +126,10 @@ impl Acquisition {
 
     /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead. What there is
     /// to tell is told when it is dropped: not before the next lock is renewed.
+    ///
+    /// A lock that is renewed is held for long, so that its holder is to hear when somebody breaks it.
     pub(crate) fn renew(&self, now: Instant, soon: Instant) -> Option<Box<News>> {
-        self.listen_to_waiters();
+        self.shared.listen();
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
@@ -136,6 +139,13 @@ impl Acquisition {
             state.watchers.call();
             self.note_loss(&mut state, now)
         }
+    }
+
+    /// For how long the answers to a renewal are looked for: a node that is silent for longer is asked again in its turn. Whoever
+    /// breaks the lock waits for them.
+    pub(crate) fn answers_matter_for(&self) -> Duration {
+        let is_revoked = self.lock().candidate.is_revoked();
+        if is_revoked { STOPPING.max(self.node_timeout()) } else { self.node_timeout() }
     }
 
     /// Opens the channels for wake-ups if votes are lacking that are to be won back: who gives way publishes it, and takes a
@@ -236,6 +246,7 @@ impl Acquisition {
             Loss::Released => LossCause::Released,
             Loss::MaxHold => LossCause::MaxHold,
             Loss::Taken => LossCause::Taken,
+            Loss::Revoked => LossCause::Revoked,
             Loss::NotRenewed => LossCause::NotRenewed { causes: self.failures(state.candidate.reasons(now)) },
             Loss::Expired => LossCause::Expired,
         }

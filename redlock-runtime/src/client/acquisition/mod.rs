@@ -135,8 +135,14 @@ impl Acquisition {
             Notice::Contended { by } => state.candidate.contended(index, by < *self.token(), now),
             // A call that waits does so for whoever has a body, and not for what anybody says who may publish.
             Notice::Busy if self.token().asks() => state.candidate.busy(),
-            Notice::Busy => {}
+            // And no call has the token that a broken lock stands under.
+            Notice::Busy | Notice::Stopped => {}
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
+            Notice::Revoked { by } => {
+                if state.revoked(index, now) {
+                    self.shared.revocations.revoked(*self.token(), by);
+                }
+            }
         }
         // At once: the task that waits has a way to go until it runs.
         let has_sent = self.send_next(&mut state, now);

@@ -4,6 +4,7 @@ use super::present::News;
 use super::state::{Sender, Sleeper, State};
 use super::{Acquisition, ConfirmedRelease};
 use crate::protocol::candidate::Phase;
+use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 
 impl Acquisition {
@@ -11,8 +12,10 @@ impl Acquisition {
     pub(crate) fn release(&self) {
         let mut state = self.state();
         let news = self.end(&mut state, in_background);
+        let is_revoked = state.candidate.is_revoked();
         drop(state);
         drop(news);
+        self.tell_stopped(is_revoked);
     }
 
     /// Gives the lock back; the answers can be waited for.
@@ -24,8 +27,10 @@ impl Acquisition {
             sender.forget_answers(index);
             confirmed.send(index, last);
         });
+        let is_revoked = state.candidate.is_revoked();
         drop(state);
         drop(news);
+        self.tell_stopped(is_revoked);
         confirmed
     }
 
@@ -35,9 +40,11 @@ impl Acquisition {
         if state.candidate.phase() == Phase::Waiting {
             // No call has had the lock.
             self.end(&mut state, in_background);
+            let is_revoked = state.candidate.is_revoked();
             let sleeper = state.sleeper.take();
             drop(state);
             sleeper.into_iter().for_each(Sleeper::wake);
+            self.tell_stopped(is_revoked);
         }
     }
 
@@ -59,6 +66,15 @@ impl Acquisition {
         news
     }
 
+    /// Whoever breaks the lock, if it `is_revoked`, hears that its body has stopped. Under no mutex, because others are woken by
+    /// it.
+    fn tell_stopped(&self, is_revoked: bool) {
+        let by = if is_revoked { self.shared.revocations.ended(self.token()) } else { Vec::new() };
+        for by in by {
+            self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
+        }
+    }
+
     /// Leaves the lock with the nodes that have it, for another worker.
     ///
     /// Whoever waits for the lock until then is announced here, which must not release it.
@@ -69,8 +85,10 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
+        let is_revoked = state.candidate.is_revoked();
         drop(state);
         drop(news);
+        self.tell_stopped(is_revoked);
     }
 }
 

@@ -199,6 +199,14 @@ impl State {
         self.call_if_shorter_than(counted_on);
     }
 
+    /// Somebody says by node number `index` that he breaks the lock. Whether that concerns the token.
+    pub(super) fn revoked(&mut self, index: usize, now: Instant) -> bool {
+        let counted_on = self.candidate.held_until();
+        let concerns = self.candidate.revoked(index, now);
+        self.call_if_shorter_than(counted_on);
+        concerns
+    }
+
     /// Wakes those who rely on the lock, if it is held for less time than was `counted_on`.
     fn call_if_shorter_than(&mut self, counted_on: Option<Instant>) {
         if self.candidate.held_until() < counted_on {

@@ -3,6 +3,7 @@
 use super::Acquisition;
 use crate::client::gather::gather;
 use crate::error::NodeError;
+use crate::lock::OwnerToken;
 use crate::protocol::candidate::{Phase, Wanted};
 use crate::protocol::command::Occupant;
 use crate::protocol::lease::whole_millis;
@@ -102,6 +103,21 @@ impl Acquisition {
         left.filter(|left| !left.is_zero())
     }
 
+    /// The token itself, if it has the lock.
+    pub(crate) fn held_as(&self) -> Option<OwnerToken> {
+        (self.state().candidate.phase() == Phase::Holding).then_some(*self.token())
+    }
+
+    /// Who else has the lock, if so many nodes say so as must agree. They are asked once, for no longer than a node timeout.
+    pub(crate) async fn find_holder(&self) -> Option<OwnerToken> {
+        let asked = self.shared.nodes.iter().map(|node| node.node().holder_of(self.key())).collect();
+        let needed = self.shared.quorum.needed;
+        let answers =
+            gather(asked, self.node_timeout(), |answers| agreed(&answers.iter().flatten().flatten(), needed).is_some())
+                .await;
+        agreed(&answers.iter().flatten().flatten(), needed).filter(|holder| holder != self.token())
+    }
+
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
     /// cannot change the outcome.
     pub(crate) async fn try_at_once(&self, now: Instant, patience: Duration) -> Verdict {
@@ -134,4 +150,9 @@ impl Acquisition {
 /// How many nodes have said that the key holds no data.
 fn without_data(answers: &[Option<Occupant>]) -> usize {
     answers.iter().flatten().filter(|occupant| matches!(occupant, Occupant::Nobody | Occupant::Lock(_))).count()
+}
+
+/// The token that is `named` so many times as are `needed`.
+fn agreed<'a>(named: &(impl Iterator<Item = &'a OwnerToken> + Clone), needed: usize) -> Option<OwnerToken> {
+    named.clone().find(|token| named.clone().filter(|other| other == token).count() >= needed).copied()
 }

@@ -119,6 +119,13 @@ impl LocalQueue {
         self.look_within(within, now);
     }
 
+    /// The watchdog looks at the lock of `key` at once.
+    pub(crate) fn look_at(self: &Arc<Self>, key: &LockKey) {
+        let now = self.shared.clock.now();
+        self.shard(key.name()).look_by(key.name(), now);
+        self.look_within(Duration::ZERO, now);
+    }
+
     /// Sees to it that the watchdog looks `within` that time from `now`.
     pub(crate) fn look_within(self: &Arc<Self>, within: Duration, now: Instant) {
         let watched = || -> Weak<dyn Watched> {

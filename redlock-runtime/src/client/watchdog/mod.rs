@@ -157,7 +157,7 @@ impl Memory {
         if !looked.due.is_empty() && watched.rules().apply(Rule::LossesAreLookedFor) {
             (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
             self.renewed.extend(looked.due.into_iter().map(|acquisition| {
-                let until = now.after(acquisition.node_timeout());
+                let until = now.after(acquisition.answers_matter_for());
                 Renewed { acquisition, until }
             }));
         }
@@ -179,7 +179,6 @@ impl Memory {
     /// A lock that is not ours any more should be known at once, and not at its next renewal.
     fn take_answers(&mut self, now: Instant) {
         if self.answers_at.is_some_and(|at| at <= now) {
-            // A node that is silent for longer is asked again in its turn.
             let mut all_news = Vec::new();
             self.renewed.retain(|renewed| {
                 let (is_awaited, news) = renewed.acquisition.awaits_renewal();

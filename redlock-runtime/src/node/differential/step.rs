@@ -22,7 +22,7 @@ pub(super) enum Step {
         fence: Option<Ballot>,
         key: usize,
         token: usize,
-        /// Whose place it takes, if it adopts the lock; or whom it names, if it yields.
+        /// Whose place it takes, if it adopts the lock or breaks it; or whom it names, if it yields.
         other: Option<usize>,
     },
     /// A manager begins to listen, or stops.
@@ -38,7 +38,7 @@ impl Step {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
-        let verb = match random.u32(0..38) {
+        let verb = match random.u32(0..41) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim, holds: random.u8(0..3) == 0 },
             14..=17 => Verb::Extend { ttl },
@@ -48,14 +48,16 @@ impl Step {
             31 => return Self::Pass(HOUR * random.u32(1..4)),
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
+            37..=39 => Verb::Revoke,
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         if random.bool() {
             *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
         }
         let (key, token) = *latest;
-        // Who adopts always names another one, and most of those who yield do.
-        let names = matches!(verb, Verb::Adopt { .. }) || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
+        // Who adopts or revokes always names another one, and most of those who yield do.
+        let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke)
+            || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
         Self::Ask { verb, fence: fence(random), key, token, other: names.then(|| random.usize(0..TOKENS)) }
     }
 }

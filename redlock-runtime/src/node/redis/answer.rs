@@ -66,6 +66,10 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Extend { .. } | Verb::Adopt { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => {
             Reply::NotOwner
         }
+        (Verb::Revoke, [Value::Int(-1)]) => Reply::NotOwner,
+        (Verb::Revoke, [Value::Int(left), Value::Int(told)]) => {
+            Reply::Revoked { left: pttl(*left)?, is_told: *told > 0 }
+        }
         (Verb::Extend { .. } | Verb::Adopt { .. }, [Value::Int(waiters), number @ ..]) => {
             Reply::Extended { waiters: count(*waiters)?, number: fencing_number(number).ok()? }
         }

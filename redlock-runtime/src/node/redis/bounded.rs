@@ -21,13 +21,27 @@ const LONGEST_ANSWER: usize = 1024 * 1024;
 const AT_A_TIME: usize = 16 * 1024;
 
 /// What came on a connection since its last complete answer.
-#[derive(Debug, Default)]
-pub(super) struct Received(AtomicUsize);
+#[derive(Debug)]
+pub(super) struct Received {
+    bytes: AtomicUsize,
+    longest: AtomicUsize,
+}
+
+impl Default for Received {
+    fn default() -> Self {
+        Self { bytes: AtomicUsize::new(0), longest: AtomicUsize::new(LONGEST_ANSWER) }
+    }
+}
 
 impl Received {
     /// An answer is complete, or something that was said unasked.
     pub(super) fn is_complete(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Answers of up to `longest` bytes may come, on a connection that is made for one of them.
+    pub(super) fn allow(&self, longest: usize) {
+        self.longest.store(longest, Ordering::Relaxed);
     }
 
     /// So many bytes have come.
@@ -35,20 +49,24 @@ impl Received {
     /// # Errors
     /// When they are more than an answer may have.
     fn add(&self, bytes: usize) -> io::Result<()> {
-        let received = self.0.load(Ordering::Relaxed).saturating_add(bytes);
-        self.0.store(received, Ordering::Relaxed);
+        let received = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
+        self.bytes.store(received, Ordering::Relaxed);
         self.check()
     }
 
     /// Says whether the connection was cut because of an answer that was too long. It needs to be asked because the client
     /// crate keeps no errors of streams.
     pub(super) fn check(&self) -> io::Result<()> {
-        if self.0.load(Ordering::Relaxed) <= LONGEST_ANSWER {
+        let longest = self.longest.load(Ordering::Relaxed);
+        if self.bytes.load(Ordering::Relaxed) <= longest {
             return Ok(());
         }
         Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "the server has sent more than 1 MB as one answer: look whether it is a Redis server",
+            format!(
+                "the server has sent more than {} MB as one answer: look whether it is a Redis server",
+                longest / LONGEST_ANSWER
+            ),
         ))
     }
 }

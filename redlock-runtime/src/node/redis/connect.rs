@@ -36,7 +36,7 @@ pub(super) async fn connect(
         server: Arc::clone(server),
         are_proofs: environment.replicas.is_none(),
     };
-    let (connection, protocol) = match greet(endpoint, &pushes).await {
+    let (connection, protocol) = match greet(endpoint, Some(&pushes)).await {
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
             let said = farewell(endpoint).await;
@@ -53,12 +53,15 @@ pub(super) async fn connect(
     Ok((live, courier))
 }
 
-/// Shakes hands, in RESP3 if the server speaks it.
-async fn greet(endpoint: &Endpoint, pushes: &Pushes) -> Result<(Connection, ProtocolVersion), Failure> {
+/// Shakes hands, in RESP3 if the server speaks it. Without `pushes`, what the server says unasked is heard by nobody.
+pub(super) async fn greet(
+    endpoint: &Endpoint,
+    pushes: Option<&Pushes>,
+) -> Result<(Connection, ProtocolVersion), Failure> {
     let opened = reach(endpoint).await?;
     // Not before: nobody is asked for credentials that no server would take.
     let login = endpoint.login().await.map_err(Failure::Before)?;
-    match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), Some(pushes)).await {
+    match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), pushes).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
@@ -110,7 +113,7 @@ async fn handshake(
 
 /// What becomes of what the server says unasked.
 #[derive(Clone)]
-struct Pushes {
+pub(super) struct Pushes {
     deliver: Deliver,
     doubt: Doubt,
     server: Arc<ServerFacts>,

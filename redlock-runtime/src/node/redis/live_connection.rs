@@ -405,7 +405,7 @@ fn said_to(ballot: u64, answers: &[Value]) -> Value {
 
 /// A score that is a whole number.
 #[expect(clippy::cast_possible_truncation, reason = "what is no whole number below 2^53 becomes none that is used")]
-fn score(value: &Value) -> Option<i64> {
+pub(super) fn score(value: &Value) -> Option<i64> {
     let score = match value {
         Value::Double(score) => *score,
         // Some servers write a number with many zeros as `1.4e+12`.

@@ -44,7 +44,7 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 
 /// Whether the command takes the lock and nobody waits for its answer.
 fn is_abandoned(question: &Question) -> bool {
-    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. });
+    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke);
     takes && question.recipient.is_gone()
 }
 
@@ -91,6 +91,8 @@ mod tests {
             (ACQUIRE, true, false),
             (adopt, false, true),
             (adopt, true, false),
+            (Verb::Revoke, false, true),
+            (Verb::Revoke, true, false),
             (RELEASE, true, true),
             (Verb::Extend { ttl: CLAIM }, true, true),
         ];

@@ -25,8 +25,12 @@ mod credentials;
 mod describe;
 mod dial;
 pub(crate) mod endpoint;
+mod errand;
+mod explained;
 mod farewell;
 mod info;
+mod inspect;
+mod list;
 mod live_connection;
 mod lost_script;
 mod movable;
@@ -69,25 +73,31 @@ use self::endpoint::Endpoint;
 use self::sentinel::Sentinels;
 use self::supervisor::Supervised;
 use crate::error::NodeError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, OwnerToken};
 use crate::node::environment::Environment;
+use crate::node::inspection::{Names, NodeInspection};
 use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
-use crate::protocol::wakeup::busy;
+use crate::protocol::wakeup::{busy, stopped};
 use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
+use redis::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
+/// Removes the lock of another program. Rare, so that it is not loaded beforehand.
+const REMOVE: &str = include_str!("lua/remove.lua");
+
 /// One Redis server, and the tasks that keep the connections to it.
 pub(crate) struct RedisNode {
     label: Box<str>,
+    endpoint: Arc<Endpoint>,
     /// The host of a TCP address.
     host: Box<str>,
     connections: Arc<Connections>,
@@ -150,7 +160,7 @@ impl RedisNode {
             tasks.push(handle.spawn(watch).abort_handle());
         }
         let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());
-        Arc::new(Self { label, host, connections, tasks, _thread: thread })
+        Arc::new(Self { label, endpoint, host, connections, tasks, _thread: thread })
     }
 }
 
@@ -200,6 +210,11 @@ impl Node for RedisNode {
         })
     }
 
+    fn holder_of(&self, key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
+        let asked = self.connections.live().map(|live| inspect::holder_of(&live, key));
+        Box::pin(async move { asked.ok()?.await })
+    }
+
     fn tell_busy(&self, subject: &Subject) -> bool {
         let Ok(live) = self.connections.live() else { return false };
         let (channel, payload) = busy(subject);
@@ -212,8 +227,34 @@ impl Node for RedisNode {
         self.connections.server.counters.read(&self.label, self.status() == Status::Up)
     }
 
+    fn tell_stopped(&self, subject: &Subject) {
+        if let Ok(live) = self.connections.live() {
+            let (channel, payload) = stopped(subject);
+            // Whoever is not told waits for no longer than a while.
+            drop(live.probe(&["PUBLISH", &channel, &payload]));
+        }
+    }
+
+    fn remove(&self, key: &LockKey, value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {
+        let removed = self.connections.live().map(|live| live.probe(&["EVAL", REMOVE, "1", key.name(), value]));
+        Box::pin(async move { Ok(removed?.await? == Value::Int(1)) })
+    }
+
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
         Box::pin(describe::time(&self.connections))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        keys: &'a [LockKey],
+        named: bool,
+        patience: Duration,
+    ) -> BoxFuture<'a, Vec<NodeInspection>> {
+        Box::pin(inspect::inspect((&self.label, &self.endpoint), &self.connections, keys, named, patience))
+    }
+
+    fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
+        Box::pin(list::list(&self.endpoint, pattern, most, within))
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {

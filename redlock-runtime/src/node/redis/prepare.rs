@@ -9,6 +9,7 @@ use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
 use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::environment::Environment;
+use crate::node::inspection::client_name;
 use crate::node::report::CLUSTER_MEMBER;
 use crate::node::server_facts::ServerFacts;
 use redis::{FromRedisValue, Pipeline, Value};
@@ -90,7 +91,8 @@ fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
     for (_, source) in Scripts::SOURCES {
         pipeline.cmd("SCRIPT").arg("LOAD").arg(source.as_str());
     }
-    pipeline.cmd("CLIENT").arg("SETNAME").arg(format!("redlock-{}", environment.manager));
+    let name = client_name(&environment.manager.to_string(), &environment.label);
+    pipeline.cmd("CLIENT").arg("SETNAME").arg(name);
     if server.is_distrusted() {
         // No key is ever tracked: what comes is only that data was thrown away (`verification`). Nothing comes in RESP2.
         pipeline.cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN");

@@ -110,6 +110,7 @@ scripts! {
     adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
     yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "claim", "lock", "hand", "yield"),
     release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "claim", "release_marked", "lock", "hand", "release"),
+    revoke: (Verb::Revoke, _) => parts!("names", "value", "token", "revoke"),
     acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"; "acquire_fenced"),
     extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "extend"; "extend_fenced"),
     adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "token", "lock", "extend"; "extend_fenced"),
@@ -149,6 +150,7 @@ fn call(eval: &str, script: &str, command: &Command, form: Form) -> Cmd {
         Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.other()),
         Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
         Verb::Release { claim } => call.arg(millis(claim)),
+        Verb::Revoke => call.arg(command.other()),
     };
     if let Some(ballot) = command.fence {
         call.arg(ballot.number);

@@ -27,6 +27,8 @@ pub(crate) enum Loss {
     MaxHold,
     /// The nodes say that it is not ours.
     Taken,
+    /// So they say, and somebody has said that he breaks it.
+    Revoked,
     /// It could not be renewed in time.
     NotRenewed,
     /// It was not to be renewed.
@@ -103,7 +105,7 @@ impl Candidate {
             Loss::MaxHold
         } else if is_proven || self.is_taken() {
             // What was proven can only be over because the nodes say so.
-            Loss::Taken
+            if self.is_revoked() { Loss::Revoked } else { Loss::Taken }
         } else if self.hold_period.renews() {
             Loss::NotRenewed
         } else {

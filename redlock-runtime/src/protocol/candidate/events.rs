@@ -1,6 +1,6 @@
 //! What comes in: answers, wake-ups, connections, clock steps, and time.
 
-use super::{Candidate, Phase};
+use super::{Candidate, Phase, Said};
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply};
 use crate::protocol::rules::Rule;
@@ -44,8 +44,10 @@ impl Candidate {
     }
 
     /// A body runs under the lock: who does not wait for its end gives up.
-    pub(crate) const fn busy(&mut self) {
-        self.is_busy = true;
+    pub(crate) fn busy(&mut self) {
+        if self.said == Said::Nothing {
+            self.said = Said::Busy;
+        }
     }
 
     /// The token `by` holds the lock by other nodes, and waits at node number `index`.
@@ -55,6 +57,50 @@ impl Candidate {
         if let Some(voter) = self.voters.get_mut(index).filter(|_| yields) {
             voter.wanted_by = Some(Box::new(by));
         }
+    }
+
+    /// Somebody says by node number `index` that he breaks the lock. That proves nothing, so that every node is asked at once. A
+    /// lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it. Who has not begun
+    /// begins by nothing that was granted before. `false` for who has nothing that could be broken.
+    pub(crate) fn revoked(&mut self, index: usize, now: Instant) -> bool {
+        let has_any = self.voters.iter().any(|voter| voter.vote.is_granted() || voter.promised_until().is_some());
+        let concerns = match self.phase {
+            Phase::Holding => true,
+            Phase::Trying | Phase::Waiting => has_any && self.terms.applies(Rule::RevokedGrantsAreVoid),
+            Phase::Superseded | Phase::Ended => false,
+        };
+        if concerns {
+            self.contended_since.get_or_insert(now);
+            self.said = Said::Broken;
+            self.doubt_votes(index, now);
+        }
+        concerns
+    }
+
+    /// What the nodes have granted is asked for anew, as node number `index` has given reason to.
+    fn doubt_votes(&mut self, index: usize, now: Instant) {
+        let phase = self.phase;
+        let is_asked = |at: usize| at == index || self.terms.applies(Rule::RevokedAskAll);
+        for (_, voter) in self.voters.iter_mut().enumerate().filter(|(at, _)| is_asked(*at)) {
+            match phase {
+                Phase::Trying => voter.refuse(now),
+                Phase::Waiting => voter.void(now),
+                _ => voter.ask_again(now),
+            }
+        }
+        if !self.terms.applies(Rule::NodesAreBelieved) {
+            self.phase = Phase::Superseded;
+        }
+    }
+
+    /// Whether somebody says that the lock is broken, and the nodes have yet to say whether it is.
+    pub(super) fn is_in_doubt(&self, now: Instant) -> bool {
+        self.is_revoked() && self.voters.iter().any(|voter| voter.is_due(now) || voter.is_extending())
+    }
+
+    /// Whether somebody has said that he breaks the lock.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.said == Said::Broken
     }
 
     /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token

@@ -42,7 +42,8 @@ impl Kind {
             Verb::Acquire { .. } => Self::Queue,
             Verb::Extend { .. } | Verb::Adopt { .. } => Self::Extension,
             Verb::Yield { .. } => Self::Yield,
-            Verb::Release { .. } => Self::Release,
+            // No candidate revokes: whoever breaks a lock has none.
+            Verb::Release { .. } | Verb::Revoke => Self::Release,
         }
     }
 

@@ -17,8 +17,8 @@
 //! 3. **Answers come in** through [`answered`](Candidate::answered), for each node in the order of its commands: the
 //!    candidate knows what it has asked. After one or more of them comes [`note_proof`](Candidate::note_proof). All answers
 //!    that are here are taken in before a command of step 2 is sent.
-//! 4. **The rest comes in** through [`claimed`](Candidate::claimed), [`contended`](Candidate::contended) and
-//!    [`wanted`](Candidate::wanted) (wake-ups),
+//! 4. **The rest comes in** through [`claimed`](Candidate::claimed), [`contended`](Candidate::contended),
+//!    [`wanted`](Candidate::wanted) and [`revoked`](Candidate::revoked) (wake-ups),
 //!    [`connections`](Candidate::connections) (the numbers of the present connections),
 //!    [`clock_stepped`](Candidate::clock_stepped) and [`tick`](Candidate::tick) (time). After any of these, and after answers
 //!    while it waits, come [`leave_tainted`](Candidate::leave_tainted) and [`next_commands`](Candidate::next_commands).
@@ -148,8 +148,18 @@ pub(crate) struct Candidate {
     listening_by: Instant,
     /// When a waiting token asks every node again.
     poll_at: Instant,
-    /// Whether a body is known to run under the lock, for a token that does not wait for its end.
-    is_busy: bool,
+    /// What somebody has said of the lock.
+    said: Said,
+}
+
+/// What managers say of a lock by themselves. One byte, because there are many locks; who hears of both has little time left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    /// A body runs under it, for which this token does not wait.
+    Busy,
+    /// Somebody breaks it, and this token has or had it.
+    Broken,
 }
 
 /// Where a token is on its way.
@@ -186,7 +196,7 @@ impl Candidate {
             silent_since: None,
             listening_by: now,
             poll_at: now,
-            is_busy: false,
+            said: Said::Nothing,
         }
     }
 

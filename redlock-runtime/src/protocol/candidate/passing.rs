@@ -9,7 +9,8 @@
 //! 4. The token stands in the queues, where its place belongs to the process; or it holds the lock, and can prove it.
 //! 5. The token has had the lock for less than one `ttl` in all, however often the lease was made longer. Should every
 //!    notice of a waiter be lost, other processes wait no longer than that.
-//! 6. Nobody elsewhere waits, as far as is known; or it is known for so short a time, and so few calls have gone first since
+//! 6. Nobody says that he breaks the lock, or the nodes have been asked since.
+//! 7. Nobody elsewhere waits, as far as is known; or it is known for so short a time, and so few calls have gone first since
 //!    then, that the [`LocalBudget`] is not used up.
 //!
 //! Whether enough of the lease is left for whoever has it next is decided there ([`Candidate::is_passable`]).
@@ -42,7 +43,9 @@ impl Candidate {
         fits && match self.phase {
             Phase::Waiting => true,
             Phase::Trying | Phase::Superseded | Phase::Ended => false,
-            Phase::Holding => self.valid_until().is_some_and(|end| now < end) && self.pass_held(budget, now),
+            Phase::Holding => {
+                self.valid_until().is_some_and(|end| now < end) && !self.is_in_doubt(now) && self.pass_held(budget, now)
+            }
         }
     }
 

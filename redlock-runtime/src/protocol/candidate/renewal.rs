@@ -56,6 +56,10 @@ impl Candidate {
         let Some((valid_until, end)) = valid_until.zip(held_until) else {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
+        if self.is_in_doubt(soon) {
+            // Whoever breaks the lock waits for what the answers say.
+            return Look::Due;
+        }
         let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
         let end = self.answers_due(now).map_or(end, |due| due.min(end));
         match self.renewal_due(valid_until).into_iter().chain(asks).min() {

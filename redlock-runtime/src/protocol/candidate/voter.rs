@@ -159,6 +159,18 @@ impl Voter {
         self.ask_again(now);
     }
 
+    /// Whatever the node has granted until now counts no more, answered or not. A waiting token asks anew.
+    pub(super) fn void(&mut self, now: Instant) {
+        self.in_flight.for_each(|sent| sent.is_void = true);
+        self.cut(now);
+    }
+
+    /// The same for a first try, which takes the lock as taken there.
+    pub(super) fn refuse(&mut self, now: Instant) {
+        self.void(now);
+        self.change_vote(Vote::Taken);
+    }
+
     /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, those are asked
     /// before that have named a time, and those to which there is a connection again.
     pub(super) fn held(&mut self, now: Instant) {
@@ -182,6 +194,10 @@ impl Voter {
 
     fn is_yielding(&self) -> bool {
         self.in_flight.any(|sent| sent.kind == Kind::Yield)
+    }
+
+    pub(super) fn is_extending(&self) -> bool {
+        self.in_flight.any(|sent| sent.kind == Kind::Extension)
     }
 
     fn is_asking(&self) -> bool {
@@ -266,9 +282,8 @@ impl Voter {
     ///
     /// A candidate that `adopts` asks also where nothing is known yet: the lock may have been left there.
     pub(super) fn is_renewable(&self, adopts: bool) -> bool {
-        let is_extending = self.in_flight.any(|sent| sent.kind == Kind::Extension);
         let may_hold = adopts || self.footprint != Footprint::None;
-        self.vote != Vote::Taken && may_hold && !is_extending && self.is_open()
+        self.vote != Vote::Taken && may_hold && !self.is_extending() && self.is_open()
     }
 
     /// Whether an extension that was sent to the node at `due` or later has come to its end: with an answer, without a

@@ -7,8 +7,9 @@
 //! What counts as silence of the nodes is found in [`tick`](Candidate::tick), as time passes; that it ends the wait is
 //! decided here. Which token goes on when this one has lost its majority is up to the caller.
 
+use super::vote::Vote;
 use super::voter::Voter;
-use super::{Candidate, Phase};
+use super::{Candidate, Phase, Said};
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_SILENCE};
 use crate::time::clock::Instant;
@@ -81,7 +82,7 @@ impl Candidate {
     pub(crate) fn wait_until(&self, limit: Option<Instant>, now: Instant) -> Result<Instant, Waited> {
         let is_silent = self.silence(now) >= LONGEST_SILENCE;
         match limit {
-            Some(limit) if limit <= now || self.is_busy => Err(Waited::TimedOut),
+            Some(limit) if limit <= now || self.said == Said::Busy => Err(Waited::TimedOut),
             _ if is_silent && (limit.is_some() || self.is_refused()) => Err(Waited::Silent),
             limit => Ok(limit.map_or(self.next_event(now), |limit| limit.min(self.next_event(now)))),
         }
@@ -97,10 +98,20 @@ impl Candidate {
         self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
+    /// Whether so many nodes that were asked anew say that others have the lock that it cannot be ours.
+    fn has_been_broken(&self, now: Instant) -> bool {
+        let is_taken = |voter: &&Voter| voter.vote == Vote::Taken && !voter.is_due(now) && !voter.is_awaited();
+        self.voters.len() - self.voters.iter().filter(is_taken).count() < self.terms.quorum.needed
+    }
+
     /// Whether too few nodes count for this token as things are, because some have ceased to. Another one can have a
     /// majority: it must not wait for nodes that may be away for long.
     pub(super) fn has_lost_its_majority(&self, now: Instant) -> bool {
         let counts = |voter: &&Voter| !voter.is_tainted && voter.is_present(now, self.terms.node_timeout);
+        if self.is_revoked() && self.has_been_broken(now) {
+            // Whoever breaks the lock waits for the end of this token.
+            return true;
+        }
         let is_tainted = self.voters.iter().any(|voter| voter.is_tainted);
         is_tainted && !self.has_quorum(self.voters.iter().filter(counts).count())
     }

@@ -202,7 +202,9 @@ impl Code {
             }
             Notice::Contended { by } => model::Notice::Contended { by: self.number(by) },
             Notice::Wanted { by } => model::Notice::Wanted { by: self.number(by) },
-            Notice::Granted | Notice::Proven(_) | Notice::Busy => panic!("no node says so to these managers"),
+            Notice::Granted | Notice::Proven(_) | Notice::Busy | Notice::Revoked { .. } | Notice::Stopped => {
+                panic!("no node says so to these managers")
+            }
         };
         (token, notice)
     }
@@ -221,6 +223,7 @@ fn in_the_model(reply: Reply) -> model::Reply {
         Reply::NotOwner => model::Reply::NotOwner,
         Reply::Granted { .. } | Reply::Extended { .. } => panic!("nobody has asked for a number"),
         Reply::Found { .. } => panic!("no node says of itself that it abstains"),
+        Reply::Revoked { .. } => panic!("nobody breaks a lock"),
     }
 }
 

@@ -1,8 +1,10 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
+mod look;
 mod queue;
 mod registers;
 
+pub(crate) use self::look::Seen;
 use self::queue::Queue;
 use self::registers::Registers;
 use crate::lock::LockKey;
@@ -10,6 +12,7 @@ use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
 use crate::protocol::command::{Claim, Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::timing::CLAIM;
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
@@ -105,6 +108,7 @@ impl Execution<'_> {
             Verb::Extend { ttl } | Verb::Adopt { ttl, .. } => self.extend(ttl),
             Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
+            Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),
         }
     }
 
@@ -213,6 +217,32 @@ impl Execution<'_> {
         }
         self.hand_over(claim, None);
         Reply::Released
+    }
+
+    /// Takes the place of `from`, whose lock somebody breaks, and tells it.
+    fn revoke(&mut self, from: OwnerToken) -> Reply {
+        let is_named = |owner| owner == from || !self.applies(Rule::BreakersNameTheHolder);
+        match self.owner() {
+            Some(owner) if owner == self.token => {}
+            Some(owner) if is_named(owner) => self.take_the_place(),
+            _ => return Reply::NotOwner,
+        }
+        let left = self.left().unwrap_or_default();
+        let is_told = self.notify(from, Notice::Revoked { by: self.token }) > 0;
+        if !self.applies(Rule::BreakersTakeThePlace) {
+            self.hand_over(CLAIM, None);
+        }
+        Reply::Revoked { left, is_told }
+    }
+
+    /// Has the lock in place of whoever has it, for as long as that one would have.
+    fn take_the_place(&mut self) {
+        let (token, brief) = (self.token, self.now.after(CLAIM));
+        let keeps_end = self.applies(Rule::BrokenLeasesKeepTheirEnd);
+        if let Some(holder) = self.state.locks.get_mut(self.key.name()) {
+            holder.token = token;
+            holder.expires = if keeps_end { holder.expires } else { holder.expires.min(brief) };
+        }
     }
 
     /// `reply` with what the node says to a ballot.
@@ -331,8 +361,8 @@ impl Execution<'_> {
     }
 
     fn seen(&self, verb: Verb) -> Option<TokenTime> {
-        if matches!(verb, Verb::SetNx { .. }) {
-            // A plain `SET` shows no tokens.
+        if matches!(verb, Verb::SetNx { .. } | Verb::Revoke) {
+            // A plain `SET` shows no tokens, and who breaks a lock has the latest.
             return None;
         }
         let looks = matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();

@@ -26,7 +26,6 @@ impl Queue {
         self.tokens.insert(token)
     }
 
-    #[cfg(test)]
     pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
         self.tokens.iter().copied()
     }

@@ -21,16 +21,19 @@ impl Registers {
     }
 }
 
-/// What only an observer can see of the registers, and do to them.
+impl Registers {
+    /// The largest ballot for the locks of `slot`; zero when there was none.
+    pub(super) fn look(&self, slot: u16) -> u64 {
+        self.0.get(&slot).copied().unwrap_or_default()
+    }
+}
+
+/// What only an observer can do to the registers.
 #[cfg(test)]
 impl Registers {
     /// Those of a node where one slot has this.
     pub(super) fn at(slot: u16, largest: u64) -> Self {
         Self([(slot, largest)].into())
-    }
-
-    pub(super) fn look(&self, slot: u16) -> u64 {
-        self.0.get(&slot).copied().unwrap_or_default()
     }
 }
 

@@ -40,7 +40,8 @@ impl Observer {
             if self.network.excludes(&key(holder.key), holder.token) {
                 continue;
             }
-            match self.network.robbed_at(&key(holder.key), holder.token) {
+            let robbed_at = self.network.robbed_at(&key(holder.key), holder.token);
+            match robbed_at.or_else(|| self.network.broken_at(holder.token).map(|(at, _)| at)) {
                 None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
                 Some(at) if self.knows_by(&records, holder, at) < now => {
                     broken = Some((Promise::LossKnown, format!("{holder} does not know that it is lost")));
@@ -66,6 +67,10 @@ impl Observer {
             let is_sibling = tells_steps && other.client == holder.client && was_held;
             other.renews && (is_itself || is_sibling)
         };
+        let told_at = self.network.broken_at(holder.token).and_then(|(_, told_at)| told_at);
+        if let Some(told_at) = told_at.filter(|_| self.profile.is_prompt) {
+            return by_itself.min(told_at.max(holder.since).after(self.asking()));
+        }
         let soonest = records.holders.iter().filter(tells).map(|other| other.ttl).min();
         match soonest.filter(|_| self.profile.is_prompt) {
             None => by_itself,
@@ -84,6 +89,7 @@ impl Observer {
         if self.profile.keeps_all || self.is_kept(client, token) {
             self.broken(Promise::Kept, format!("{} loses {} to a minority", client_name(client), key(call.key)));
         }
+        self.unbroken(client, call.key, token);
         let is_robbed = self.network.robbed_at(&key(call.key), token).is_some();
         let is_named = match cause {
             LossCause::NotRenewed { causes } => causes.iter().any(|cause| *cause.error() == NodeError::Held),
@@ -105,6 +111,11 @@ impl Observer {
     /// time that they took.
     fn renewal(&self, ttl: Duration) -> Duration {
         ttl / 3 + slack(ttl) + self.profile.delays.round_trip() * 2
+    }
+
+    /// How long it may take whoever is told of something to ask for it, when another question has to be answered before.
+    fn asking(&self) -> Duration {
+        self.profile.delays.round_trip() * 4 + SLACK * 2
     }
 
     pub(super) fn bodies_stop(&self) {

@@ -1,5 +1,6 @@
 //! Watches every run, and says which promise was broken.
 
+mod breaking;
 mod closing;
 mod holding;
 mod numbers;
@@ -115,7 +116,8 @@ impl Observer {
         }
         // A process that has stood still is given by old answers what is over by now, and told so at once.
         let stood_still = self.profile.faults.pauses > 0 && now <= self.network.paused_until(client).after(call.ttl);
-        if !guard.is_held() && !stood_still {
+        let is_broken = self.network.broken_at(token).is_some();
+        if !guard.is_held() && !stood_still && !is_broken {
             self.broken(Promise::Given, format!("{} gets {} and does not hold it", client_name(client), key(call.key)));
         }
         self.order(call.key, token);
@@ -142,6 +144,7 @@ impl Observer {
 
     fn entered_as(&self, holder: Holder) -> Recorded<'_> {
         self.windows(&holder);
+        self.follows_nobody_at_work(&holder);
         let now = self.network.now();
         let id = {
             let mut records = self.records();

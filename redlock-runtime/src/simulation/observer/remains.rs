@@ -12,7 +12,7 @@ impl Observer {
         let mut haunted = Vec::new();
         for index in 0..2 {
             for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
-                if self.records().detached.contains(&token) {
+                if self.records().detached.contains(&token) || self.network.stands_in(token) {
                     continue;
                 }
                 if is_ghost {
@@ -33,7 +33,8 @@ impl Observer {
         for index in 0..2 {
             for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
                 let records = self.records();
-                let is_meant = is_ghost || records.entered_tokens.contains(&token) || records.detached.contains(&token);
+                let is_known = records.entered_tokens.contains(&token) || records.detached.contains(&token);
+                let is_meant = is_ghost || is_known || self.network.stands_in(token);
                 drop(records);
                 if !is_meant {
                     let name = self.network.trace.name(token);

@@ -87,7 +87,8 @@ impl Observer {
         }
         let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
         let kept = holders.map(|holder| holder.token).chain(windows.map(|window| window.token));
-        let kept: Vec<_> = kept.chain(records.detached.iter().copied()).collect();
+        let kept = kept.chain(records.detached.iter().copied());
+        let kept: Vec<_> = kept.chain(self.network.stand_ins(&key(index))).collect();
         self.network.can_serve(&key(index), &clients, &kept)
     }
 

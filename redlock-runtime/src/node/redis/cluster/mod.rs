@@ -6,6 +6,7 @@
 //! ([`redirection`], by the [`router`]). Several masters of one cluster are never several votes.
 
 pub(crate) mod address;
+mod inspect;
 mod members;
 pub(crate) mod redirection;
 mod refresh;
@@ -21,9 +22,10 @@ use self::members::Members;
 use self::router::Router;
 use self::seeds::Seeds;
 use crate::error::NodeError;
-use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
+use crate::lock::{LockKey, OwnerToken};
 use crate::node::environment::Environment;
+use crate::node::inspection::{Names, NodeInspection};
 use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
@@ -149,6 +151,39 @@ impl Node for ClusterNode {
             Some(member) => member.occupant_of(key),
             None => Box::pin(std::future::ready(Occupant::Unknown)),
         }
+    }
+
+    fn tell_stopped(&self, subject: &Subject) {
+        if let Some(member) = self.member_of(&subject.key) {
+            member.tell_stopped(subject);
+        }
+    }
+
+    fn remove(&self, key: &LockKey, value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {
+        match self.member_of(key) {
+            Some(member) => member.remove(key, value),
+            None => Box::pin(std::future::ready(Err(self.status_of(key).into()))),
+        }
+    }
+
+    fn holder_of(&self, key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
+        match self.member_of(key) {
+            Some(member) => member.holder_of(key),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        keys: &'a [LockKey],
+        named: bool,
+        patience: Duration,
+    ) -> BoxFuture<'a, Vec<NodeInspection>> {
+        Box::pin(inspect::inspect(&self.members, keys, named, patience))
+    }
+
+    fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
+        Box::pin(inspect::list(&self.members, pattern, most, within))
     }
 
     fn stats(&self) -> NodeStats {

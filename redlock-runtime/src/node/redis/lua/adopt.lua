@@ -4,5 +4,7 @@
 -- the error means. A mark behind the other token stays behind this one, because the same tokens wait.
 if value == ARGV[3] or value == ARGV[3] .. MARK then
   value = token .. string.sub(value, TOKEN_LEN + 1)
+  -- A server that is full does not let a script begin with a SET.
+  redis.call('PEXPIRE', lock, ARGV[2])
   redis.call('SET', lock, value, 'PX', ARGV[2])
 end

@@ -8,6 +8,7 @@ mod idling;
 mod losing;
 mod numbers;
 mod passing;
+mod revoking;
 mod taken;
 mod waiting;
 mod winning_back;

@@ -13,6 +13,8 @@ local value = redis.pcall('GET', lock)
 -- the error means. A mark behind the other token stays behind this one, because the same tokens wait.
 if value == ARGV[3] or value == ARGV[3] .. '+' then
   value = token .. string.sub(value, 69 + 1)
+  -- A server that is full does not let a script begin with a SET.
+  redis.call('PEXPIRE', lock, ARGV[2])
   redis.call('SET', lock, value, 'PX', ARGV[2])
 end
 -- The start of extend.lua, for a lock that nobody has come to wait for.

@@ -33,6 +33,8 @@ local value = redis.pcall('GET', lock)
 -- the error means. A mark behind the other token stays behind this one, because the same tokens wait.
 if value == ARGV[3] or value == ARGV[3] .. '+' then
   value = token .. string.sub(value, 69 + 1)
+  -- A server that is full does not let a script begin with a SET.
+  redis.call('PEXPIRE', lock, ARGV[2])
   redis.call('SET', lock, value, 'PX', ARGV[2])
 end
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.

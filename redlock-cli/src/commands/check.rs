@@ -1,0 +1,21 @@
+//! `redlock check`: whether locks work, and what may break them.
+
+use crate::json;
+use crate::outcome::{NO, Outcome, UNKNOWN, YES};
+use redlock_runtime::LockManager;
+
+pub(super) async fn run(manager: &LockManager, json: bool) -> Outcome {
+    let report = manager.check().await;
+    let warnings = report.warnings();
+    let counting = report.nodes.iter().filter(|node| node.error.is_none()).count();
+    let code = match warnings.len() {
+        _ if counting < report.needed => UNKNOWN,
+        0 => YES,
+        _ => NO,
+    };
+    if json {
+        return Outcome::said(&json::report(&report), code);
+    }
+    let warnings = warnings.iter().map(|warning| format!("\nwarning: {warning}"));
+    Outcome::said(&std::iter::once(report.to_string()).chain(warnings).collect::<String>(), code)
+}

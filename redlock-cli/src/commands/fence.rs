@@ -1,0 +1,23 @@
+//! `redlock fence KEY`: the largest fencing number for a lock.
+
+use super::{failures, is_heard};
+use crate::outcome::{NO, Outcome, UNKNOWN, YES};
+use redlock_runtime::LockManager;
+use serde_json::json;
+
+pub(super) async fn run(manager: &LockManager, key: &str, json: bool) -> Outcome {
+    let inspection = manager.inspect(key).await;
+    let fence = inspection.fence();
+    let code = match fence {
+        _ if !is_heard(&inspection) => UNKNOWN,
+        Some(_) => YES,
+        None => NO,
+    };
+    let text = fence.map(|fence| fence.to_string());
+    let outcome = if json {
+        Outcome::said(&json!({"key": key, "fence": text}), code)
+    } else {
+        Outcome::said(&text.unwrap_or_default(), code)
+    };
+    outcome.complaining(failures(&inspection))
+}

@@ -1,0 +1,42 @@
+//! `redlock list [PATTERN]`: which locks are held, one line each.
+
+use crate::age::age;
+use crate::json;
+use crate::outcome::{NO, Outcome, UNKNOWN, YES};
+use crate::plain;
+use redlock_runtime::{Holder, Inspection, LockManager};
+use serde_json::Value;
+use std::time::Duration;
+
+pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, within: Duration, json: bool) -> Outcome {
+    let list = manager.list(pattern, most, within).await;
+    let is_heard = list.is_heard();
+    let mut locks = manager.inspect_all(list.keys, true).await;
+    // Those that have ended meanwhile are no locks any more.
+    locks.retain(|lock| lock.holder() != Some(&Holder::Nobody));
+    let code = match locks.len() {
+        _ if !is_heard => UNKNOWN,
+        0 => NO,
+        _ => YES,
+    };
+    let outcome = if json {
+        Outcome::said(&locks.iter().map(json::inspection).collect::<Value>(), code)
+    } else {
+        Outcome::said(&locks.iter().map(line).collect::<Vec<_>>().join("\n"), code)
+    };
+    let more = (!list.is_complete).then(|| {
+        format!("there may be more than these: write --most (now {most}), --within (now {within:?}), or a pattern")
+    });
+    outcome.complaining(more.into_iter().chain(list.failures.iter().map(ToString::to_string)))
+}
+
+/// `order:7  12.3s  2 waiting  order-service;host7;1234 at 10.0.0.9:51234 (token ..)`
+fn line(lock: &Inspection) -> String {
+    let waiting = lock.nodes.iter().map(|node| node.waiting).max().unwrap_or(0);
+    let (key, waiting) = (plain::line(lock.key.as_str()), format!("{waiting} waiting"));
+    match lock.holder() {
+        Some(Holder::Owner(owner)) => format!("{key}  {}  {waiting}  {owner}", age(owner.age())),
+        Some(holder) => format!("{key}  {waiting}  {holder}"),
+        None => format!("{key}  {waiting}  no majority"),
+    }
+}

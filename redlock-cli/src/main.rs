@@ -1,0 +1,33 @@
+//! `redlock`: who holds which lock, who waits for it, and how to break it. For the night shift, and for scripts.
+//!
+//! What it tells comes from the library, by calls that any program can make; here are arguments, texts and exit codes.
+
+mod age;
+mod arguments;
+mod commands;
+mod connect;
+mod json;
+mod outcome;
+mod plain;
+
+use arguments::Arguments;
+use clap::Parser;
+use outcome::Outcome;
+use std::io::Write;
+use std::process::ExitCode;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match connect::connect(&arguments) {
+        Ok(manager) => commands::run(&manager, &arguments).await,
+        Err(error) => Outcome::failed(&error.to_string()),
+    };
+    let Outcome { text, complaints, code } = outcome;
+    // Whoever does not read what was asked for has a reason, as `head` has.
+    let _ = std::io::stdout().write_all(plain::plain(&text).as_bytes());
+    for complaint in complaints {
+        let _ = writeln!(std::io::stderr(), "redlock: {}", plain::line(&complaint));
+    }
+    ExitCode::from(code)
+}

@@ -1,0 +1,45 @@
+//! Texts that a terminal only shows: keys and names come from whoever may choose them.
+
+/// The same text without what a terminal would obey, or show in another order than it stands: that is written as JSON writes
+/// it. Line ends stay.
+pub(crate) fn plain(text: &str) -> String {
+    escaped(text, |character| character == '\n')
+}
+
+/// The same in one line.
+pub(crate) fn line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
+    let plain = |character: char| match character {
+        character if stays(character) || !is_obeyed(character) => character.to_string(),
+        character => format!("\\u{:04x}", u32::from(character)),
+    };
+    text.chars().map(plain).collect()
+}
+
+/// Control characters, those of the second half of Latin-1 as well, line separators, and marks that change the direction.
+fn is_obeyed(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_obeys() {
+        let table = [
+            ("order:7 für Zoë", "order:7 für Zoë", "order:7 für Zoë"),
+            ("a\nb", "a\nb", "a\\u000ab"),
+            ("\u{1b}[2J\r\t", "\\u001b[2J\\u000d\\u0009", "\\u001b[2J\\u000d\\u0009"),
+            ("\u{9b}2J\u{7f}", "\\u009b2J\\u007f", "\\u009b2J\\u007f"),
+            ("a\u{202e}b\u{2028}", "a\\u202eb\\u2028", "a\\u202eb\\u2028"),
+        ];
+        for (text, expected, in_one_line) in table {
+            assert_eq!((&*plain(text), &*line(text)), (expected, in_one_line), "{text:?}");
+        }
+    }
+}

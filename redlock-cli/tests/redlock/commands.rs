@@ -1,0 +1,147 @@
+//! What each command says, and how it ends.
+
+use crate::program::{held_everywhere, redlock, service};
+use redlock_runtime::{LockError, LockRequest, LossCause, Wait};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn who_holds_a_lock_and_who_waits_is_told() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let (urls, holder, waiter) = (nodes.environment_value(), service(&nodes).await, service(&nodes).await);
+        let guard = held_everywhere(&holder, &nodes, "order:7").await;
+        let token = guard.token().as_str().to_owned();
+        let waiting =
+            tokio::spawn(
+                async move { waiter.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await.map(drop) },
+            );
+        eventually(PATIENCE, "somebody waits", async || {
+            let waiters = redlock(&urls, &["waiters", "order:7"]).await;
+            if waiters.code == 0 { Ok(()) } else { Err(waiters) }
+        })
+        .await;
+        let inspected = redlock(&urls, &["inspect", "order:7"]).await;
+        assert_eq!((inspected.code, &*inspected.stderr), (0, ""), "{inspected:?}");
+        assert!(inspected.stdout.starts_with("\"order:7\": held by shop;"), "{}", inspected.stdout);
+        assert!(inspected.stdout.contains(&token) && inspected.stdout.contains("waits for"), "{}", inspected.stdout);
+
+        let json = redlock(&urls, &["inspect", "order:7", "--json"]).await.json();
+        assert_eq!(json["holder"]["owner"]["token"], *token);
+        assert_eq!((&json["holder"]["kind"], json["nodes"].as_array().unwrap().len()), (&"owner".into(), size));
+        assert!(json["remaining_ms"].as_u64().unwrap() <= 30_000);
+        let waiters = redlock(&urls, &["waiters", "order:7", "--json"]).await.json();
+        assert!(waiters[0]["label"].as_str().unwrap().starts_with("shop;"), "{waiters}");
+
+        let listed = redlock(&urls, &["list"]).await;
+        assert!(
+            listed.code == 0 && listed.stdout.starts_with("order:7  ") && listed.stdout.contains("1 waiting"),
+            "{listed:?}"
+        );
+        let none = redlock(&urls, &["list", "user:*"]).await;
+        assert_eq!((none.code, &*none.stdout, &*none.stderr), (1, "", ""));
+        guard.release().await.unwrap();
+        waiting.await.unwrap().unwrap();
+        assert_eq!(redlock(&urls, &["waiters", "order:7"]).await.code, 1);
+        eventually(PATIENCE, "it is free", async || {
+            let free = redlock(&urls, &["inspect", "order:7"]).await;
+            if free.code == 1 && free.stdout.starts_with("\"order:7\": free") { Ok(()) } else { Err(free) }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_lock_is_broken_once_and_its_holder_knows() {
+    let nodes = Nodes::start(3).await;
+    let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
+    let guard = held_everywhere(&holder, &nodes, "order:7").await;
+    let token = guard.token().as_str();
+    // Who waits in its process makes it listen.
+    let waiting = tokio::spawn({
+        let holder = holder.clone();
+        async move { holder.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await.map(drop) }
+    });
+    eventually(PATIENCE, "it listens everywhere", async || {
+        for node in nodes.iter() {
+            let channels: Vec<String> = node.inspect().command(&["PUBSUB", "CHANNELS", "redlock:*"]).await;
+            if !channels.iter().any(|channel| token.ends_with(&channel["redlock:".len()..])) {
+                return Err(channels);
+            }
+        }
+        Ok(())
+    })
+    .await;
+    // The guard stays, as with a body that hangs.
+    let broken = redlock(&urls, &["break", "order:7", "--token", token, "--json"]).await;
+    assert!(broken.code == 3 && broken.stderr.contains("has not said that it has stopped"), "{broken:?}");
+    let json = broken.json();
+    assert!(json["is_broken"] == true && json["is_told"] == true && json["nodes"][2]["outcome"] == "broken", "{json}");
+    let stand_in = json["stand_in"]["token"].as_str().unwrap();
+    let lost = timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert!(matches!(lost, LockError::Lost { cause: LossCause::Revoked, .. }), "{lost}");
+    let again = redlock(&urls, &["break", "order:7", "--token", token]).await;
+    assert!(again.code == 1 && again.stdout.contains("not held by that token"), "{again:?}");
+    assert!(!waiting.is_finished());
+    let forced = redlock(&urls, &["break", "order:7", "--token", stand_in, "--force"]).await;
+    assert_eq!((forced.code, &*forced.stderr), (0, ""), "{forced:?}");
+    timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
+    drop(guard);
+}
+
+#[tokio::test]
+async fn a_key_draws_nothing_on_the_terminal_and_no_lines_that_are_none() {
+    let nodes = Nodes::start(1).await;
+    let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
+    let key = "a\u{1b}[2J\u{9b}31m\u{202e}\nb";
+    let guard = held_everywhere(&holder, &nodes, key).await;
+    let token = guard.token().as_str();
+    let commands: [&[&str]; 6] = [
+        &["list"],
+        &["inspect", key],
+        &["waiters", key],
+        &["fence", key],
+        &["break", key, "--token", "worker-3"],
+        &["break", key, "--token", token, "--force"],
+    ];
+    for command in commands {
+        for json in [&[] as &[&str], &["--json"]] {
+            let outcome = redlock(&urls, &[command, json].concat()).await;
+            let said = [&*outcome.stdout, &outcome.stderr].concat();
+            let is_plain = |c: char| c == '\n' || !c.is_control() && c != '\u{202e}';
+            assert!(said.chars().all(is_plain), "{command:?}: {outcome:?}");
+            let is_of_the_key = |line: &str| line.starts_with('b') && !line.starts_with("broken");
+            assert!(!said.lines().any(is_of_the_key), "{command:?}: {outcome:?}");
+        }
+    }
+    assert_eq!(redlock(&urls, &["inspect", key, "--json"]).await.json()["key"], key);
+}
+
+#[tokio::test]
+async fn fencing_numbers_and_the_state_of_the_nodes_are_told() {
+    let nodes = Nodes::start(3).await;
+    let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
+    let none = redlock(&urls, &["fence", "order:7"]).await;
+    assert_eq!((none.code, &*none.stdout), (1, ""));
+    let guard = holder.acquire_fenced("order:7").await.unwrap();
+    let fence: u64 = redlock(&urls, &["fence", "order:7"]).await.stdout.trim().parse().unwrap();
+    assert!((fence..fence + (1 << 16)).contains(&guard.fencing_token().as_u64()));
+    let checked = redlock(&urls, &["check"]).await;
+    assert!(checked.code < 2 && checked.stdout.contains("locks work"), "{checked:?}");
+    let json = redlock(&urls, &["check", "--json"]).await.json();
+    assert_eq!((json["nodes"].as_array().unwrap().len(), &json["needed"]), (3, &2.into()));
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_namespace_is_that_of_the_service() {
+    let nodes = Nodes::start(1).await;
+    let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).namespace("shop").build().unwrap();
+    let guard = service.acquire("order:7").await.unwrap();
+    let urls = nodes.environment_value();
+    assert_eq!(redlock(&urls, &["inspect", "order:7"]).await.code, 1);
+    assert_eq!(redlock(&urls, &["--namespace", "shop", "inspect", "order:7"]).await.code, 0);
+    let listed = redlock(&urls, &["list", "-n", "shop"]).await;
+    assert!(listed.stdout.starts_with("order:7  "), "{listed:?}");
+    guard.release().await.unwrap();
+}

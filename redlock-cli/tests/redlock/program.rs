@@ -1,0 +1,57 @@
+//! The command as a process.
+
+use redlock_runtime::{LockGuard, LockManager};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// What a program left behind when it ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// `redlock` with `nodes` as `REDLOCK_NODES`.
+pub(crate) async fn redlock(nodes: &str, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redlock"));
+    command.args(arguments).env("REDLOCK_NODES", nodes).env_remove("REDLOCK_NAMESPACE");
+    run(command).await
+}
+
+/// Runs a program to its end.
+pub(crate) async fn run(mut command: Command) -> Outcome {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let output = timeout(PATIENCE, command.output()).await;
+    let output = output.unwrap_or_else(|_| panic!("{command:?} has not ended")).unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    Outcome { code, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// A service called `shop`.
+pub(crate) async fn service(nodes: &Nodes) -> LockManager {
+    let manager = LockManager::builder().nodes(nodes.urls()).label("shop").node_timeout(Duration::from_secs(5));
+    let manager = manager.build().unwrap();
+    manager.ready().await.unwrap();
+    manager
+}
+
+/// Takes the lock, and waits until every node has it.
+pub(crate) async fn held_everywhere(manager: &LockManager, nodes: &Nodes, key: &str) -> LockGuard {
+    let guard = manager.acquire(key).await.unwrap();
+    for node in nodes.iter() {
+        eventually(PATIENCE, "every node has it", async || node.inspect().get(key).await.map(drop).ok_or("free")).await;
+    }
+    guard
+}

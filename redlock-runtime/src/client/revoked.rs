@@ -1,0 +1,38 @@
+//! Somebody breaks a lock that this process may have: whoever has it asks the nodes at once.
+//!
+//! What is said here proves nothing, because anybody may publish it. A lock that is held all the same goes on; one that is idle
+//! is given back, which is no harm to anybody.
+
+use crate::client::local_queue::LocalQueue;
+use crate::client::shared::Shared;
+use crate::lock::OwnerToken;
+use crate::protocol::command::{Notice, Subject};
+use crate::protocol::rules::Rule;
+use std::sync::Arc;
+
+/// Somebody says by node number `index` that he breaks the lock in `subject`, and that `by` has its place there. Whether this
+/// process knows that token.
+pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, by: OwnerToken) -> bool {
+    let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
+    let Some(ours) = ours.filter(|ours| ours.notice(index, Notice::Revoked { by })) else {
+        return is_without_body(local.shared(), subject, by);
+    };
+    if !local.shared().rules.apply(Rule::StoppedIsSaidByTheEnd) {
+        local.shared().tell_stopped(&Subject::new(subject.key.clone(), by));
+    }
+    if !local.recall(&ours, by) {
+        // It asks, and looks for the answer.
+        local.look_at(&subject.key);
+    }
+    true
+}
+
+/// A token that only keeps its key taken is dead, so that there is no body to stop, which is said at once. What stands there for
+/// a lock that is broken from here keeps it for a holder that may be at work. Whether this process knows the token.
+fn is_without_body(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
+    let is_kept = shared.kept_tokens.is_kept(token, shared.clock.now()) && !shared.revocations.stands_in(token);
+    if is_kept {
+        shared.tell_stopped(&Subject::new(key.clone(), by));
+    }
+    is_kept
+}

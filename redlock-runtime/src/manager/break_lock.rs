@@ -1,0 +1,261 @@
+//! Takes a lock from whoever has it under a token, because somebody wants that who knows more than the nodes.
+//!
+//! 1. At each node, a token of this manager takes the place of the holder's, in one step with telling the holder. The key expires
+//!    when it would have, so that nobody else gets it as long as the holder may count on it, whatever happens to us: the same as if
+//!    the holder had crashed. It is told once more when all nodes have answered: what it heard before may have come too early.
+//! 2. The holder asks all its nodes, hears that it has the lock no more, and stops its body. What it is told proves nothing by
+//!    itself: anybody may publish it.
+//! 3. The holder says when its token is dead. Only then, the token of this manager is released everywhere, so that whoever waits
+//!    first has the lock. A holder that says nothing is waited for until its lease is over.
+//!
+//! By force, the token of the holder is released, and nobody is told.
+
+use super::LockManager;
+use crate::client::gather::gather;
+use crate::client::local_queue::LocalQueue;
+use crate::client::revoked::revoked;
+use crate::client::shared::Shared;
+use crate::error::NodeError;
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::BoxFuture;
+use crate::node::inspection::{BreakOutcome, BreakReport, NodeBreak, StandIn};
+use crate::protocol::command::{Answer, Command, Reply, Subject, Verb};
+use crate::protocol::lease::drift;
+use crate::protocol::rules::Rule;
+use crate::protocol::timing::{CLAIM, EXPIRY_MARGIN, MAX_TTL, STOPPING};
+use crate::time::clock::Instant;
+use crate::time::wait_until::wait_until;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// For how long the answer of a node is waited for. Smaller, a node that is busy looks silent; larger, breaking a lock takes
+/// longer when a node is frozen.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long to wait until the answer of the holder can be heard at enough nodes. Smaller, a connection that is made for that comes
+/// too late for a holder that stops at once; larger, breaking a lock takes longer where nothing can be heard.
+const LISTENING: Duration = Duration::from_secs(1);
+
+impl LockManager {
+    /// Takes the lock of `key` from whoever has it under `token`, which [`inspect`](Self::inspect) tells, and serves whoever
+    /// waits first. For people, when the work behind a lock hangs or went astray.
+    ///
+    /// The holder is told. It asks its nodes, hears that the lock is not its own any more, and has lost it with
+    /// [`LossCause::Revoked`](crate::LossCause::Revoked): the attribute and [`with_lock`](Self::with_lock) drop the body at its
+    /// next await, a guard says so by [`lost`](crate::LockGuard::lost). When the guard is gone the holder says that it has
+    /// stopped, and the next one is served. This waits for that, for five seconds at the most.
+    ///
+    /// A holder that does not say so, because its body blocks its thread, because it is gone or because it could not be told, has
+    /// the lock no more either; but nobody else gets it before the lease is over that the holder may count on, which is not renewed.
+    /// So this is never less safe than the crash of a holder. The report says which of it is the case. A holder can be told while
+    /// it is connected, once its manager has anything to listen for: [`ready`](Self::ready) or [`check`](Self::check) was called, a
+    /// call has waited, or a lease was renewed.
+    ///
+    /// Whoever has the lock under another token by then keeps it, so that it is no harm to come too late or to come twice. Calls
+    /// of one process pass a lock on among themselves with the token, so that it may be another call's by then. The key of a
+    /// window, which stays taken after the call, is broken as well: the window may run a second time.
+    ///
+    /// The lock of another program, a text that is no token of ours, is left alone: its holder cannot be told. It can be
+    /// broken [by force](Self::break_lock_by_force).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Dropped midway, the lock may be broken or not. If it is, it is free when the holder has stopped, or when its lease is over.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LossCause};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let report = manager.break_lock("order:7", guard.token().as_str()).await;
+    /// assert!(report.is_broken() && report.is_told);
+    /// assert!(!report.has_stopped && report.stand_in.is_some(), "the guard is still there");
+    /// assert!(matches!(guard.lost().await, LockError::Lost { cause: LossCause::Revoked, .. }));
+    /// # Ok(()) }
+    /// ```
+    pub async fn break_lock(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
+        let (key, shared) = (self.broken_key(key).await, self.shared());
+        match parsed(token) {
+            Some(token) => revoke(&self.local, Subject::new(key, token)).await,
+            None => report(shared, key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect()),
+        }
+    }
+
+    /// Gives the lock of `key` to whoever waits first, at once, if somebody has it under `token`, without telling him. Until he
+    /// notices by himself, two may be at work: until he renews, after a third of his `ttl` or so, or, if he does not renew, until his
+    /// lease ends. What must never happen then is for [fencing tokens](Self::acquire_fenced) to prevent.
+    ///
+    /// The lock of another program, a text that is no token of ours, is removed if it is exactly `token` and expires: what does not
+    /// expire is no lock.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// Dropped midway, the lock may be broken or not.
+    pub async fn break_lock_by_force(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
+        let (key, shared) = (self.broken_key(key).await, self.shared());
+        let outcomes = match parsed(token) {
+            Some(token) => release(shared, Subject::new(key.clone(), token)).await,
+            None => remove(shared, &key, token).await,
+        };
+        report(shared, key, outcomes)
+    }
+
+    /// The full name of a key that is to be broken, when the nodes were heard of.
+    async fn broken_key(&self, key: impl Into<LockKey>) -> LockKey {
+        self.shared().heard_of_all().await;
+        key.into().below(&self.shared().namespace)
+    }
+}
+
+/// The token in `text`, with the mark of those who wait or without.
+fn parsed(text: &str) -> Option<OwnerToken> {
+    OwnerToken::parse(text.strip_suffix('+').unwrap_or(text))
+}
+
+/// What happened to the lock of `key` at each node, where nobody was told.
+fn report(shared: &Shared, key: LockKey, outcomes: Vec<BreakOutcome>) -> BreakReport {
+    let labels = shared.nodes.iter().map(|node| node.label().into());
+    let nodes = labels.zip(outcomes).map(|(node, outcome)| NodeBreak { node, outcome }).collect();
+    BreakReport { key, nodes, needed: shared.quorum.needed, is_told: false, has_stopped: false, stand_in: None }
+}
+
+/// Takes the lock from whoever has it as `theirs`, and waits for them to stop.
+async fn revoke(local: &Arc<LocalQueue>, theirs: Subject) -> BreakReport {
+    let shared = local.shared();
+    hear_the_answer(shared, &theirs.key).await;
+    let revocation = Revocation::begin(local, theirs);
+    let places = revocation.take_places().await;
+    let is_told = revocation.tell(&places).await;
+    let report = report(shared, revocation.theirs.key.clone(), places.outcomes);
+    // Who has a majority still goes on.
+    let has_stopped = report.is_broken() && revocation.has_stopped_until(places.until).await;
+    let left = places.until.since(shared.clock.now());
+    let stands = !has_stopped && !left.is_zero();
+    let stand_in = stands.then(|| StandIn { token: revocation.ours.token, left });
+    BreakReport { is_told, has_stopped, stand_in, ..report }
+}
+
+/// Waits until what the holder answers can be heard at enough nodes.
+async fn hear_the_answer(shared: &Shared, key: &LockKey) {
+    shared.listen();
+    let can_hear = || shared.nodes.iter().filter(|node| node.node().is_listening_for(key)).count();
+    // Who hears nothing does not learn that the holder has stopped, and leaves the lock to its lease.
+    let _ = timeout(LISTENING, wait_until(&shared.changed, || can_hear() >= shared.quorum.needed)).await;
+}
+
+/// Releases a token of another process.
+async fn release(shared: &Shared, theirs: Subject) -> Vec<BreakOutcome> {
+    let (subject, now) = (Arc::new(theirs), shared.clock.now());
+    let command = || Command { verb: Verb::Release { claim: CLAIM }, fence: None, subject: Arc::clone(&subject) };
+    let asked = shared.nodes.iter().map(|node| node.ask(command(), now));
+    let asked = asked.map(|answer| Box::pin(async { answer.await.map(|reply| reply == Reply::Released) }) as _);
+    outcomes(asked.collect()).await
+}
+
+/// Removes the lock of another program, if it is exactly `value`.
+async fn remove(shared: &Shared, key: &LockKey, value: &str) -> Vec<BreakOutcome> {
+    outcomes(shared.nodes.iter().map(|node| node.node().remove(key, value)).collect()).await
+}
+
+/// Whether the lock was taken away at each node.
+async fn outcomes(asked: Vec<BoxFuture<'_, Result<bool, NodeError>>>) -> Vec<BreakOutcome> {
+    gather(asked, PATIENCE, |_| false).await.into_iter().map(outcome).collect()
+}
+
+/// What an answer means; `None` when there was none in time.
+fn outcome(is_broken: Option<Result<bool, NodeError>>) -> BreakOutcome {
+    match is_broken {
+        Some(Ok(true)) => BreakOutcome::Broken,
+        Some(Ok(false)) => BreakOutcome::NotHeld,
+        Some(Err(error)) => BreakOutcome::Failed(error),
+        None => BreakOutcome::Failed(NodeError::TimedOut(PATIENCE)),
+    }
+}
+
+/// A lock that stands under a token of this manager in the place of another one. It stays there until its lease is over, unless
+/// the holder says that it has stopped ([`Shared::stopped`]).
+struct Revocation<'a> {
+    local: &'a Arc<LocalQueue>,
+    theirs: Subject,
+    /// Names theirs.
+    ours: Arc<Subject>,
+}
+
+/// Where our token has the place.
+struct Places {
+    outcomes: Vec<BreakOutcome>,
+    /// The holder cannot count on its lease any more.
+    until: Instant,
+    /// Whether what it was told has been received.
+    is_told: bool,
+}
+
+impl<'a> Revocation<'a> {
+    fn begin(local: &'a Arc<LocalQueue>, theirs: Subject) -> Self {
+        let (shared, now) = (local.shared(), local.shared().clock.now());
+        let token = shared.new_token();
+        // No call has it, so that what the nodes say of it must not be answered by a release. How long it stands is for the lease
+        // of the holder to say.
+        shared.kept_tokens.keep(token, now.after(MAX_TTL), now);
+        shared.revocations.begin(token, now.after(MAX_TTL), now);
+        let ours = Arc::new(Subject { other: Some(Box::new(theirs.token)), ..Subject::new(theirs.key.clone(), token) });
+        Self { local, theirs, ours }
+    }
+
+    /// Asks every node.
+    async fn ask(&self) -> Vec<Option<Answer>> {
+        let (shared, now) = (self.local.shared(), self.local.shared().clock.now());
+        let command = || Command { verb: Verb::Revoke, fence: None, subject: Arc::clone(&self.ours) };
+        let asked = shared.nodes.iter().map(|node| node.ask(command(), now));
+        gather(asked.map(|answer| Box::pin(answer) as _).collect(), PATIENCE, |_| false).await
+    }
+
+    /// Takes the place of the holder at every node, and tells it.
+    async fn take_places(&self) -> Places {
+        let (answers, now) = (self.ask().await, self.local.shared().clock.now());
+        let is_ours = |reply| matches!(reply, Reply::Revoked { .. });
+        let left = answers.iter().flatten().filter_map(|answer| match answer {
+            Ok(Reply::Revoked { left, .. }) => Some(*left),
+            _ => None,
+        });
+        let (left, is_told) = (left.max().unwrap_or_default(), is_told(&answers));
+        let margin = drift(left, self.local.shared().policy.drift_factor) + EXPIRY_MARGIN;
+        let outcomes: Vec<_> =
+            answers.into_iter().map(|answer| outcome(answer.map(|answer| answer.map(is_ours)))).collect();
+        let until = if outcomes.contains(&BreakOutcome::Broken) { now.after(left + margin) } else { now };
+        Places { outcomes, until, is_told }
+    }
+
+    /// Tells the holder once more, if it has lost anything. Whether it has received that, or what it was told before.
+    async fn tell(&self, places: &Places) -> bool {
+        let broken = places.outcomes.iter().enumerate().filter(|(_, outcome)| **outcome == BreakOutcome::Broken);
+        // A holder in this manager needs no channel, which may not be open.
+        let is_here = broken.map(|(index, _)| revoked(self.local, index, &self.theirs, self.ours.token));
+        let Some(is_here) = is_here.reduce(|one, other| one | other) else { return false };
+        is_here | places.is_told | is_told(&self.ask().await)
+    }
+
+    /// Whether the holder says that it has stopped, for which it has until then, and no longer than is worth waiting for.
+    async fn has_stopped_until(&self, until: Instant) -> bool {
+        let shared = self.local.shared();
+        if !shared.rules.apply(Rule::BreakersWait) {
+            shared.stopped(&self.ours);
+        }
+        let has_stopped = || shared.revocations.has_stopped(&self.ours.token);
+        let patience = until.since(shared.clock.now()).min(STOPPING);
+        // Who has not said so by then has not.
+        let _ = timeout(patience, wait_until(&shared.changed, has_stopped)).await;
+        has_stopped()
+    }
+}
+
+/// Whether anybody has received what the nodes were to tell.
+fn is_told(answers: &[Option<Answer>]) -> bool {
+    answers.iter().flatten().any(|answer| matches!(answer, Ok(Reply::Revoked { is_told: true, .. })))
+}

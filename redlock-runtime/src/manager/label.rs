@@ -1,0 +1,81 @@
+//! What a process is called, for people who look for it at a server.
+
+/// The longest label, in bytes. It is part of the name of a client, which a server repeats in each look at its clients.
+const LONGEST: usize = 64;
+
+/// What stands in for what could not be found out.
+const UNKNOWN: &str = "unknown";
+
+/// Why it cannot be a label, if so.
+pub(super) fn fault(label: &str) -> Option<String> {
+    let is_fit = !label.is_empty() && label.len() <= LONGEST && label.bytes().all(is_fit);
+    (!is_fit).then(|| {
+        format!(
+            "the label {label:?} cannot be the name of a client: write 1 to {LONGEST} printable ASCII characters without \
+             spaces and semicolons, such as \"order-service\""
+        )
+    })
+}
+
+/// The label, or the name of the program, with the host and the process id: `order-service;host7;1234`.
+pub(super) fn full(label: Option<&str>) -> String {
+    let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(fitted);
+    let label = label.map(str::to_owned).or_else(program).unwrap_or_else(|| UNKNOWN.to_owned());
+    format!("{label};{};{}", host().as_deref().map_or_else(|| UNKNOWN.to_owned(), fitted), std::process::id())
+}
+
+/// `name` as a part of a label.
+fn fitted(name: &str) -> String {
+    let fitted = |c: char| u8::try_from(c).ok().filter(|byte| is_fit(*byte)).map_or('_', char::from);
+    name.chars().take(LONGEST).map(fitted).collect()
+}
+
+/// Whether a server takes it in a name, and it does not end the label.
+const fn is_fit(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b';'
+}
+
+#[cfg(unix)]
+fn host() -> Option<String> {
+    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(unix))]
+fn host() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_server_takes_is_a_label() {
+        let longest = "x".repeat(LONGEST);
+        for label in ["order-service", "a", "eu/west:1.2[3]", &longest] {
+            assert_eq!(fault(label), None, "{label}");
+        }
+        let longer = "x".repeat(LONGEST + 1);
+        for label in ["", "order service", "a;b", "caf\u{e9}", "a\n", &longer] {
+            assert!(fault(label).is_some_and(|fault| fault.contains(&format!("{label:?}"))), "{label}");
+        }
+    }
+
+    #[test]
+    fn the_process_can_be_found() {
+        let text = full(Some("shop"));
+        let parts: Vec<_> = text.split(';').collect();
+        assert!(
+            matches!(parts[..], ["shop", host, id] if !host.is_empty() && id == std::process::id().to_string()),
+            "{text}"
+        );
+        assert_eq!(full(None).split(';').count(), 3);
+    }
+
+    #[test]
+    fn names_of_programs_are_made_fit() {
+        for (name, expected) in [("order-service", "order-service"), ("order service;\u{e9}", "order_service__")] {
+            assert_eq!(fitted(name), expected);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What has become of a lock that somebody breaks.
+
+use super::owner::spoken;
+use crate::error::NodeError;
+use crate::lock::{LockKey, OwnerToken};
+use std::fmt;
+use std::time::Duration;
+
+/// What [`LockManager::break_lock`](crate::LockManager::break_lock) has done, node by node.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BreakReport {
+    /// Whose holder was to lose it.
+    pub key: LockKey,
+    /// In the order in which the manager was given them.
+    pub nodes: Vec<NodeBreak>,
+    /// How many of them must agree on a lock.
+    pub needed: usize,
+    /// Whether somebody has received what the holder was told, as far as the nodes know. One that was not told goes on until it asks
+    /// its nodes by itself: when it renews, after a third of its `ttl` or so; or, if it does not renew, until its lease ends.
+    pub is_told: bool,
+    /// Whether the holder has said that it has stopped. Whoever waits is served then.
+    pub has_stopped: bool,
+    /// What has the place of a holder that has not said so: nobody else gets the lock until that is over. `None` by force.
+    pub stand_in: Option<StandIn>,
+}
+
+/// What keeps a lock that was broken from others, because its holder may be at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StandIn {
+    /// Has the lock instead of the holder. Broken [by force](crate::LockManager::break_lock_by_force), it serves whoever waits
+    /// at once.
+    pub token: OwnerToken,
+    /// For how much longer: what was left of the lease.
+    pub left: Duration,
+}
+
+/// What has become of it at one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeBreak {
+    /// Its address: host and port, or the path of a socket.
+    pub node: Box<str>,
+    /// What happened there.
+    pub outcome: BreakOutcome,
+}
+
+/// What has become of a lock that was to be broken, at one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BreakOutcome {
+    /// The token had the lock there, and has it no more.
+    Broken,
+    /// The token did not have the lock there.
+    NotHeld,
+    /// It is the lock of another program, which cannot be told and is only broken by force.
+    NeedsForce,
+    /// The node could not be asked, or refused. The token may have the lock there still; see
+    /// [`is_broken`](BreakReport::is_broken).
+    Failed(NodeError),
+}
+
+impl BreakReport {
+    /// Whether the token had the lock and can have no majority any more. Where it is broken at too few nodes for that, and was
+    /// not held at the others, somebody else may have the lock, and what was left of the token is gone.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
+        broken > 0 && broken + failed >= self.needed && self.is_heard()
+    }
+
+    /// Whether so many nodes have answered that the rest of them are no majority.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.count(is_failed) < self.needed
+    }
+
+    fn count(&self, is_counted: impl Fn(&BreakOutcome) -> bool) -> usize {
+        self.nodes.iter().filter(|node| is_counted(&node.outcome)).count()
+    }
+
+    /// What has become of it, in words.
+    fn outcome(&self) -> &'static str {
+        let was_held = self.count(|outcome| *outcome == BreakOutcome::Broken) > 0;
+        match (self.is_heard(), self.is_broken()) {
+            _ if self.count(|outcome| *outcome == BreakOutcome::NeedsForce) > 0 => {
+                "the lock of another program, if of anybody: only by force, because its holder cannot be told"
+            }
+            (false, _) => "too few nodes answered, so that it may be held still",
+            (true, false) if was_held => "not held by that token, of which something was left that is gone now",
+            (true, false) => "not held by that token",
+            (true, true) if self.has_stopped => "broken; the holder has stopped, and whoever waits is served",
+            (true, true) if self.stand_in.is_none() => "broken",
+            (true, true) if self.is_told => "broken; the holder was told, and has not said that it has stopped",
+            (true, true) => "broken; the holder was not told, and goes on until it notices by itself",
+        }
+    }
+}
+
+fn is_failed(outcome: &BreakOutcome) -> bool {
+    matches!(outcome, BreakOutcome::Failed(_))
+}
+
+impl fmt::Display for BreakOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken => f.write_str("broken"),
+            Self::NotHeld => f.write_str("not held by that token"),
+            Self::NeedsForce => f.write_str("left alone"),
+            Self::Failed(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl fmt::Display for BreakReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.key.as_str(), self.outcome())?;
+        if let Some(StandIn { token, left }) = self.stand_in.filter(|_| self.is_broken()) {
+            write!(
+                f,
+                "; nobody else gets it for {}, until its lease is over, unless {token} is broken by force",
+                spoken(left)
+            )?;
+        }
+        self.nodes.iter().try_for_each(|node| write!(f, "\n  {}: {}", node.node, node.outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_broken_when_the_token_can_have_no_majority() {
+        use BreakOutcome::{Broken, NeedsForce, NotHeld};
+        let failed = || BreakOutcome::Failed(NodeError::Disconnected);
+        let table = [
+            ([Broken, Broken, Broken], (true, true), "broken; the holder has stopped"),
+            ([Broken, Broken, NotHeld], (true, true), "broken; the holder has stopped"),
+            ([Broken, NotHeld, failed()], (true, true), "broken; the holder has stopped"),
+            ([Broken, NotHeld, NotHeld], (false, true), "not held by that token, of which something was left"),
+            ([Broken, failed(), failed()], (false, false), "too few nodes answered"),
+            ([NotHeld, NotHeld, failed()], (false, true), "not held by that token"),
+            ([NeedsForce, NeedsForce, NeedsForce], (false, true), "the lock of another program"),
+        ];
+        for (outcomes, expected, words) in table {
+            let nodes = outcomes.map(|outcome| NodeBreak { node: "a".into(), outcome }).into();
+            let key = "order:7".into();
+            let report = BreakReport { key, nodes, needed: 2, is_told: true, has_stopped: true, stand_in: None };
+            assert_eq!((report.is_broken(), report.is_heard()), expected, "{report}");
+            assert!(report.to_string().contains(words), "{report}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Which locks there are.
+
+use crate::error::NodeFailure;
+use crate::lock::LockKey;
+use std::collections::BTreeSet;
+
+/// The names of the locks at one node.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) found: BTreeSet<Box<str>>,
+    pub(crate) are_all: bool,
+}
+
+/// What [`LockManager::list`](crate::LockManager::list) has found: the keys that are locked at any node.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LockList {
+    /// In alphabetical order, without the namespace.
+    pub keys: Vec<LockKey>,
+    /// Whether these are all of them at the nodes that have answered.
+    pub is_complete: bool,
+    /// The nodes that could not be asked, and why.
+    pub failures: Vec<NodeFailure>,
+    /// How many nodes must agree on a lock. See [`is_heard`](Self::is_heard).
+    pub needed: usize,
+}
+
+impl LockList {
+    /// Whether enough nodes have answered that every lock is held at one of them.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.failures.len() < self.needed
+    }
+}

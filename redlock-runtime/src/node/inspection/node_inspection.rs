@@ -1,0 +1,125 @@
+//! What one node says of a key.
+
+use super::MOST_WAITERS;
+use super::clients::Clients;
+use super::holder::Holder;
+use super::owner::{Owner, spoken};
+use crate::error::NodeError;
+use crate::lock::OwnerToken;
+use crate::protocol::fencing_token::FencingToken;
+use crate::protocol::node_state::Seen;
+use std::fmt;
+use std::time::Duration;
+
+/// What one node says of a key.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NodeInspection {
+    /// Its address: host and port, or the path of a socket.
+    pub node: Box<str>,
+    /// Why its word does not count, if so: it cannot be asked, it abstains, or its user may not read the key, and then the
+    /// text says what to grant. The rest may still be known.
+    pub error: Option<NodeError>,
+    /// What has the key there.
+    pub holder: Holder,
+    /// When the key expires there, from the moment of the answer. `None` when the key is free or has no expiry.
+    pub remaining: Option<Duration>,
+    /// Those who wait for the key there, the next one first; the first hundred of them. One that has just died is still among
+    /// them, until the lock passes it by.
+    pub waiters: Vec<Owner>,
+    /// How many wait in all.
+    pub waiting: u64,
+    /// The largest number that the node has accepted for fenced locks in the slot of the key, as the first token with it. No
+    /// [fencing token](FencingToken) that anybody has of this key is larger than the 65535th after the largest one of a
+    /// majority. `None` when there was none yet, or the user may not read it.
+    pub fence: Option<FencingToken>,
+    /// Why it is not known which processes the tokens belong to, if so: the user may not ask who is connected, or there are
+    /// too many.
+    pub unnamed: Option<NodeError>,
+}
+
+impl NodeInspection {
+    /// A node that has said nothing, because of `error`.
+    pub(crate) fn silent(node: &str, error: NodeError) -> Self {
+        Self { error: Some(error), ..Self::of(node) }
+    }
+
+    /// A node where nothing is.
+    pub(crate) fn of(node: &str) -> Self {
+        Self {
+            node: node.into(),
+            error: None,
+            holder: Holder::Unknown,
+            remaining: None,
+            waiters: Vec::new(),
+            waiting: 0,
+            fence: None,
+            unnamed: None,
+        }
+    }
+
+    /// What the node in memory has: all who stand there are in this process.
+    pub(crate) fn in_memory(node: &str, seen: &Seen) -> Self {
+        let owner = |token: OwnerToken| Owner { is_connected: Some(true), ..Owner::of(token) };
+        Self {
+            holder: seen.holder.map_or(Holder::Nobody, |holder| Holder::Owner(owner(holder.token))),
+            remaining: seen.holder.map(|holder| holder.left),
+            waiters: seen.waiters.iter().take(MOST_WAITERS).copied().map(owner).collect(),
+            waiting: u64::try_from(seen.waiters.len()).unwrap_or(u64::MAX),
+            fence: seen.ballot.map(|ballot| FencingToken::new(ballot, 0)),
+            ..Self::of(node)
+        }
+    }
+
+    /// Whether it tells of anybody whose process can be looked for.
+    pub(crate) fn has_owners(&self) -> bool {
+        self.holder.owner().is_some() || !self.waiters.is_empty()
+    }
+
+    /// The managers of those whose processes can be looked for.
+    pub(crate) fn managers(&self) -> impl Iterator<Item = &str> {
+        self.holder.owner().into_iter().chain(&self.waiters).map(|owner| owner.token.manager())
+    }
+
+    /// Puts processes to the tokens.
+    pub(crate) fn name(&mut self, clients: &Result<Clients, NodeError>) {
+        let holder = if let Holder::Owner(owner) = &mut self.holder { Some(owner) } else { None };
+        match clients {
+            Ok(clients) => {
+                let owners = holder.into_iter().chain(&mut self.waiters);
+                owners.for_each(|owner| owner.found(clients));
+            }
+            Err(error) => self.unnamed = Some(error.clone()),
+        }
+    }
+}
+
+impl NodeInspection {
+    /// A line about the node, where a majority has `agreed` on what has the key.
+    pub(super) fn write(&self, agreed: Option<&Holder>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.node)?;
+        let is_cut_off = self.holder.owner().is_some_and(|owner| owner.is_connected == Some(false));
+        match (&self.error, &self.holder) {
+            (Some(error), Holder::Unknown) => return write!(f, "{error}"),
+            (Some(error), holder) => write!(f, "{holder} ({error})")?,
+            (None, holder @ Holder::Owner(_)) if agreed == Some(holder) => {
+                f.write_str(if is_cut_off { "the same, of which no connection is known here" } else { "the same" })?;
+            }
+            (None, holder) => write!(f, "{holder}")?,
+        }
+        if let Some(remaining) = self.remaining {
+            write!(f, ", {} left", spoken(remaining))?;
+        }
+        if self.waiting > 0 {
+            write!(f, ", {} waiting", self.waiting)?;
+        }
+        Ok(())
+    }
+}
+
+/// `10.0.0.1:6379: held by order-service;host7;1234 at 10.0.0.9:51234 (token ..), 27.1s left, 2 waiting`
+impl fmt::Display for NodeInspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(None, f)
+    }
+}

@@ -1,0 +1,163 @@
+//! What the nodes say of a key all together.
+
+use super::holder::Holder;
+use super::node_inspection::NodeInspection;
+use super::owner::{Owner, spoken};
+use crate::lock::LockKey;
+use crate::protocol::fencing_token::FencingToken;
+use std::fmt;
+use std::time::Duration;
+
+/// What [`LockManager::inspect`](crate::LockManager::inspect) has found out about a key.
+///
+/// `Display` is what somebody wants to read who was woken by an alarm: the word of the majority, then a line for each node
+/// and for each process that waits.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// What was asked for.
+    pub key: LockKey,
+    /// In the order in which the manager was given them.
+    pub nodes: Vec<NodeInspection>,
+    /// How many of them must agree.
+    pub needed: usize,
+}
+
+impl Inspection {
+    /// What has the key, by the word of so many nodes as must agree. `None` when they do not, because somebody is just taking
+    /// it, because it has just ended at some of them, or because too few answer.
+    #[must_use]
+    pub fn holder(&self) -> Option<&Holder> {
+        let counted = || self.nodes.iter().filter(|node| node.error.is_none()).map(|node| &node.holder);
+        let is_agreed = |holder: &&Holder| {
+            **holder != Holder::Unknown && counted().filter(|other| other == holder).count() >= self.needed
+        };
+        let agreed = || counted().filter(is_agreed);
+        // Its process may be connected to some of the nodes only.
+        agreed().find(|holder| holder.owner().is_some_and(|owner| owner.address.is_some())).or_else(|| agreed().next())
+    }
+
+    /// How much is left of the lease of the [`holder`](Self::holder), if nobody renews it: so many nodes keep it until then as
+    /// must agree.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        let holder = self.holder()?;
+        let agreeing = self.nodes.iter().filter(|node| node.holder == *holder);
+        let mut left: Vec<_> = agreeing.filter_map(|node| node.remaining).collect();
+        left.sort_unstable_by(|a, b| b.cmp(a));
+        left.get(self.needed.checked_sub(1)?).copied()
+    }
+
+    /// Those who wait for the key at any node, in the order in which they are served; of a long queue the first hundred.
+    #[must_use]
+    pub fn waiters(&self) -> Vec<&Owner> {
+        let mut waiters: Vec<&Owner> = self.nodes.iter().flat_map(|node| &node.waiters).collect();
+        // Of one token, the entry that says most comes first and stays.
+        waiters.sort_by_key(|owner| (owner.token, owner.address.is_none()));
+        waiters.dedup_by_key(|owner| owner.token);
+        waiters
+    }
+
+    /// The largest [fence](NodeInspection::fence) of any node.
+    #[must_use]
+    pub fn fence(&self) -> Option<FencingToken> {
+        self.nodes.iter().filter_map(|node| node.fence).max()
+    }
+}
+
+impl fmt::Display for Inspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: ", self.key.as_str())?;
+        match self.holder() {
+            Some(Holder::Owner(owner)) => write!(f, "held by {owner}, which asked {} ago", spoken(owner.age()))?,
+            Some(holder) => write!(f, "{holder}")?,
+            None => {
+                let answered = self.nodes.iter().filter(|node| node.error.is_none()).count();
+                let (needed, nodes) = (self.needed, self.nodes.len());
+                write!(f, "no majority: {needed} of {nodes} nodes must agree, and {answered} can be relied on")?;
+            }
+        }
+        if let Some(remaining) = self.remaining() {
+            write!(f, ", {} left unless it is renewed", spoken(remaining))?;
+        }
+        for node in &self.nodes {
+            f.write_str("\n  ")?;
+            node.write(self.holder(), f)?;
+        }
+        self.waiters().iter().try_for_each(|owner| write!(f, "\n  waits for {}: {owner}", spoken(owner.age())))?;
+        let unnamed = self.nodes.iter().filter_map(|node| Some((&node.node, node.unnamed.as_ref()?)));
+        unnamed
+            .into_iter()
+            .try_for_each(|(node, error)| write!(f, "\n  which processes these are is unknown at {node}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::NodeError;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
+
+    fn owner(counter: u16) -> Owner {
+        Owner::of(OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, counter)))
+    }
+
+    /// Three nodes that have these holders, each for some seconds.
+    fn inspection(holders: [(Holder, u64); 3]) -> Inspection {
+        let node = |(holder, left): (Holder, u64)| {
+            let remaining = Some(Duration::from_secs(left)).filter(|left| !left.is_zero());
+            NodeInspection { holder, remaining, ..NodeInspection::of("a") }
+        };
+        Inspection { key: "order:7".into(), nodes: holders.map(node).into(), needed: 2 }
+    }
+
+    #[test]
+    fn a_majority_says_who_has_it_and_until_when() {
+        let [a, b] = [0, 1].map(|counter| Holder::Owner(owner(counter)));
+        let foreign = Holder::Foreign { value: "worker".into() };
+        let table = [
+            ([(a.clone(), 9), (a.clone(), 7), (a.clone(), 8)], Some(&a), Some(8)),
+            ([(a.clone(), 9), (b.clone(), 7), (a.clone(), 5)], Some(&a), Some(5)),
+            ([(a.clone(), 9), (b.clone(), 7), (Holder::Nobody, 0)], None, None),
+            ([(a.clone(), 9), (Holder::Nobody, 0), (Holder::Nobody, 0)], Some(&Holder::Nobody), None),
+            ([(a.clone(), 9), (Holder::Unknown, 0), (Holder::Unknown, 0)], None, None),
+            ([(foreign.clone(), 9), (foreign.clone(), 8), (Holder::Nobody, 0)], Some(&foreign), Some(8)),
+        ];
+        for (holders, holder, left) in table {
+            let inspection = inspection(holders);
+            assert_eq!(
+                (inspection.holder(), inspection.remaining().map(|left| left.as_secs())),
+                (holder, left),
+                "{inspection}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_abstains_has_no_say_and_is_heard_all_the_same() {
+        let a = Holder::Owner(owner(0));
+        let mut inspection = inspection([(a.clone(), 9), (a.clone(), 9), (Holder::Nobody, 0)]);
+        inspection.nodes[1].error = Some(NodeError::Abstains(Duration::from_secs(60)));
+        assert_eq!(inspection.holder(), None);
+        let text = inspection.to_string();
+        assert!(
+            text.starts_with("\"order:7\": no majority: 2 of 3 nodes must agree, and 2 can be relied on"),
+            "{text}"
+        );
+        assert!(text.contains("a: held by manager") && text.contains("does not count for another 60.0s"), "{text}");
+    }
+
+    #[test]
+    fn who_waits_is_named_once_with_what_is_known() {
+        let mut inspection = inspection([(); 3].map(|()| (Holder::Nobody, 0)));
+        let [first, second] = [0, 1].map(owner);
+        let named = Owner { address: Some("10.0.0.9:1".into()), ..second.clone() };
+        inspection.nodes[0].waiters = vec![first.clone(), second.clone()];
+        inspection.nodes[1].waiters = vec![named];
+        let waiters = inspection.waiters();
+        assert_eq!(waiters, [&first, &second]);
+        assert!(waiters[1].address.is_some());
+    }
+}

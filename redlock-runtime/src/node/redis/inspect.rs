@@ -1,0 +1,190 @@
+//! What a server says of one key, and which processes the tokens there belong to.
+//!
+//! The keys are looked at on the connection that the locks use: a short script, whose answer is bounded. The list of clients
+//! can be long, so that it is an `errand`, and asked for only where there is a token to look for.
+
+use super::connections::Connections;
+use super::endpoint::Endpoint;
+use super::errand::Errand;
+use super::explained::explained;
+use super::live_connection::LiveConnection;
+use super::script::MEMBER;
+use super::side_key::{queue_name, register_name};
+use crate::error::NodeError;
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::inspection::{AT_A_TIME, Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
+use crate::protocol::fencing_token::FencingToken;
+use crate::protocol::wakeup::channel;
+use redis::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::time::timeout;
+
+const SCRIPT: &str = include_str!("lua/inspect.lua");
+
+/// What a user lacks who may lock and may not look.
+const READS: &str =
+    "the user may not look at the lock: grant it `+eval +get +pttl +zcard +zrange` on the key and its queue";
+const CLIENT_LIST: &str = "the user may not ask who is connected: grant it `+client|list` (before Redis 7, `+client`)";
+
+/// What the server called `label` says of `keys`; and who its owners are, if they are to be `named`. Each step is waited for
+/// in `patience`.
+pub(super) async fn inspect(
+    (label, endpoint): (&str, &Endpoint),
+    connections: &Connections,
+    keys: &[LockKey],
+    named: bool,
+    patience: Duration,
+) -> Vec<NodeInspection> {
+    let silent = |error: NodeError| keys.iter().map(|_| NodeInspection::silent(label, error.clone())).collect();
+    let live = match connections.live() {
+        Ok(live) => live,
+        Err(error) => return silent(error),
+    };
+    let mut looked = Vec::with_capacity(keys.len());
+    for keys in keys.chunks(AT_A_TIME) {
+        let late = |_| keys.iter().map(|_| NodeInspection::silent(label, NodeError::TimedOut(patience))).collect();
+        looked.extend(timeout(patience, look_at_all(label, &live, keys)).await.unwrap_or_else(late));
+    }
+    if named && looked.iter().any(NodeInspection::has_owners) {
+        let managers: BTreeSet<String> = looked.iter().flat_map(NodeInspection::managers).map(str::to_owned).collect();
+        let clients = timeout(patience, clients(endpoint, &managers)).await;
+        let clients = clients.unwrap_or(Err(NodeError::TimedOut(patience)));
+        looked.iter_mut().filter(|node| node.has_owners()).for_each(|node| node.name(&clients));
+    }
+    looked
+}
+
+/// What the server says of `keys`, asked together.
+async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Vec<NodeInspection> {
+    let looks: Vec<_> = keys.iter().map(|key| look(label, live, key)).collect();
+    let mut looked = Vec::with_capacity(looks.len());
+    for look in looks {
+        looked.push(look.await);
+    }
+    looked
+}
+
+/// What the server says of `key`. The questions are on their way when this returns.
+fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output = NodeInspection> + use<> {
+    let (key, queue, register) = (key.name(), queue_name(key.name()), register_name(key.name()));
+    let (longest, most) = (LONGEST_VALUE.to_string(), MOST_WAITERS.to_string());
+    let state = live.probe(&["EVAL", SCRIPT, "2", key, &queue, &longest, &most]);
+    // By itself, because a user without fencing may not read it.
+    let register = live.probe(&["ZSCORE", &register, MEMBER]);
+    let (mut node, abstains_for) = (NodeInspection::of(label), live.abstains_for());
+    async move {
+        match state.await {
+            Ok(state) => describe(&mut node, &state),
+            Err(error) => node.error = Some(explained(error, READS)),
+        }
+        node.fence = register.await.ok().and_then(|score| number(&score));
+        node.error = node.error.or(abstains_for.map(NodeError::Abstains));
+        node
+    }
+}
+
+/// The token that has the lock of `key`. The question is on its way when this returns.
+pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Output = Option<OwnerToken>> + use<> {
+    // With the mark. By the script, which needs no permission that locks do not need.
+    let longest = (OwnerToken::LEN + 1).to_string();
+    let state = live.probe(&["EVAL", SCRIPT, "2", key.name(), &queue_name(key.name()), &longest, "1"]);
+    async {
+        let Value::Array(state) = state.await.ok()? else { return None };
+        token(state.first()?)
+    }
+}
+
+/// Writes into `node` what the script has answered.
+fn describe(node: &mut NodeInspection, state: &Value) {
+    let Value::Array(state) = state else { return unintelligible(node, state) };
+    let [value, Value::Int(pttl), Value::Int(waiting), Value::Array(waiters)] = state.as_slice() else {
+        return unintelligible(node, &Value::Array(state.clone()));
+    };
+    node.holder = holder(value, *pttl);
+    node.remaining = u64::try_from(*pttl).ok().map(Duration::from_millis);
+    node.waiting = u64::try_from(*waiting).unwrap_or(0);
+    node.waiters = waiters.iter().filter_map(token).map(Owner::of).collect();
+}
+
+fn unintelligible(node: &mut NodeInspection, state: &Value) {
+    node.error = Some(NodeError::Unintelligible(format!("{state:?}").into()));
+}
+
+/// What a value with this `pttl` is.
+fn holder(value: &Value, pttl: i64) -> Holder {
+    let Value::BulkString(text) = value else {
+        return if *value == Value::Nil { Holder::Nobody } else { Holder::Data };
+    };
+    match token(value) {
+        _ if pttl == -1 => Holder::Data,
+        Some(token) => Holder::Owner(Owner::of(token)),
+        None => Holder::Foreign { value: String::from_utf8_lossy(text).into() },
+    }
+}
+
+/// The token in a value, whether others have come to wait for it or not.
+pub(super) fn token(value: &Value) -> Option<OwnerToken> {
+    let Value::BulkString(text) = value else { return None };
+    let text = str::from_utf8(text).ok()?;
+    OwnerToken::parse(text.strip_suffix('+').unwrap_or(text))
+}
+
+/// The first token with the number in a register.
+fn number(score: &Value) -> Option<FencingToken> {
+    let number = super::live_connection::score(score)?;
+    Some(FencingToken::new(u64::try_from(number).ok()?, 0))
+}
+
+/// Who is connected to the server, and which of `managers` listens there: connections may be without a name.
+///
+/// # Errors
+/// When the server refuses, cannot be reached once more, or has more clients than are read.
+async fn clients(endpoint: &Endpoint, managers: &BTreeSet<String>) -> Result<Clients, NodeError> {
+    let mut questions = redis::pipe();
+    questions.cmd("CLIENT").arg("LIST").cmd("PUBSUB").arg("NUMSUB");
+    for manager in managers {
+        questions.arg(channel(manager));
+    }
+    let mut answers = Errand::begin(endpoint).await?.ask(&questions).await?.into_iter();
+    let list = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
+    let list: String =
+        redis::from_redis_value(list).map_err(|_| NodeError::Unintelligible("no list to CLIENT LIST".into()))?;
+    // A user who may not ask for the channels knows the names.
+    let channels = answers.next().and_then(Result::ok).and_then(|answer| redis::from_redis_value(answer).ok());
+    let channels: Vec<(String, u64)> = channels.unwrap_or_default();
+    let listening = managers.iter().filter(|manager| {
+        let channel = channel(manager);
+        channels.iter().any(|(name, listeners)| *name == channel && *listeners > 0)
+    });
+    Ok(Clients::parse(&list).listening(listening.cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
+
+    #[test]
+    fn what_stands_under_a_key() {
+        let owner = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        let text = |text: &str| Value::BulkString(text.into());
+        let ours = || Holder::Owner(Owner::of(owner));
+        let foreign = |value: &str| Holder::Foreign { value: value.into() };
+        let table = [
+            (Value::Nil, -2, Holder::Nobody),
+            (text(owner.as_str()), 1000, ours()),
+            (text(&format!("{owner}+")), 1000, ours()),
+            (text("worker-3"), 1000, foreign("worker-3")),
+            (text(""), 0, foreign("")),
+            (Value::BulkString(vec![0xff, b'a']), 1000, foreign("\u{fffd}a")),
+            (text("a document"), -1, Holder::Data),
+            (text(owner.as_str()), -1, Holder::Data),
+            (Value::Int(0), 1000, Holder::Data),
+        ];
+        for (value, pttl, expected) in table {
+            assert_eq!(holder(&value, pttl), expected, "{value:?} {pttl}");
+        }
+    }
+}

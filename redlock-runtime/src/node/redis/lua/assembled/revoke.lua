@@ -1,0 +1,60 @@
+-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+-- The part that every script begins with. Names in capitals other than KEYS and ARGV are constants: script.rs puts their
+-- values in.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part that reads the lock: false when it is free, a table when it cannot be read.
+local value = redis.pcall('GET', lock)
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- Takes the place of the token whose lock somebody breaks, and tells it. The key expires when it would have: until then, the
+-- one before may count on it.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the token whose lock is broken
+-- {left, told}   the token has its place, for so many ms; and how many processes have received what was told
+-- {-1}           neither of them owns the lock, or it does not expire
+local from = ARGV[2]
+if type(value) == 'table' then
+  -- A value of another type is no lock. Any other error ends the script: this call raises it.
+  if string.find(value.err, 'WRONGTYPE', 1, true) then
+    return {-1}
+  end
+  redis.call('GET', lock)
+end
+local is_theirs = is_token(from) and (value == from or value == from .. '+')
+if not is_theirs and value ~= token and value ~= token .. '+' then
+  return {-1}
+end
+local left = redis.call('PTTL', lock)
+if left < 0 then
+  return {-1}
+elseif is_theirs then
+  -- An expiry must be positive, and PTTL rounds down. It is set first, because a server that is full does not let a script begin
+  -- with a SET.
+  left = math.max(left, 1)
+  redis.call('PEXPIRE', lock, left)
+  redis.call('SET', lock, token .. string.sub(value, 69 + 1), 'PX', left)
+end
+local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
+local told = redis.pcall('PUBLISH', 'redlock:' .. string.sub(from, 36 + 2), said)
+return {left, type(told) == 'number' and told or 0}

@@ -1,0 +1,30 @@
+-- Takes the place of the token whose lock somebody breaks, and tells it. The key expires when it would have: until then, the
+-- one before may count on it.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the token whose lock is broken
+-- {left, told}   the token has its place, for so many ms; and how many processes have received what was told
+-- {-1}           neither of them owns the lock, or it does not expire
+local from = ARGV[2]
+if type(value) == 'table' then
+  -- A value of another type is no lock. Any other error ends the script: this call raises it.
+  if string.find(value.err, 'WRONGTYPE', 1, true) then
+    return {-1}
+  end
+  redis.call('GET', lock)
+end
+local is_theirs = is_token(from) and (value == from or value == from .. MARK)
+if not is_theirs and value ~= token and value ~= token .. MARK then
+  return {-1}
+end
+local left = redis.call('PTTL', lock)
+if left < 0 then
+  return {-1}
+elseif is_theirs then
+  -- An expiry must be positive, and PTTL rounds down. It is set first, because a server that is full does not let a script begin
+  -- with a SET.
+  left = math.max(left, 1)
+  redis.call('PEXPIRE', lock, left)
+  redis.call('SET', lock, token .. string.sub(value, TOKEN_LEN + 1), 'PX', left)
+end
+local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
+local told = redis.pcall('PUBLISH', CHANNEL .. string.sub(from, ATTEMPT_LEN + 2), said)
+return {left, type(told) == 'number' and told or 0}

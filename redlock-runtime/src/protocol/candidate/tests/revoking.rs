@@ -1,0 +1,107 @@
+//! A holder that hears that somebody breaks its lock.
+
+use super::*;
+use crate::protocol::candidate::ending::Loss;
+use crate::protocol::candidate::{Phase, Waited, Wanted};
+use crate::protocol::local_budget::LocalBudget;
+
+impl Scene {
+    /// Node `node` tells that the lock is broken; what the holder asks by that.
+    fn revoke(&mut self, node: usize) -> Vec<(usize, Verb)> {
+        let (now, mut sent) = (self.now(), Vec::new());
+        assert!(self.candidate.revoked(node, now));
+        self.candidate.renew(now, now, |out| sent.push((out.index, out.verb)));
+        sent
+    }
+}
+
+#[test]
+fn it_asks_all_nodes_at_once_and_believes_no_more_than_the_answers() {
+    let mut scene = Scene::holding(3);
+    let before = scene.candidate.held_until();
+    for node in 0..3 {
+        assert_eq!(scene.revoke(node), [(0, EXTEND), (1, EXTEND), (2, EXTEND)]);
+        assert!(scene.candidate.is_in_doubt(scene.now()));
+        (0..3).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+        assert!(!scene.candidate.is_in_doubt(scene.now()));
+    }
+    assert!(scene.candidate.held_until() >= before && scene.candidate.is_held(scene.now()), "nothing of it was true");
+    assert!(scene.candidate.is_contended(), "but somebody wants it, so that it is not left idle");
+}
+
+#[test]
+fn it_has_lost_the_lock_when_a_majority_says_so_and_knows_why() {
+    for is_told in [true, false] {
+        let mut scene = Scene::holding(3);
+        for node in 0..2 {
+            assert!(scene.candidate.is_held(scene.now()), "a minority");
+            if !is_told {
+                scene.send(node, EXTEND);
+            } else if node == 0 {
+                assert_eq!(scene.revoke(2).len(), 3, "one of them is enough");
+            }
+            scene.answer(node, Ok(Reply::NotOwner));
+        }
+        assert!(!scene.candidate.is_held(scene.now()));
+        let expected = if is_told { Loss::Revoked } else { Loss::Taken };
+        assert_eq!(scene.candidate.loss(scene.now()), expected);
+    }
+}
+
+#[test]
+fn who_has_nothing_is_told_nothing_by_it() {
+    let mut scene = Scene::waiting(3);
+    let before = scene.wants();
+    assert!(!scene.candidate.revoked(0, scene.now()));
+    assert_eq!(scene.wants(), before);
+    assert!(!scene.candidate.is_contended());
+}
+
+#[test]
+fn what_was_granted_before_the_lock_was_broken_begins_no_body() {
+    for begins in [Scene::new as fn(usize) -> Scene, Scene::waiting] {
+        for is_answered in [true, false] {
+            let mut scene = begins(3);
+            let verb = if scene.candidate.phase() == Phase::Trying { SET } else { ACQUIRE };
+            (0..2).for_each(|node| scene.send(node, verb));
+            if is_answered {
+                (0..2).for_each(|node| scene.answer(node, Ok(GRANTED)));
+                assert!(scene.is_won());
+            }
+            assert!(scene.candidate.revoked(2, scene.now()));
+            if !is_answered {
+                (0..2).for_each(|node| scene.answer(node, Ok(GRANTED)));
+            }
+            assert!(!scene.is_won(), "{verb:?} {is_answered}");
+            scene.candidate.wait(scene.now());
+            scene.advance(NODE_TIMEOUT);
+            assert_eq!(scene.wants(), [Some(ACQUIRE); 3], "{verb:?} {is_answered}");
+            assert_eq!(scene.candidate.wait_outcome(scene.now()), None);
+            // It was no lie: whoever breaks the lock waits for the end of the token.
+            (0..2).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
+            assert_eq!(scene.candidate.wait_outcome(scene.now()), Some(Waited::LostMajority));
+        }
+    }
+}
+
+#[test]
+fn who_waits_and_is_told_a_lie_has_the_lock_with_the_next_answers() {
+    let mut scene = Scene::waiting(3);
+    (0..2).for_each(|node| scene.hear(node, ACQUIRE, GRANTED));
+    assert!(scene.candidate.revoked(0, scene.now()) && !scene.is_won());
+    (0..2).for_each(|node| scene.hear(node, ACQUIRE, GRANTED));
+    assert_eq!(scene.candidate.wait_outcome(scene.now()), Some(Waited::Held));
+}
+
+#[test]
+fn a_lock_that_may_be_broken_is_not_passed_on_before_the_nodes_have_answered() {
+    let wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
+    let mut scene = Scene::holding(3);
+    assert!(scene.candidate.revoked(0, scene.now()));
+    assert!(!scene.candidate.pass(wanted, LocalBudget::default(), scene.now()), "nobody was asked yet");
+    let now = scene.now();
+    scene.candidate.renew(now, now, |_| {});
+    assert!(!scene.candidate.pass(wanted, LocalBudget::default(), scene.now()), "nobody has answered yet");
+    (0..3).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert!(scene.candidate.pass(wanted, LocalBudget::default(), scene.now()), "it was a lie");
+}

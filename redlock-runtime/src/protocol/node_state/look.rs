@@ -1,0 +1,37 @@
+//! What can be seen of a key without changing anything.
+
+use super::NodeState;
+use super::queue::Queue;
+use crate::lock::slot::slot_of;
+use crate::lock::{LockKey, OwnerToken};
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// Who has a key at a node, and who waits for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) holder: Option<SeenHolder>,
+    /// The next one first.
+    pub(crate) waiters: Vec<OwnerToken>,
+    /// The largest ballot for the locks of its slot.
+    pub(crate) ballot: Option<u64>,
+}
+
+/// Who has a key, and for how much longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeenHolder {
+    pub(crate) token: OwnerToken,
+    pub(crate) left: Duration,
+}
+
+impl NodeState {
+    pub(crate) fn look(&self, key: &LockKey, now: Instant) -> Seen {
+        let holder = self.locks.get(key.name()).filter(|holder| now < holder.expires);
+        let queue = self.queues.get(key.name()).filter(|queue| !queue.is_gone(now));
+        Seen {
+            holder: holder.map(|holder| SeenHolder { token: holder.token, left: holder.expires.since(now) }),
+            waiters: queue.map(Queue::tokens).into_iter().flatten().collect(),
+            ballot: Some(self.registers.look(slot_of(key.name()))).filter(|ballot| *ballot > 0),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Locks that somebody breaks: who does it, what the observer knows of it, and circumstances in which it matters how.
+
+use super::actor::{Actor, Process, key};
+use super::circumstances::crowd;
+use super::faults::Faults;
+use super::network::{Network, World};
+use super::profile::Profile;
+use crate::lock::owner_token::ManagerId;
+use crate::lock::{LockKey, OwnerToken};
+use crate::protocol::command::{Command, Notice, Reply, Subject, Verb, Wakeup};
+use crate::time::clock::Instant;
+use crate::time::token_clock::TokenTime;
+use fastrand::Rng;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// How often somebody looks who has a lock before he gives up.
+const LOOKS: u32 = 40;
+
+/// Somebody who breaks a lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operator {
+    key: usize,
+    at: Duration,
+    /// What passes between the look and the break.
+    hesitation: Duration,
+    /// He gives up after this time.
+    patience: Option<Duration>,
+}
+
+impl Operator {
+    pub(super) fn draw(random: &mut Rng, keys: usize) -> Self {
+        let millis = |random: &mut Rng, most| Duration::from_millis(random.u64(0..=most));
+        let hesitates_for = if random.u8(0..3) == 0 { 1500 } else { 50 };
+        Self {
+            key: random.usize(0..keys),
+            at: millis(random, 2000),
+            hesitation: millis(random, hesitates_for),
+            patience: (random.u8(0..4) == 0).then(|| millis(random, 100)),
+        }
+    }
+}
+
+impl Actor {
+    /// Looks who has a lock, and breaks it.
+    pub(super) fn operate(self, operator: Operator) -> impl Future<Output = ()> + Send {
+        let (network, client) = (Arc::clone(&self.network), self.client);
+        let all = async move {
+            sleep(operator.at).await;
+            let Some(token) = self.found(operator.key).await else { return };
+            sleep(operator.hesitation).await;
+            self.observer.breaks(self.client, operator.key, token);
+            let broken = self.manager.break_lock(key(operator.key), token.as_str());
+            // What is under way when he gives up is dropped.
+            let report = match operator.patience {
+                None => Some(broken.await),
+                Some(patience) => timeout(patience, broken).await.ok(),
+            };
+            self.observer.broke(self.client, report.as_ref());
+        };
+        Process::new(network, client, all)
+    }
+
+    /// Who has the lock, as soon as a majority of the servers says that somebody has.
+    async fn found(&self, index: usize) -> Option<OwnerToken> {
+        for _ in 0..LOOKS {
+            if let Some(token) = self.network.holder(&key(index)) {
+                return Some(token);
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        None
+    }
+}
+
+/// What becomes of locks that somebody breaks, by the tokens of their holders.
+#[derive(Default)]
+pub(super) struct Breaks {
+    holders: HashMap<OwnerToken, Broken>,
+    /// What stands in their places.
+    stand_ins: Vec<OwnerToken>,
+}
+
+/// A lock that somebody breaks.
+struct Broken {
+    key: LockKey,
+    /// Where it was taken away, and until when its holder may count on that server.
+    places: HashMap<usize, Instant>,
+    /// When it could be another one's if its places were free.
+    at: Option<Instant>,
+    /// When its holder was told, after that.
+    told_at: Option<Instant>,
+}
+
+impl World {
+    /// For how much longer the token has the lock that is broken by `command`, if it is one that breaks locks.
+    pub(super) fn standing(&self, server: usize, command: &Command, now: Instant) -> Option<Duration> {
+        let other = command.subject.other.as_deref().filter(|_| command.verb == Verb::Revoke)?;
+        self.servers[server].lease_left(command.key(), *other, now)
+    }
+
+    /// A lock was taken away at a server, where it was `standing` for so long.
+    pub(super) fn note_break(
+        &mut self,
+        server: usize,
+        command: &Command,
+        reply: &Reply,
+        standing: Option<Duration>,
+        now: Instant,
+    ) {
+        let Subject { key, token, other: Some(holder) } = &*command.subject else { return };
+        let (Some(left), Reply::Revoked { .. }) = (standing, reply) else { return };
+        if !self.broken.stand_ins.contains(token) {
+            self.broken.stand_ins.push(*token);
+        }
+        let is_lost = !self.excludes(key, **holder, now);
+        let broken = self.broken.holders.entry(**holder).or_insert_with(|| Broken {
+            key: key.clone(),
+            places: HashMap::new(),
+            at: None,
+            told_at: None,
+        });
+        // Not to the last moment: the clocks of servers run differently, and holders allow for that.
+        broken.places.insert(server, now.after(left.mul_f64(0.98).saturating_sub(Duration::from_millis(2))));
+        broken.at = broken.at.or(is_lost.then_some(now));
+    }
+
+    /// The manager of a token is told something.
+    pub(super) fn note_told(&mut self, wakeup: &Wakeup, now: Instant) {
+        if let Notice::Revoked { .. } = wakeup.notice
+            && let Some(broken) = self.broken.holders.get_mut(&wakeup.subject.token)
+            && broken.at.is_some()
+        {
+            broken.told_at.get_or_insert(now);
+        }
+    }
+
+    /// Somebody says to whoever has `key` at a server that its lock is broken.
+    pub(super) fn lie(&mut self, key: &LockKey, server: usize, now: Instant) {
+        let Some(token) = self.servers[server].owner(key.name(), now) else { return };
+        let channel = crate::protocol::wakeup::channel(token.manager());
+        let by = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(1, 0));
+        if let Some(wire) = self.servers[server].subscriber(&channel) {
+            let subject = Subject::new(key.clone(), token);
+            self.push(wire, Wakeup { subject, notice: Notice::Revoked { by } }, now);
+        }
+    }
+}
+
+impl Network {
+    /// The token that a majority of the servers names as that of the holder.
+    fn holder(&self, key: &LockKey) -> Option<OwnerToken> {
+        let (world, now) = (self.world(), self.now());
+        let owners: Vec<_> = world.servers.iter().filter_map(|server| server.owner(key.name(), now)).collect();
+        let count = |token| owners.iter().filter(|other| **other == token).count();
+        owners.iter().copied().find(|token| count(*token) >= world.quorum.needed)
+    }
+
+    /// When the lock of `token` was broken at so many servers that somebody else could have it, and when its manager was told.
+    pub(super) fn broken_at(&self, token: OwnerToken) -> Option<(Instant, Option<Instant>)> {
+        let world = self.world();
+        let broken = world.broken.holders.get(&token)?;
+        Some((broken.at?, broken.told_at))
+    }
+
+    /// What stands in for holders that may count on `key` still.
+    pub(super) fn stand_ins(&self, key: &LockKey) -> Vec<OwnerToken> {
+        let are_any = !self.may_count_on(key).is_empty();
+        if are_any { self.world().broken.stand_ins.clone() } else { Vec::new() }
+    }
+
+    /// Whether `token` has the place of a holder whose lock somebody breaks.
+    pub(super) fn stands_in(&self, token: OwnerToken) -> bool {
+        self.world().broken.stand_ins.contains(&token)
+    }
+
+    /// The tokens that may count on `key` still, although somebody has broken their lock.
+    pub(super) fn may_count_on(&self, key: &LockKey) -> Vec<OwnerToken> {
+        let (world, now) = (self.world(), self.now());
+        let needed = world.quorum.needed;
+        let counts = |broken: &Broken| broken.places.values().filter(|until| now < **until).count() >= needed;
+        let of_key = world.broken.holders.iter().filter(|(_, broken)| broken.key == *key && counts(broken));
+        of_key.map(|(token, _)| *token).collect()
+    }
+}
+
+/// Locks are broken whose holders renew them. What they are told is lost now and then, their threads are blocked, servers are slow.
+pub(super) fn breaks() -> Profile {
+    let faults = Faults { freezes: 1, blocks: 3, lies: 2, until: 2500, longest: 1200, ..Faults::NONE };
+    Profile { nodes: vec![1, 3, 3, 5], faults, is_prompt: false, ..prompt_breaks() }
+}
+
+/// The same, and nothing keeps a holder from knowing it soon but that some of what it is told is lost.
+pub(super) fn prompt_breaks() -> Profile {
+    let faults = Faults { blocks: 3, lies: 3, until: 2500, longest: 1200, ..Faults::NONE };
+    Profile {
+        nodes: vec![3],
+        clients: 2..=4,
+        tasks: 1..=2,
+        keys: 1..=1,
+        calls: 2..=4,
+        ttls: vec![1500, 3000],
+        renewals: 70,
+        bodies: 50..=2000,
+        operators: 3,
+        losses: 40,
+        faults,
+        is_prompt: true,
+        bound: 8000,
+        ..crowd()
+    }
+}

@@ -1,0 +1,260 @@
+//! A lock that somebody breaks: its holder is told and stops, whoever waits is served, and nobody else is harmed.
+
+use crate::support::{acquired_everywhere, assert_nothing_left, builder, holders, manager, wait_until_queued};
+use redlock_runtime::{BreakOutcome, BreakReport, LockError, LockManager, LockRequest, LossCause, Wait};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Short enough to be renewed soon, and longer than the generous node timeout.
+const RENEWED_SOON: Duration = Duration::from_secs(6);
+
+fn cause(error: LockError) -> LossCause {
+    match error {
+        LockError::Lost { cause, .. } => cause,
+        other => panic!("{other}"),
+    }
+}
+
+fn outcomes(report: &BreakReport) -> Vec<BreakOutcome> {
+    report.nodes.iter().map(|node| node.outcome.clone()).collect()
+}
+
+/// Waits until the manager of `token` listens on every node.
+async fn wait_until_listening(nodes: &Nodes, token: &str) {
+    let channel = format!("redlock:{}", token.split_once('@').unwrap().1);
+    for node in nodes.iter() {
+        eventually(PATIENCE, "it listens", async || {
+            let (_, listeners): (String, u64) = node.inspect().command(&["PUBSUB", "NUMSUB", &channel]).await;
+            if listeners > 0 { Ok(()) } else { Err(listeners) }
+        })
+        .await;
+    }
+}
+
+/// A call that waits for `order:7` for as long as it takes.
+fn waiting(manager: &LockManager) -> tokio::task::JoinHandle<Result<redlock_runtime::LockGuard, LockError>> {
+    let manager = manager.clone();
+    tokio::spawn(async move { manager.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await })
+}
+
+#[tokio::test]
+async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+        let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+        let token = guard.token().to_string();
+        // Who waits in the same process makes it listen, and nothing is renewed for ten seconds.
+        let local = waiting(&holder);
+        wait_until_listening(&nodes, &token).await;
+        let remote = waiting(&other);
+        wait_until_queued(&nodes, "order:7", 1).await;
+        let has_stopped = Arc::new(AtomicBool::new(false));
+        let body = tokio::spawn({
+            let has_stopped = Arc::clone(&has_stopped);
+            async move {
+                let error = guard.lost().await;
+                // A body that takes a while to stop.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                has_stopped.store(true, Ordering::SeqCst);
+                error
+            }
+        });
+        let next = tokio::spawn(async move {
+            let next = remote.await.unwrap().unwrap();
+            assert!(has_stopped.load(Ordering::SeqCst), "the one before was at work still");
+            next
+        });
+        let report = operator.break_lock("order:7", &token).await;
+        assert!(report.is_broken() && report.is_told && report.has_stopped, "{report}");
+        assert_eq!(outcomes(&report), vec![BreakOutcome::Broken; size]);
+        assert_eq!(cause(timeout(PATIENCE, body).await.unwrap().unwrap()), LossCause::Revoked);
+        drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap());
+        drop(timeout(PATIENCE, local).await.expect("the one after it, too").unwrap().unwrap());
+        for manager in [&holder, &other, &operator] {
+            assert_nothing_left(manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_has_renewed_once_can_be_told() {
+    let nodes = Nodes::start(3).await;
+    let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
+    let guard = holder.acquire(LockRequest::new("order:7").ttl(RENEWED_SOON)).await.unwrap();
+    wait_until_listening(&nodes, guard.token().as_str()).await;
+    let report = operator.break_lock("order:7", guard.token().as_str()).await;
+    assert!(report.is_broken() && report.is_told && !report.has_stopped, "the guard is still there: {report}");
+    assert_eq!(cause(timeout(PATIENCE, guard.lost()).await.unwrap()), LossCause::Revoked);
+    // The operator has gone, and serves whoever waits all the same when the holder has stopped.
+    drop(guard);
+    assert_nothing_left(&operator, &nodes).await;
+}
+
+#[tokio::test]
+async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
+    for (size, ttl) in [(1, Duration::from_secs(12)), (3, Duration::from_secs(12))] {
+        let nodes = Nodes::start(size).await;
+        let [holder, other, operator, another] =
+            [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+        // Neither a call that waits nor a renewal: it has nothing to listen for.
+        let guard = holder.acquire(LockRequest::new("order:7").ttl(ttl).renew(false)).await.unwrap();
+        let next = waiting(&other);
+        wait_until_queued(&nodes, "order:7", 1).await;
+        // Dropped halfway, and then in earnest by what stands there: neither makes it less safe.
+        let token = guard.token().to_string();
+        let _ = timeout(Duration::from_millis(300), operator.break_lock("order:7", &token)).await;
+        let there = operator.inspect("order:7").await;
+        let stand_in = there.holder().and_then(|holder| holder.owner()).map(|owner| owner.token.to_string()).unwrap();
+        assert_ne!(stand_in, token, "its place is taken");
+        let report = another.break_lock("order:7", &stand_in).await;
+        assert!(report.is_broken() && !report.has_stopped && report.stand_in.is_some(), "{report}");
+        assert!(!next.is_finished(), "nobody else has it");
+        let mut counted_on = guard.remaining();
+        while !counted_on.is_zero() {
+            assert!(!next.is_finished(), "the holder counts on it for {counted_on:?}");
+            tokio::time::sleep(counted_on.min(Duration::from_millis(200))).await;
+            counted_on = guard.remaining();
+        }
+        drop(timeout(PATIENCE, next).await.expect("its lease is over").unwrap().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_nobody_works_in_is_broken_at_once() {
+    let nodes = Nodes::start(3).await;
+    let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+    holder.check().await;
+    let request = LockRequest::new("order:7").min_hold(Duration::from_secs(50)).ttl(Duration::from_secs(60));
+    let guard = holder.acquire(request).await.unwrap();
+    let token = guard.token().to_string();
+    guard.release().await.unwrap();
+    wait_until_listening(&nodes, &token).await;
+    let next = waiting(&other);
+    let report = operator.break_lock("order:7", &token).await;
+    assert!(report.is_broken() && report.has_stopped, "{report}");
+    drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn a_server_that_is_full_lets_locks_be_broken_and_attached() {
+    let server = RedisServer::start().await;
+    let [holder, operator] = [builder([server.url()]).build().unwrap(), builder([server.url()]).build().unwrap()];
+    operator.ready().await.unwrap();
+    let [guard, detached] = [holder.acquire("order:7").await.unwrap(), holder.acquire("order:8").await.unwrap()];
+    let detached = detached.detach();
+    server.inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    assert!(operator.acquire(LockRequest::new("order:9").wait(Wait::None)).await.is_err(), "it is full");
+    assert!(operator.break_lock("order:7", guard.token().as_str()).await.is_broken());
+    drop(operator.attach(detached).await.unwrap());
+}
+
+#[tokio::test]
+async fn by_force_the_holder_is_not_told_and_finds_out_when_it_renews() {
+    let nodes = Nodes::start(3).await;
+    let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+    let guard = holder.acquire(LockRequest::new("order:7").ttl(RENEWED_SOON)).await.unwrap();
+    let next = waiting(&other);
+    wait_until_queued(&nodes, "order:7", 1).await;
+    let report = operator.break_lock_by_force("order:7", guard.token().as_str()).await;
+    assert!(report.is_broken() && !report.is_told, "{report}");
+    let next = timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap();
+    assert_eq!(cause(timeout(PATIENCE, guard.lost()).await.unwrap()), LossCause::Taken);
+    assert!(next.is_held());
+}
+
+#[tokio::test]
+async fn a_token_that_is_out_of_date_breaks_nothing() {
+    let nodes = Nodes::start(3).await;
+    let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
+    let before = holder.acquire("order:7").await.unwrap();
+    let token = before.token().to_string();
+    before.release().await.unwrap();
+    let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+    for report in [operator.break_lock("order:7", &token).await, operator.break_lock_by_force("order:7", &token).await]
+    {
+        assert_eq!(outcomes(&report), vec![BreakOutcome::NotHeld; 3], "{report}");
+        assert!(!report.is_broken() && report.is_heard() && !report.is_told);
+    }
+    assert!(guard.is_held() && holders(&nodes, &guard).await == 3);
+    guard.release().await.unwrap();
+    assert_nothing_left(&operator, &nodes).await;
+}
+
+#[tokio::test]
+async fn who_says_that_a_lock_is_broken_makes_its_holder_ask_and_no_more() {
+    let server = RedisServer::start().await;
+    let manager = builder([server.url()]).build().unwrap();
+    // Nothing is renewed for minutes.
+    let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(900))).await.unwrap();
+    let other = waiting(&manager);
+    let channel = format!("redlock:{}", guard.token().as_str().split_once('@').unwrap().1);
+    let line = format!("revoked {0} {0} order:7", guard.token());
+    let before = server.inspect().calls("pexpire").await;
+    eventually(PATIENCE, "the holder asks", async || {
+        server.inspect().command::<u64>(&["PUBLISH", &channel, &line]).await;
+        let after = server.inspect().calls("pexpire").await;
+        if after > before { Ok(()) } else { Err(after) }
+    })
+    .await;
+    assert!(guard.is_held());
+    guard.release().await.expect("it had the lock all the time");
+    drop(other.await.unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn the_lock_of_another_program_is_removed_if_it_is_exactly_that() {
+    let nodes = Nodes::start(3).await;
+    let operator = manager(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SET", "order:7", "worker-3", "NX", "PX", "60000"]).await;
+    }
+    let untold = operator.break_lock("order:7", "worker-3").await;
+    assert_eq!(outcomes(&untold), vec![BreakOutcome::NeedsForce; 3], "its holder cannot be told");
+    let report = operator.break_lock_by_force("order:7", "worker-4").await;
+    assert!(!report.is_broken() && report.is_heard(), "{report}");
+    let next = waiting(&operator);
+    wait_until_queued(&nodes, "order:7", 1).await;
+    let report = operator.break_lock_by_force("order:7", "worker-3").await;
+    assert!(report.is_broken() && !report.is_told, "{report}");
+    drop(timeout(PATIENCE, next).await.expect("who waits is served").unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn data_is_never_removed() {
+    let nodes = Nodes::start(1).await;
+    let operator = manager(&nodes).await;
+    nodes[0].inspect().command::<()>(&["SET", "feature:x", "on"]).await;
+    let report = operator.break_lock_by_force("feature:x", "on").await;
+    assert_eq!(outcomes(&report), [BreakOutcome::NotHeld]);
+    assert_eq!(nodes[0].inspect().get("feature:x").await.as_deref(), Some("on"));
+}
+
+#[tokio::test]
+async fn a_majority_decides_whether_it_is_broken() {
+    let nodes = Nodes::start(3).await;
+    let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
+    let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+    nodes[1].kill();
+    nodes[2].kill();
+    let report = operator.break_lock("order:7", guard.token().as_str()).await;
+    assert_eq!(outcomes(&report)[0], BreakOutcome::Broken);
+    assert!(!report.is_broken() && !report.is_heard(), "{report}");
+    assert!(report.to_string().contains("too few nodes answered"));
+}
+
+#[tokio::test]
+async fn who_has_waited_in_vain_knows_for_whom() {
+    let nodes = Nodes::start(3).await;
+    let (holder, other) = (manager(&nodes).await, manager(&nodes).await);
+    let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+    let error = other.acquire(LockRequest::new("order:7").wait(Duration::from_millis(50))).await.unwrap_err();
+    assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+    assert_eq!(error.holder(), Some(guard.token()));
+    let error = holder.try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(error, LockError::Contended { .. }), "{error}");
+    assert_eq!(error.holder(), Some(guard.token()));
+}

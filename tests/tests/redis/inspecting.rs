@@ -1,0 +1,208 @@
+//! Who has a lock, since when, from where, and who waits: as one server says it, and a quorum.
+
+use crate::support::{GENEROUS, acquired_everywhere, builder, connected, manager, many_guards, wait_until_queued};
+use redlock_runtime::{Holder, LockList, LockManager, LockRequest, NodeError, Wait};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use std::time::Duration;
+
+#[tokio::test]
+async fn the_holder_and_those_who_wait_are_told_with_their_processes() {
+    let nodes = Nodes::start(3).await;
+    let holder = connected(builder(nodes.urls()).label("shop"), &nodes).await;
+    let waiter = connected(builder(nodes.urls()).label("billing"), &nodes).await;
+    let observer = manager(&nodes).await;
+    let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+    let waiting = tokio::spawn({
+        let waiter = waiter.clone();
+        async move { waiter.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await.map(drop) }
+    });
+    wait_until_queued(&nodes, "order:7", 1).await;
+
+    let inspection = observer.inspect("order:7").await;
+    let owner = inspection.holder().and_then(Holder::owner).unwrap();
+    assert_eq!(owner.token, *guard.token());
+    let label = owner.label.as_deref().unwrap();
+    assert!(label.starts_with("shop;") && label.ends_with(&format!(";{}", std::process::id())), "{label}");
+    let addresses = nodes[0].inspect().clients().await;
+    let address = owner.address.as_deref().unwrap();
+    assert!(addresses.iter().any(|client| client.contains(&format!("addr={address} "))), "{address}: {addresses:?}");
+    assert_eq!(owner.is_connected, Some(true));
+    assert!(inspection.remaining().unwrap() <= Duration::from_secs(30));
+    let waiters = inspection.waiters();
+    assert!(waiters.len() == 1 && waiters[0].label.as_deref().unwrap().starts_with("billing;"), "{waiters:?}");
+    assert!(inspection.nodes.iter().all(|node| node.waiting == 1 && node.error.is_none()), "{inspection}");
+    let text = inspection.to_string();
+    assert!(text.starts_with("\"order:7\": held by shop;") && text.contains("waits for"), "{text}");
+    guard.release().await.unwrap();
+    waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_holder_that_is_gone_is_known_to_be() {
+    let nodes = Nodes::start(1).await;
+    let (holder, observer) = (manager(&nodes).await, manager(&nodes).await);
+    let guard = holder.acquire("order:7").await.unwrap();
+    std::mem::forget(guard.detach());
+    drop(holder);
+    eventually(PATIENCE, "its connection is gone", async || {
+        let inspection = observer.inspect("order:7").await;
+        let owner = inspection.holder().and_then(Holder::owner).cloned();
+        if owner.is_some_and(|owner| owner.is_connected == Some(false)) { Ok(()) } else { Err(inspection.to_string()) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_lock_of_ours_is_shown_as_what_it_is() {
+    let server = RedisServer::start().await;
+    let manager = builder([server.url()]).namespace("shop").build().unwrap();
+    let inspect = server.inspect();
+    inspect.command::<()>(&["SET", "shop:foreign", "worker 3\n", "PX", "60000"]).await;
+    inspect.command::<()>(&["SET", "shop:document", "hunter2"]).await;
+    inspect.command::<()>(&["LPUSH", "shop:list", "hunter2"]).await;
+    inspect.command::<()>(&["SET", "shop:long", &"x".repeat(3_000_000), "PX", "60000"]).await;
+    let inspections = manager.inspect_all(["foreign", "document", "list", "long", "free"], true).await;
+    let holders: Vec<_> = inspections.iter().map(|inspection| inspection.holder().unwrap().to_string()).collect();
+    assert_eq!(holders[0], r#"held by another program, as "worker 3\n""#);
+    assert_eq!(holders[1..3], ["data, which is no lock"; 2]);
+    assert!(holders[3].len() < 400, "{}", holders[3].len());
+    assert_eq!(holders[4], "free");
+    assert!(!inspections.iter().any(|inspection| inspection.to_string().contains("hunter2")));
+    assert!(inspections[0].remaining().is_some() && inspections[1].remaining().is_none());
+}
+
+#[tokio::test]
+async fn fencing_numbers_are_told_and_rise() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    assert_eq!(manager.inspect("order:7").await.fence(), None);
+    let guard = manager.acquire_fenced("order:7").await.unwrap();
+    let fence = manager.inspect("order:7").await.fence().unwrap().as_u64();
+    assert!((fence..fence + (1 << 16)).contains(&guard.fencing_token().as_u64()), "{fence}");
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_majority_is_told_although_a_node_is_down() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let guard = acquired_everywhere(&manager, &nodes, "order:7").await;
+    nodes[2].kill();
+    eventually(PATIENCE, "the node is known to be down", async || {
+        let inspection = manager.inspect("order:7").await;
+        let is_held = inspection.holder().and_then(Holder::owner).is_some_and(|owner| owner.token == *guard.token());
+        assert!(is_held, "{inspection}");
+        if inspection.nodes[2].error.is_some() { Ok(()) } else { Err(inspection.to_string()) }
+    })
+    .await;
+}
+
+/// A manager whose user has these `rules`.
+async fn user(server: &RedisServer, rules: &str) -> LockManager {
+    let words: Vec<_> =
+        ["ACL", "SETUSER", "alice", "reset", "on", ">w0nder"].into_iter().chain(rules.split(' ')).collect();
+    server.inspect().command::<()>(&words).await;
+    builder([server.url().replace("redis://", "redis://alice:w0nder@")]).node_timeout(GENEROUS).build().unwrap()
+}
+
+#[tokio::test]
+async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
+    let server = RedisServer::start().await;
+    let holder = builder([server.url()]).build().unwrap();
+    let guard = holder.acquire("order:7").await.unwrap();
+    let reads = "~* +eval +get +pttl +zcard +zrange +script|load";
+
+    let inspection = user(&server, reads).await.inspect("order:7").await;
+    let owner = inspection.holder().and_then(Holder::owner).unwrap();
+    assert!(owner.token == *guard.token() && owner.label.is_none() && owner.is_connected.is_none(), "{inspection}");
+    let unnamed = inspection.nodes[0].unnamed.as_ref().unwrap().to_string();
+    assert!(unnamed.contains("`+client|list`"), "{unnamed}");
+
+    let inspection = user(&server, &format!("{reads} +client|list")).await.inspect("order:7").await;
+    assert!(inspection.holder().and_then(Holder::owner).unwrap().label.is_some(), "{inspection}");
+
+    for missing in ["+get", "+pttl", "+eval"] {
+        let rules = reads.split(' ').filter(|rule| *rule != missing).collect::<Vec<_>>().join(" ");
+        let inspection = user(&server, &rules).await.inspect("order:7").await;
+        let error = inspection.nodes[0].error.clone().unwrap();
+        assert!(matches!(&error, NodeError::Unfit(text) if text.contains(missing)), "{missing}: {error}");
+        assert_eq!(inspection.holder(), None);
+        assert!(!inspection.to_string().contains("w0nder"));
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
+    let server = RedisServer::start().await;
+    let rules = "~* &redlock:* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval \
+                 +script|load +publish +subscribe";
+    let holder = user(&server, rules).await;
+    holder.ready().await.unwrap();
+    let guard = holder.acquire("order:7").await.unwrap();
+    let observer = builder([server.url()]).build().unwrap();
+    let inspection = observer.inspect("order:7").await;
+    let owner = inspection.holder().and_then(Holder::owner).unwrap();
+    assert!(owner.label.is_none() && owner.is_connected == Some(true), "{inspection}");
+    let token = guard.token().to_string();
+    drop((guard, holder));
+    // What is left of a process that has ended.
+    server.inspect().command::<()>(&["SET", "order:7", &token, "PX", "60000"]).await;
+    eventually(PATIENCE, "its connections have ended", async || {
+        let inspection = observer.inspect("order:7").await;
+        if inspection.to_string().contains("of which no connection is known") {
+            Ok(())
+        } else {
+            Err(inspection.to_string())
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_list_of_ten_thousand_clients_disturbs_no_lock() {
+    const CLIENTS: usize = 1000;
+    let server = RedisServer::start().await;
+    let manager = builder([server.url()]).build().unwrap();
+    let guard = manager.acquire("order:7").await.unwrap();
+    // Ten thousand clients, made of a thousand with names ten times as long as usual: more than an answer may have that comes
+    // on the connection of the locks.
+    let mut crowd = Vec::new();
+    for _ in 0..CLIENTS {
+        let client = tokio::net::TcpStream::connect(("127.0.0.1", server.port())).await.unwrap();
+        client.try_write(format!("CLIENT SETNAME {}\r\n", "x".repeat(3000)).as_bytes()).unwrap();
+        crowd.push(client);
+    }
+    eventually(PATIENCE, "all of them have their names", async || {
+        let named = server.inspect().calls("client|setname").await;
+        if named > u64::try_from(CLIENTS).unwrap() { Ok(()) } else { Err(named) }
+    })
+    .await;
+    let inspection = manager.inspect("order:7").await;
+    let owner = inspection.holder().and_then(Holder::owner).unwrap();
+    assert!(owner.label.is_some() && owner.is_connected == Some(true), "{inspection}");
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_locks_below_a_namespace_are_listed_and_nothing_else() {
+    let nodes = Nodes::start(3).await;
+    let manager = builder(nodes.urls()).namespace("sh*p").build().unwrap();
+    let guards = many_guards(&manager, 3).await;
+    let observer = builder(nodes.urls()).namespace("shop").build().unwrap();
+    let other = observer.acquire("order:7").await.unwrap();
+    let inspect = nodes[0].inspect();
+    inspect.command::<()>(&["SET", "sh*p:order:document", "hunter2"]).await;
+    inspect.command::<()>(&["LPUSH", "sh*p:order:list", "hunter2"]).await;
+    let keys = |list: &LockList| list.keys.iter().map(ToString::to_string).collect::<Vec<_>>();
+
+    let list = manager.list("order:*", 10, PATIENCE).await;
+    assert_eq!((keys(&list), list.is_complete), (vec!["order:0".into(), "order:1".into(), "order:2".into()], true));
+    assert!(list.is_heard() && list.failures.is_empty());
+    let list = manager.list("*", 2, PATIENCE).await;
+    assert_eq!((list.keys.len(), list.is_complete), (2, false));
+    nodes[0].kill();
+    let list = observer.list("*", 10, PATIENCE).await;
+    assert_eq!((keys(&list), list.failures.len(), list.is_heard()), (vec!["order:7".into()], 1, true));
+    drop((guards, other));
+}
