@@ -205,6 +205,38 @@ async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
     assert_nothing_left(&[careful], watched.server(1)).await;
 }
 
+/// It has met neither server, and the new master has been running for longer than any lease.
+#[tokio::test]
+async fn a_manager_that_starts_after_a_failover_abstains_too() {
+    let watched = Watched::start(1).await;
+    let longest = Duration::from_secs(12);
+    eventually(2 * PATIENCE, "the replica is not young", async || {
+        let uptime = watched.server(1).inspect().info("server", "uptime_in_seconds").await;
+        let seconds: u64 = uptime.as_deref().unwrap_or_default().parse().unwrap_or(0);
+        if Duration::from_secs(seconds) > longest { Ok(()) } else { Err(seconds) }
+    })
+    .await;
+    watched.fail_over(0).await;
+    let late = builder([watched.url()]).after_restart(AfterRestart::Abstain).default_ttl(longest).longest_ttl(longest);
+    let late = late.build().unwrap();
+    eventually(PATIENCE, "the new master abstains", async || match late.try_acquire(KEY).await {
+        Err(error) if matches!(causes(&error)[..], [(_, NodeError::Abstains(_))]) => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_replica_that_is_named_takes_no_locks_and_is_tried_again() {
+    let watched = Watched::start(1).await;
+    let replica = builder([confirmed_by(watched.server(1).url(), 1)]).build().unwrap();
+    eventually(PATIENCE, "it is known for a replica", async || match replica.try_acquire(KEY).await {
+        Err(error) if matches!(causes(&error)[..], [(_, NodeError::Replica)]) => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_master_without_replicas_takes_no_locks_if_it_is_told_so_and_the_check_says_it() {
     let needs_replicas = |server: redlock_tests::Builder| {

@@ -147,7 +147,8 @@ impl NodeConfig {
     /// A server passes on to its replicas what it has answered already. So the locks of the last moments are gone when it
     /// dies and a replica takes over, and their keys can be taken once more while the bodies of the first owners still run,
     /// until these are told. With this, the server is asked (`WAIT`) whether the replicas have what was written, and a lock that
-    /// too few have within half of the node timeout is given back: [`NodeError::NotReplicated`](crate::NodeError::NotReplicated).
+    /// too few have within 25 ms, or half of the
+    /// [`node_timeout`](crate::LockManagerBuilder::node_timeout) where one is set, is given back: [`NodeError::NotReplicated`](crate::NodeError::NotReplicated).
     ///
     /// That makes such a loss rarer and rules nothing out: a replica that has confirmed nothing may be the one that takes
     /// over. A majority of independent servers, or fencing, does. It costs the round trip to the replicas with every lock, and

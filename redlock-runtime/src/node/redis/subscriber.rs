@@ -85,7 +85,7 @@ async fn receive(mut messages: PubSubStream, control: &Control, connections: &Co
     let mut next = async || {
         poll_fn(|cx| match Pin::new(&mut messages).poll_next(cx) {
             Poll::Pending => left.as_mut().poll(cx).map(|()| None),
-            message => message,
+            message @ Poll::Ready(_) => message,
         })
         .await
     };

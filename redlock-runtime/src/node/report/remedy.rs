@@ -36,7 +36,9 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
         NodeError::Abstains(_) => {
             "nothing is to be done but to wait; with `appendonly yes` and `appendfsync always` it would forget nothing"
         }
-        NodeError::NotReplicated { .. } => "see that its replicas are attached and follow, or lower `confirm_replicas`",
+        NodeError::NotReplicated { .. } => {
+            "see that its replicas are attached and follow, raise `node_timeout` where they are far away, or lower `confirm_replicas`"
+        }
         NodeError::Replica => "give the address of a master",
         NodeError::SameServer(_) => "leave out one of the two",
         NodeError::Held | NodeError::Unfit(_) | NodeError::Tls(_) | NodeError::Unnumbered | NodeError::HoldsData => {

@@ -105,7 +105,7 @@ impl Sentinels {
             }
         }
         heard.extend(views.iter().flat_map(|view| view.sentinels.iter().cloned()));
-        let (at, since) = newest(views).ok_or(failure)?;
+        let (at, since) = newest(&views).ok_or(failure)?;
         *self.0.others() = heard;
         Ok(Located { at, since })
     }

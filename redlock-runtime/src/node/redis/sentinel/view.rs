@@ -25,7 +25,7 @@ pub(super) struct View {
 
 /// The master of the newest configuration, and for how long one of those that know it has known it: whoever has not heard of a
 /// failover names the master before it.
-pub(super) fn newest(views: Vec<View>) -> Option<(MemberAddress, Option<Duration>)> {
+pub(super) fn newest(views: &[View]) -> Option<(MemberAddress, Option<Duration>)> {
     let newest = views.iter().max_by_key(|view| view.epoch)?.clone();
     let same = views.iter().filter(|view| (view.epoch, &view.master) == (newest.epoch, &newest.master));
     Some((newest.master.clone(), same.filter_map(|view| view.since).max()))
@@ -153,7 +153,7 @@ mod tests {
             sentinels: BTreeSet::new(),
         };
         let views = vec![view(3, "before:1", 90), view(4, "now:1", 2), view(4, "now:1", 3), view(3, "before:1", 80)];
-        assert_eq!(newest(views), Some((at("now:1"), Some(3 * second))));
-        assert_eq!(newest(Vec::new()), None);
+        assert_eq!(newest(&views), Some((at("now:1"), Some(3 * second))));
+        assert_eq!(newest(&[]), None);
     }
 }
