@@ -48,7 +48,7 @@ pub(super) async fn connect(
     let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment).await;
     let (live, courier) = prepared.map_err(|error| cut(&control).unwrap_or(error))?;
     if let Some(located) = control.located.get() {
-        live.located_at(located.at.clone());
+        live.located_at(located.clone());
     }
     Ok((live, courier))
 }

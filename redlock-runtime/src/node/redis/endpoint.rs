@@ -48,6 +48,15 @@ pub(super) struct Located {
     pub(super) at: MemberAddress,
     /// For how long it has been the one that takes locks, at least, if that is known.
     pub(super) since: Option<Duration>,
+    /// The number of the configuration that says so: a larger one is newer.
+    pub(super) epoch: u64,
+}
+
+impl Located {
+    /// Whether whoever is here should go there, by what is known `now`: not on the word of those who know less.
+    pub(super) fn is_replaced_by(&self, now: &Self) -> bool {
+        now.at != self.at && now.epoch >= self.epoch
+    }
 }
 
 /// Whoever knows where a server is.

@@ -1,9 +1,9 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
-use super::cluster::address::MemberAddress;
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
+use super::endpoint::Located;
 use super::lost_script::{is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Question, Wire};
@@ -40,7 +40,7 @@ pub(super) struct LiveConnection {
     /// Whether the server has refused the subscription.
     is_refused: AtomicBool,
     /// Where the server was said to be, if it is not at an address of its own.
-    located: OnceLock<MemberAddress>,
+    located: OnceLock<Located>,
     /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
     /// Whoever it is, the next handshake shall find out.
     end: OnceLock<NodeError>,
@@ -85,14 +85,14 @@ impl LiveConnection {
         self.server.abstains_for(self.abstention, self.server.now())
     }
 
-    /// The server was said to be at this address.
-    pub(super) fn located_at(&self, address: MemberAddress) {
+    /// This is where the server was said to be.
+    pub(super) fn located_at(&self, located: Located) {
         // It is said once.
-        let _ = self.located.set(address);
+        let _ = self.located.set(located);
     }
 
     /// Where the server was said to be, if it is not at an address of its own.
-    pub(super) fn located(&self) -> Option<&MemberAddress> {
+    pub(super) fn located(&self) -> Option<&Located> {
         self.located.get()
     }
 

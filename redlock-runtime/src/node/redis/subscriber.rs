@@ -100,5 +100,5 @@ async fn receive(mut messages: PubSubStream, control: &Control, connections: &Co
 /// Whether the connection for commands leads to another server than that of `control`.
 fn is_elsewhere(control: &Control, connections: &Connections) -> bool {
     let here = control.located.get().map(|located| &located.at);
-    connections.live().is_ok_and(|live| live.located() != here)
+    connections.live().is_ok_and(|live| live.located().map(|located| &located.at) != here)
 }

@@ -105,9 +105,9 @@ impl Sentinels {
             }
         }
         heard.extend(views.iter().flat_map(|view| view.sentinels.iter().cloned()));
-        let (at, since) = newest(&views).ok_or(failure)?;
+        let located = newest(&views).ok_or(failure)?;
         *self.0.others() = heard;
-        Ok(Located { at, since })
+        Ok(located)
     }
 }
 

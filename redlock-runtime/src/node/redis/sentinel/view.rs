@@ -3,6 +3,7 @@
 use crate::error::NodeError;
 use crate::node::redis::answer::refused;
 use crate::node::redis::cluster::address::MemberAddress;
+use crate::node::redis::endpoint::Located;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -25,10 +26,11 @@ pub(super) struct View {
 
 /// The master of the newest configuration, and for how long one of those that know it has known it: whoever has not heard of a
 /// failover names the master before it.
-pub(super) fn newest(views: &[View]) -> Option<(MemberAddress, Option<Duration>)> {
-    let newest = views.iter().max_by_key(|view| view.epoch)?.clone();
+pub(super) fn newest(views: &[View]) -> Option<Located> {
+    let newest = views.iter().max_by_key(|view| view.epoch)?;
     let same = views.iter().filter(|view| (view.epoch, &view.master) == (newest.epoch, &newest.master));
-    Some((newest.master.clone(), same.filter_map(|view| view.since).max()))
+    let since = same.filter_map(|view| view.since).max();
+    Some(Located { at: newest.master.clone(), since, epoch: newest.epoch })
 }
 
 impl View {
@@ -153,7 +155,17 @@ mod tests {
             sentinels: BTreeSet::new(),
         };
         let views = vec![view(3, "before:1", 90), view(4, "now:1", 2), view(4, "now:1", 3), view(3, "before:1", 80)];
-        assert_eq!(newest(&views), Some((at("now:1"), Some(3 * second))));
+        let located = |at, since, epoch| Located { at, since: Some(since), epoch };
+        let now = located(at("now:1"), 3 * second, 4);
+        assert_eq!(newest(&views), Some(now.clone()));
+        let before = newest(&views[..1]).unwrap();
+        assert!(
+            before.is_replaced_by(&now) && !now.is_replaced_by(&before),
+            "who has heard of a failover goes not back"
+        );
+        assert!(
+            !now.is_replaced_by(&located(at("now:1"), second, 5)) && now.is_replaced_by(&located(at("x:1"), second, 4))
+        );
         assert_eq!(newest(&[]), None);
     }
 }

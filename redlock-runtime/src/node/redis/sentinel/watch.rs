@@ -9,6 +9,7 @@ use crate::node::redis::backoff::Backoff;
 use crate::node::redis::cluster::address::MemberAddress;
 use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connections::Connections;
+use crate::node::redis::endpoint::Located;
 use crate::node::redis::subscriber;
 use crate::observe::events;
 use futures_core::Stream;
@@ -34,7 +35,7 @@ pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc
         listeners.follow(&sentinels, &connections);
         match sentinels.ask().await {
             Ok(located) => {
-                leave_others(&located.at, &connections);
+                leave_others(&located, &connections);
                 listeners.follow(&sentinels, &connections);
                 backoff.connected();
                 // Either way there is a reason to look.
@@ -47,11 +48,12 @@ pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc
 }
 
 /// Ends the connection if it leads to another server than the master.
-fn leave_others(master: &MemberAddress, connections: &Connections) {
+fn leave_others(master: &Located, connections: &Connections) {
     let Ok(live) = connections.live() else { return };
-    if live.located().is_some_and(|at| at != master) {
-        events::master_changed(connections.server.node(), master);
-        live.end(NodeError::Unreachable(format!("the Sentinels have made {master} the master").into()));
+    if live.located().is_some_and(|here| here.is_replaced_by(master)) {
+        let at = &master.at;
+        events::master_changed(connections.server.node(), at);
+        live.end(NodeError::Unreachable(format!("the Sentinels have made {at} the master").into()));
     }
 }
 
