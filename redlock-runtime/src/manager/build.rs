@@ -30,9 +30,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// How long replicas have to confirm a lease when no node timeout is set: half of the usual one. Smaller, replicas in another
-/// building are too slow; larger, whoever asks has given up before it is known that there are none.
-const REPLICAS_PATIENCE: Duration = Duration::from_millis(25);
+/// How long replicas have to confirm a lease when no node timeout is set: a third of the usual one, since a command may have to
+/// wait for the replicas of those before it. Smaller, replicas in another building are too slow; larger, whoever asks has given
+/// up before it is known that there are none.
+const REPLICAS_PATIENCE: Duration = Duration::from_millis(16);
 
 /// Where one node is.
 enum Place {
@@ -126,7 +127,7 @@ impl LockManagerBuilder {
         let (clock, nodes, servers_are) = (Clock::Boot, places.len(), servers_are(&places));
         let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
         let environment = builder.environment(clock, nodes);
-        let patience = builder.policy.node_timeout.map_or(REPLICAS_PATIENCE, |timeout| timeout / 2);
+        let patience = builder.policy.node_timeout.map_or(REPLICAS_PATIENCE, |timeout| timeout / 3);
         let router = WakeupRouter::default();
         let nodes = places.into_iter().enumerate().map(|(index, place)| {
             let (deliver, connected) = (router.of_node(index), router.connected(index));

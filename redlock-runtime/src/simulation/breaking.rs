@@ -117,6 +117,10 @@ impl World {
             self.broken.stand_ins.push(*token);
         }
         let is_lost = !self.excludes(key, **holder, now);
+        if is_lost && self.excludes_with(key, **holder, 1, now) {
+            // It was whole until now: what it had lost before, it had won back.
+            self.robbed.remove(&**holder);
+        }
         let broken = self.broken.holders.entry(**holder).or_insert_with(|| Broken {
             key: key.clone(),
             places: HashMap::new(),
@@ -126,6 +130,14 @@ impl World {
         // Not to the last moment: the clocks of servers run differently, and holders allow for that.
         broken.places.insert(server, now.after(left.mul_f64(0.98).saturating_sub(Duration::from_millis(2))));
         broken.at = broken.at.or(is_lost.then_some(now));
+    }
+
+    /// What stands under `key` at the servers that are `hit` is taken away by others than locks: whoever has broken a lock
+    /// cannot keep its place there either, and its holder may not count on it.
+    pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize]) {
+        for broken in self.broken.holders.values_mut().filter(|broken| broken.key == *key) {
+            broken.places.retain(|server, _| !hit.contains(server));
+        }
     }
 
     /// The manager of a token is told something.

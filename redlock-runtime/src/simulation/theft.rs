@@ -25,6 +25,7 @@ impl World {
         let all = self.servers.len();
         let hit: Vec<_> = (first..first + servers).map(|server| server % all).collect();
         self.mark_robbed(key, &hit, now);
+        self.note_theft(key, &hit);
         let thief = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(0, 1));
         for server in hit {
             let server = &mut self.servers[server];
@@ -37,7 +38,10 @@ impl World {
     }
 
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
-        (0..2).for_each(|index| self.mark_robbed(&key(index), &[server], now));
+        for index in 0..2 {
+            self.mark_robbed(&key(index), &[server], now);
+            self.note_theft(&key(index), &[server]);
+        }
         self.servers[server].step(by);
     }
 
@@ -63,7 +67,12 @@ impl World {
 
     /// Whether nobody else can have `key` as long as `token` stands where it does.
     pub(super) fn excludes(&self, key: &LockKey, token: OwnerToken, now: Instant) -> bool {
+        self.excludes_with(key, token, 0, now)
+    }
+
+    /// The same if it stood at so many `more`.
+    pub(super) fn excludes_with(&self, key: &LockKey, token: OwnerToken, more: usize, now: Instant) -> bool {
         let holds = |server: &&Server| server.owner(key.name(), now) == Some(token);
-        self.servers.iter().filter(holds).count() >= self.enough_to_exclude()
+        self.servers.iter().filter(holds).count() + more >= self.enough_to_exclude()
     }
 }

@@ -62,7 +62,7 @@ async fn a_replica_and_a_sentinel_are_no_nodes() {
     let manager = at(&sentinel.url());
     let error = manager.ready().await.unwrap_err();
     assert!(
-        error.to_string().contains("is a Sentinel, which takes no locks: give the address of the master"),
+        error.to_string().contains("is a Sentinel, which takes no locks: write redis+sentinel://host:26379/name"),
         "{error}"
     );
     assert!(has(&manager.check().await.warnings(), "is a Sentinel"));

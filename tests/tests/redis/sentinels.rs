@@ -205,22 +205,24 @@ async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
     assert_nothing_left(&[careful], watched.server(1)).await;
 }
 
-/// It has met neither server, and the new master has been running for longer than any lease.
+/// It has met none of the servers, and all have been running for longer than any lease.
 #[tokio::test]
-async fn a_manager_that_starts_after_a_failover_abstains_too() {
+async fn in_a_quorum_a_manager_that_starts_after_a_failover_does_not_count_the_new_master() {
+    let nodes = Nodes::start(2).await;
     let watched = Watched::start(1).await;
     let longest = Duration::from_secs(12);
-    eventually(2 * PATIENCE, "the replica is not young", async || {
+    eventually(2 * PATIENCE, "no server is young", async || {
         let uptime = watched.server(1).inspect().info("server", "uptime_in_seconds").await;
         let seconds: u64 = uptime.as_deref().unwrap_or_default().parse().unwrap_or(0);
-        if Duration::from_secs(seconds) > longest { Ok(()) } else { Err(seconds) }
+        if Duration::from_secs(seconds) > longest + Duration::from_secs(2) { Ok(()) } else { Err(seconds) }
     })
     .await;
     watched.fail_over(0).await;
-    let late = builder([watched.url()]).after_restart(AfterRestart::Abstain).default_ttl(longest).longest_ttl(longest);
+    nodes[0].kill();
+    let late = builder(nodes.urls().into_iter().chain([watched.url()])).default_ttl(longest).longest_ttl(longest);
     let late = late.build().unwrap();
     eventually(PATIENCE, "the new master abstains", async || match late.try_acquire(KEY).await {
-        Err(error) if matches!(causes(&error)[..], [(_, NodeError::Abstains(_))]) => Ok(()),
+        Err(error) if abstains(&error) => Ok(()),
         other => Err(format!("{other:?}")),
     })
     .await;
@@ -344,9 +346,10 @@ async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
     assert!(held.is_held(), "the lease before was confirmed");
     held.release().await.unwrap();
     drop(kept);
-    let tries = (0..100).map(|i| {
+    // More than go out together, one after the other: each is told in its time.
+    let tries = (0..32).map(|i| {
         let manager = manager.clone();
-        tokio::spawn(async move { manager.try_acquire(format!("order:{i}")).await.unwrap_err() })
+        tokio::spawn(async move { manager.try_acquire(format!("try:{i}")).await.unwrap_err() })
     });
     for error in all(tries).await {
         assert!(matches!(causes(&error)[..], [(_, NodeError::NotReplicated { .. })]), "{error:?}");

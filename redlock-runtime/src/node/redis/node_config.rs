@@ -147,7 +147,7 @@ impl NodeConfig {
     /// A server passes on to its replicas what it has answered already. So the locks of the last moments are gone when it
     /// dies and a replica takes over, and their keys can be taken once more while the bodies of the first owners still run,
     /// until these are told. With this, the server is asked (`WAIT`) whether the replicas have what was written, and a lock that
-    /// too few have within 25 ms, or half of the
+    /// too few have within 16 ms, or a third of the
     /// [`node_timeout`](crate::LockManagerBuilder::node_timeout) where one is set, is given back: [`NodeError::NotReplicated`](crate::NodeError::NotReplicated).
     ///
     /// That makes such a loss rarer and rules nothing out: a replica that has confirmed nothing may be the one that takes
