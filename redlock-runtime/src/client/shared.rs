@@ -21,7 +21,7 @@ use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
-use crate::protocol::timing::{CLAIM, MAX_TTL};
+use crate::protocol::timing::CLAIM;
 use crate::request::{Policy, Wait};
 use crate::stats::Sites;
 use crate::time::clock::Clock;
@@ -268,7 +268,8 @@ impl Shared {
         // Everything that waits looks up then, so that it is not for whoever may publish to say.
         if self.revocations.stopped(&subject.token) {
             let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
-            let last = LastCommand::release(CLAIM, MAX_TTL, self.clock.now());
+            // What is not given back for so long ends by itself, with the lease that it took the place of.
+            let last = LastCommand::release(CLAIM, self.policy.longest_ttl(), self.clock.now());
             (0..self.nodes.len()).for_each(|index| self.release(index, Arc::clone(&subject), last));
             self.changed.notify_waiters();
         }

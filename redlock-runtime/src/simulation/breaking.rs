@@ -140,6 +140,15 @@ impl World {
         }
     }
 
+    /// The clock of a server goes ahead: the places there last for less time.
+    pub(super) fn note_step(&mut self, server: usize, by: Duration) {
+        for broken in self.broken.holders.values_mut() {
+            if let Some(until) = broken.places.get_mut(&server) {
+                *until = until.before(by);
+            }
+        }
+    }
+
     /// The manager of a token is told something.
     pub(super) fn note_told(&mut self, wakeup: &Wakeup, now: Instant) {
         if let Notice::Revoked { .. } = wakeup.notice

@@ -40,8 +40,8 @@ impl World {
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
         for index in 0..2 {
             self.mark_robbed(&key(index), &[server], now);
-            self.note_theft(&key(index), &[server]);
         }
+        self.note_step(server, by);
         self.servers[server].step(by);
     }
 
