@@ -123,8 +123,9 @@ async fn once_per_runs_once_in_each_window() {
     let manager = LockManager::in_memory();
     for _ in 0..3 {
         let mut runs = 0;
-        // Whatever the time is at the start, 15 minutes touch two windows, and the first of them is that of the end before.
-        for _ in 0..15 {
+        // Whatever the time is at the start: from the last call of one round to the last one of the next it is more than one
+        // window, so that one begins in between; from the first call of a round to its last one it is less.
+        for _ in 0..16 {
             runs += u32::from(manager.scope(once_per_quarter()).await.unwrap().is_some());
             tokio::time::sleep(Duration::from_secs(59)).await;
         }

@@ -103,7 +103,7 @@ impl Candidate {
             Loss::Released
         } else if self.hold_period.is_used_up(now) {
             Loss::MaxHold
-        } else if is_proven || self.is_taken() {
+        } else if is_proven || self.is_taken() || self.is_broken() {
             // What was proven can only be over because the nodes say so.
             if self.is_revoked() { Loss::Revoked } else { Loss::Taken }
         } else if self.hold_period.renews() {
@@ -116,6 +116,12 @@ impl Candidate {
     /// Whether so many nodes say that the lock is not ours that it cannot be.
     pub(super) fn is_taken(&self) -> bool {
         self.verdict() == Verdict::Contended
+    }
+
+    /// Whether somebody says that he breaks the lock, and a node that the lock is not ours. It need not be so many nodes as for
+    /// [`is_taken`](Self::is_taken): a lock that stood on just enough votes is lost with the first of them.
+    fn is_broken(&self) -> bool {
+        self.is_revoked() && self.voters.iter().any(|voter| voter.vote == Vote::Taken)
     }
 
     /// The nodes that said that the lock is not ours, and know nothing of the token.

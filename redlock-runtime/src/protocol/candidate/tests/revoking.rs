@@ -49,6 +49,35 @@ fn it_has_lost_the_lock_when_a_majority_says_so_and_knows_why() {
 }
 
 #[test]
+fn it_knows_why_when_the_lock_stood_on_just_enough_votes() {
+    for is_told in [true, false] {
+        let mut scene = Scene::new(3);
+        (0..3).for_each(|node| scene.send(node, SET));
+        (0..2).for_each(|node| scene.answer(node, Ok(GRANTED)));
+        scene.candidate.hold(scene.now());
+        if is_told {
+            assert_eq!(scene.revoke(0).len(), 2, "the third one owes an answer");
+        } else {
+            (0..2).for_each(|node| scene.send(node, EXTEND));
+        }
+        scene.answer(1, Ok(Reply::NotOwner));
+        scene.answer(2, Ok(GRANTED));
+        assert!(!scene.candidate.is_held(scene.now()), "what has lapsed stays lost");
+        let expected = if is_told { Loss::Revoked } else { Loss::Expired };
+        assert_eq!(scene.candidate.loss(scene.now()), expected);
+    }
+}
+
+#[test]
+fn a_lock_that_nobody_has_broken_is_not_lost_by_the_word_of_somebody() {
+    let mut scene = Scene::holding(3);
+    assert_eq!(scene.revoke(0).len(), 3);
+    scene.advance(2 * TTL);
+    assert!(!scene.candidate.is_held(scene.now()), "no node has answered");
+    assert_eq!(scene.candidate.loss(scene.now()), Loss::Expired);
+}
+
+#[test]
 fn who_has_nothing_is_told_nothing_by_it() {
     let mut scene = Scene::waiting(3);
     let before = scene.wants();
