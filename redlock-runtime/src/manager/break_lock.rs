@@ -133,8 +133,8 @@ async fn revoke(local: &Arc<LocalQueue>, theirs: Subject) -> BreakReport {
     let places = revocation.take_places().await;
     let is_told = revocation.tell(&places).await;
     let report = report(shared, revocation.theirs.key.clone(), places.outcomes);
-    // Who has a majority still goes on.
-    let has_stopped = report.is_broken() && revocation.has_stopped_until(places.until).await;
+    // Who may have a majority still goes on.
+    let has_stopped = report.took_any() && revocation.has_stopped_until(places.until).await;
     let left = places.until.since(shared.clock.now());
     let stands = !has_stopped && !left.is_zero();
     let stand_in = stands.then(|| StandIn { token: revocation.ours.token, left });

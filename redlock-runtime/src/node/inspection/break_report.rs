@@ -62,12 +62,18 @@ pub enum BreakOutcome {
 }
 
 impl BreakReport {
-    /// Whether the token had the lock and can have no majority any more. Where it is broken at too few nodes for that, and was
-    /// not held at the others, somebody else may have the lock, and what was left of the token is gone.
+    /// Whether the token had the lock and can have no majority any more, or its holder says that it has stopped: one that is told
+    /// soon may have given the lock back at the other nodes by then. Where it is broken at too few nodes for that, and was not
+    /// held at the others, somebody else may have the lock, and what was left of the token is gone.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
-        broken > 0 && broken + failed >= self.needed && self.is_heard()
+        self.took_any() && (broken + failed >= self.needed || self.has_stopped)
+    }
+
+    /// Whether the token had any node, and can have no majority any more.
+    pub(crate) fn took_any(&self) -> bool {
+        self.count(|outcome| *outcome == BreakOutcome::Broken) > 0 && self.is_heard()
     }
 
     /// Whether so many nodes have answered that the rest of them are no majority.
@@ -82,13 +88,12 @@ impl BreakReport {
 
     /// What has become of it, in words.
     fn outcome(&self) -> &'static str {
-        let was_held = self.count(|outcome| *outcome == BreakOutcome::Broken) > 0;
         match (self.is_heard(), self.is_broken()) {
             _ if self.count(|outcome| *outcome == BreakOutcome::NeedsForce) > 0 => {
                 "the lock of another program, if of anybody: only by force, because its holder cannot be told"
             }
             (false, _) => "too few nodes answered, so that it may be held still",
-            (true, false) if was_held => "not held by that token, of which something was left that is gone now",
+            (true, false) if self.took_any() => "not held by that token, of which something was left that is gone now",
             (true, false) => "not held by that token",
             (true, true) if self.has_stopped => "broken; the holder has stopped, and whoever waits is served",
             (true, true) if self.stand_in.is_none() => "broken",
@@ -130,24 +135,31 @@ impl fmt::Display for BreakReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
 
     #[test]
     fn a_lock_is_broken_when_the_token_can_have_no_majority() {
         use BreakOutcome::{Broken, NeedsForce, NotHeld};
         let failed = || BreakOutcome::Failed(NodeError::Disconnected);
         let table = [
-            ([Broken, Broken, Broken], (true, true), "broken; the holder has stopped"),
-            ([Broken, Broken, NotHeld], (true, true), "broken; the holder has stopped"),
-            ([Broken, NotHeld, failed()], (true, true), "broken; the holder has stopped"),
-            ([Broken, NotHeld, NotHeld], (false, true), "not held by that token, of which something was left"),
-            ([Broken, failed(), failed()], (false, false), "too few nodes answered"),
-            ([NotHeld, NotHeld, failed()], (false, true), "not held by that token"),
-            ([NeedsForce, NeedsForce, NeedsForce], (false, true), "the lock of another program"),
+            ([Broken, Broken, Broken], true, (true, true), "broken; the holder has stopped"),
+            ([Broken, Broken, NotHeld], true, (true, true), "broken; the holder has stopped"),
+            ([Broken, NotHeld, failed()], true, (true, true), "broken; the holder has stopped"),
+            ([Broken, NotHeld, NotHeld], true, (true, true), "broken; the holder has stopped"),
+            ([Broken, NotHeld, NotHeld], false, (false, true), "not held by that token, of which something was left"),
+            ([Broken, Broken, failed()], false, (true, true), "broken; the holder was told"),
+            ([Broken, failed(), failed()], false, (false, false), "too few nodes answered"),
+            ([NotHeld, NotHeld, failed()], false, (false, true), "not held by that token"),
+            ([NeedsForce, NeedsForce, NeedsForce], false, (false, true), "the lock of another program"),
         ];
-        for (outcomes, expected, words) in table {
+        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        let stands = StandIn { token, left: Duration::from_secs(1) };
+        for (outcomes, has_stopped, expected, words) in table {
             let nodes = outcomes.map(|outcome| NodeBreak { node: "a".into(), outcome }).into();
             let key = "order:7".into();
-            let report = BreakReport { key, nodes, needed: 2, is_told: true, has_stopped: true, stand_in: None };
+            let stand_in = (!has_stopped).then_some(stands);
+            let report = BreakReport { key, nodes, needed: 2, is_told: true, has_stopped, stand_in };
             assert_eq!((report.is_broken(), report.is_heard()), expected, "{report}");
             assert!(report.to_string().contains(words), "{report}");
         }
