@@ -60,7 +60,7 @@ impl fmt::Debug for ListedSite {
 ///
 /// # Examples
 /// Two functions with one template have one lock. Where that is not meant, a test finds it:
-/// ```
+/// ```standalone_crate
 /// use redlock_runtime::{LockError, distributed_lock, sites};
 ///
 /// #[distributed_lock(key = "order:{id}", ttl = 30)]
