@@ -131,7 +131,9 @@ impl SentFor {
             Self::One(Asked::Question(question), _) => question.confirmation = confirmation.cloned(),
             Self::One(..) => {}
             Self::Extensions(questions) => {
-                questions.iter_mut().for_each(|question| question.confirmation = confirmation.cloned());
+                for question in questions {
+                    question.confirmation = confirmation.cloned();
+                }
             }
         }
     }

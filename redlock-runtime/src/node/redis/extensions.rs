@@ -118,7 +118,7 @@ mod tests {
     fn those_beside_each_other_go_together_up_to_a_limit() {
         let extension = |ttl| Outgoing::Extension(question(Verb::Extend { ttl }));
         let other = || Outgoing::Worded(Cmd::new().into(), Asked::Subscription);
-        let many = || (0..LARGEST + 1).map(|_| extension(TTL)).collect::<Vec<_>>();
+        let many = || (0..=LARGEST).map(|_| extension(TTL)).collect::<Vec<_>>();
         let table = [
             (vec![], 1),
             (vec![extension(TTL), extension(TTL)], 3),

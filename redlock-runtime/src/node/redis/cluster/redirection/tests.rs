@@ -179,7 +179,7 @@ fn an_acquisition_that_is_awaited_stands_before_its_release() {
     live.send(command(RELEASE, None), Recipient::task().0);
     let taken = taken(&live);
     let [asking, taking, release] = &taken[..] else { panic!() };
-    assert_eq!(words(first(&asking)), ["ASKING"]);
+    assert_eq!(words(first(asking)), ["ASKING"]);
     let verb = |outgoing: &Outgoing| match outgoing {
         Outgoing::Worded(_, Asked::Question(question)) => question.command.verb,
         _ => panic!(),
