@@ -63,7 +63,7 @@ pub enum BreakOutcome {
 
 impl BreakReport {
     /// Whether the token had the lock and can have no majority any more. Where it is broken at too few nodes for that, and was
-    /// not held at the others, somebody else may have the lock, and what was left of the token is gone.
+    /// not held at the others, somebody else may have the lock, and what was left of the token was taken away.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
@@ -88,7 +88,10 @@ impl BreakReport {
                 "the lock of another program, if of anybody: only by force, because its holder cannot be told"
             }
             (false, _) => "too few nodes answered, so that it may be held still",
-            (true, false) if was_held => "not held by that token, of which something was left that is gone now",
+            (true, false) if was_held && self.has_stopped => {
+                "not held by that token, of which something was left that is gone now"
+            }
+            (true, false) if was_held => "not held by that token, of which something was left",
             (true, false) => "not held by that token",
             (true, true) if self.has_stopped => "broken; the holder has stopped, and whoever waits is served",
             (true, true) if self.stand_in.is_none() => "broken",
@@ -116,7 +119,7 @@ impl fmt::Display for BreakOutcome {
 impl fmt::Display for BreakReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.key.as_str(), self.outcome())?;
-        if let Some(StandIn { token, left }) = self.stand_in.filter(|_| self.is_broken()) {
+        if let Some(StandIn { token, left }) = self.stand_in.filter(|_| self.is_heard()) {
             write!(
                 f,
                 "; nobody else gets it for {}, until its lease is over, unless {token} is broken by force",
