@@ -67,9 +67,9 @@ pub(crate) enum Command {
     },
     /// Takes a lock from whoever holds it under a token, and serves the next one who waits.
     ///
-    /// The holder is told, and stops; the next one is served when it has. A holder that does not say so within five seconds, because
+    /// The holder is told, and stops; the next one is served when it has. A holder that does not say so in time (--wait), because
     /// it hangs, is gone or cannot be told, has lost the lock as well, and nobody else gets it before the lease is over that it
-    /// may count on.
+    /// may count on: when it says so later, this command is not there to hear it.
     ///
     /// 0 it was broken, and the holder has stopped; 1 the token does not hold it (any more), or it is the lock of another program,
     /// which takes --force; 2 too few nodes answer; 3 it was broken, and the holder has not said that it has stopped.
@@ -80,6 +80,9 @@ pub(crate) enum Command {
         /// with another one keeps it.
         #[arg(long, value_name = "TOKEN")]
         token: String,
+        /// Seconds that the holder has to stop, where its body takes long until it does.
+        #[arg(long, default_value_t = 5, value_name = "SECONDS", conflicts_with = "force")]
+        wait: u64,
         /// The next one is served at once, and the holder is not told: two are at work until it notices by itself.
         ///
         /// 0 it was broken; 1 and 2 as above.

@@ -2,7 +2,8 @@
 //! so milliseconds since 1970.
 
 use redlock_runtime::{
-    BreakOutcome, BreakReport, CheckReport, Holder, Inspection, NodeBreak, NodeInspection, NodeReport, Owner,
+    BreakOutcome, BreakReport, CheckReport, Holder, Inspection, LockList, NodeBreak, NodeFailure, NodeInspection,
+    NodeReport, Owner,
 };
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
@@ -55,6 +56,19 @@ pub(crate) fn inspection(inspection: &Inspection) -> Value {
         "fence": inspection.fence().map(|fence| fence.to_string()),
         "nodes": inspection.nodes.iter().map(node).collect::<Vec<_>>(),
     })
+}
+
+pub(crate) fn list(list: &LockList, locks: &[Inspection]) -> Value {
+    json!({
+        "locks": locks.iter().map(inspection).collect::<Vec<_>>(),
+        "is_heard": list.is_heard(),
+        "is_complete": list.is_complete,
+        "failures": list.failures.iter().map(failure).collect::<Vec<_>>(),
+    })
+}
+
+fn failure(failure: &NodeFailure) -> Value {
+    json!({"node": failure.node(), "error": failure.error().to_string()})
 }
 
 pub(crate) fn break_report(report: &BreakReport) -> Value {

@@ -14,15 +14,20 @@ pub(crate) fn line(text: &str) -> String {
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
     let plain = |character: char| match character {
         character if stays(character) || !is_obeyed(character) => character.to_string(),
-        character => format!("\\u{:04x}", u32::from(character)),
+        // As JSON writes it: what does not fit into four digits, in two halves.
+        character => character.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect(),
     };
     text.chars().map(plain).collect()
 }
 
-/// Control characters, those of the second half of Latin-1 as well, line separators, and marks that change the direction.
+/// Control characters, those of the second half of Latin-1 as well, line separators, marks that change the direction, and what is
+/// not shown at all, by which two keys would look alike.
 fn is_obeyed(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_unseen = matches!(
+        character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}'
+    );
+    character.is_control() || is_unseen
 }
 
 #[cfg(test)]
@@ -37,6 +42,7 @@ mod tests {
             ("\u{1b}[2J\r\t", "\\u001b[2J\\u000d\\u0009", "\\u001b[2J\\u000d\\u0009"),
             ("\u{9b}2J\u{7f}", "\\u009b2J\\u007f", "\\u009b2J\\u007f"),
             ("a\u{202e}b\u{2028}", "a\\u202eb\\u2028", "a\\u202eb\\u2028"),
+            ("a\u{200b}\u{feff}\u{e0041}", "a\\u200b\\ufeff\\udb40\\udc41", "a\\u200b\\ufeff\\udb40\\udc41"),
         ];
         for (text, expected, in_one_line) in table {
             assert_eq!((&*plain(text), &*line(text)), (expected, in_one_line), "{text:?}");

@@ -10,12 +10,23 @@ use tokio::time::timeout;
 /// larger, the command hangs where one is frozen.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) async fn run(manager: &LockManager, (key, token): (&str, &str), force: bool, json: bool) -> Outcome {
-    let report =
-        if force { manager.break_lock_by_force(key, token).await } else { manager.break_lock(key, token).await };
+/// How the lock is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The holder is told, and has so long to stop.
+    Wait(Duration),
+    /// The holder is not told.
+    Force,
+}
+
+pub(super) async fn run(manager: &LockManager, (key, token): (&str, &str), way: Way, json: bool) -> Outcome {
+    let report = match way {
+        Way::Wait(within) => manager.break_lock_within(within, key, token).await,
+        Way::Force => manager.break_lock_by_force(key, token).await,
+    };
     // The lock is on its way to the next one when the report is here, and this process may end.
     let is_answered = timeout(PATIENCE, manager.shutdown()).await == Ok(true);
-    let code = code(&report, force);
+    let code = code(&report, way == Way::Force);
     let outcome = if json { Outcome::said(&json::break_report(&report), code) } else { Outcome::said(&report, code) };
     let late =
         (!is_answered).then(|| "a node has not answered: who waits there is served when the lease is over".to_owned());

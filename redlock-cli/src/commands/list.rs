@@ -5,22 +5,20 @@ use crate::json;
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
 use crate::plain;
 use redlock_runtime::{Holder, Inspection, LockManager};
-use serde_json::Value;
 use std::time::Duration;
 
 pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, within: Duration, json: bool) -> Outcome {
     let list = manager.list(pattern, most, within).await;
-    let is_heard = list.is_heard();
-    let mut locks = manager.inspect_all(list.keys, true).await;
+    let mut locks = manager.inspect_all(list.keys.iter().cloned(), true).await;
     // Those that have ended meanwhile are no locks any more.
     locks.retain(|lock| lock.holder() != Some(&Holder::Nobody));
     let code = match locks.len() {
-        _ if !is_heard => UNKNOWN,
+        _ if !list.is_heard() => UNKNOWN,
         0 => NO,
         _ => YES,
     };
     let outcome = if json {
-        Outcome::said(&locks.iter().map(json::inspection).collect::<Value>(), code)
+        Outcome::said(&json::list(&list, &locks), code)
     } else {
         Outcome::said(&locks.iter().map(line).collect::<Vec<_>>().join("\n"), code)
     };

@@ -10,6 +10,7 @@ mod watch;
 
 use crate::arguments::{Arguments, Command};
 use crate::outcome::Outcome;
+use break_lock::Way;
 use redlock_runtime::{Inspection, LockManager};
 use std::time::Duration;
 
@@ -24,7 +25,10 @@ pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome
             list::run(manager, pattern, *most, Duration::from_secs(*within), json).await
         }
         Command::Fence(key) => fence::run(manager, &key.key, json).await,
-        Command::Break { key, token, force } => break_lock::run(manager, (&key.key, token), *force, json).await,
+        Command::Break { key, token, wait, force } => {
+            let way = if *force { Way::Force } else { Way::Wait(Duration::from_secs(*wait)) };
+            break_lock::run(manager, (&key.key, token), way, json).await
+        }
         Command::Watch { pattern, every } => watch::run(manager, pattern, *every).await,
     }
 }

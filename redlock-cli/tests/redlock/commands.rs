@@ -38,6 +38,9 @@ async fn who_holds_a_lock_and_who_waits_is_told() {
             listed.code == 0 && listed.stdout.starts_with("order:7  ") && listed.stdout.contains("1 waiting"),
             "{listed:?}"
         );
+        let json = redlock(&urls, &["list", "--json"]).await.json();
+        assert_eq!((&json["locks"][0]["key"], &json["is_heard"]), (&"order:7".into(), &true.into()), "{json}");
+        assert!(json["is_complete"] == true && json["failures"].as_array().unwrap().is_empty(), "{json}");
         let none = redlock(&urls, &["list", "user:*"]).await;
         assert_eq!((none.code, &*none.stdout, &*none.stderr), (1, "", ""));
         guard.release().await.unwrap();
@@ -73,7 +76,7 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
     })
     .await;
     // The guard stays, as with a body that hangs.
-    let broken = redlock(&urls, &["break", "order:7", "--token", token, "--json"]).await;
+    let broken = redlock(&urls, &["break", "order:7", "--token", token, "--wait", "0", "--json"]).await;
     assert!(broken.code == 3 && broken.stderr.contains("has not said that it has stopped"), "{broken:?}");
     let json = broken.json();
     assert!(json["is_broken"] == true && json["is_told"] == true && json["nodes"][2]["outcome"] == "broken", "{json}");

@@ -39,6 +39,8 @@ pub(crate) struct HookedNode {
     unanswered: Mutex<Vec<Recipient>>,
     /// Those who were told that a body runs.
     told: Mutex<Vec<OwnerToken>>,
+    /// Those that were told that the holder before them has stopped.
+    stopped: Mutex<Vec<OwnerToken>>,
     abstains: AtomicBool,
     has_parts: AtomicBool,
 }
@@ -46,8 +48,8 @@ pub(crate) struct HookedNode {
 impl HookedNode {
     pub(crate) fn new(clock: Clock, hook: impl Fn(&Command) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         let hook: Hook = Box::new(hook);
-        let (state, unanswered, told, abstains, has_parts) = Default::default();
-        Arc::new(Self { clock, state, hook, unanswered, told, abstains, has_parts })
+        let (state, unanswered, told, stopped, abstains, has_parts) = Default::default();
+        Arc::new(Self { clock, state, hook, unanswered, told, stopped, abstains, has_parts })
     }
 
     /// From now on each key has a part of the node for itself.
@@ -62,6 +64,10 @@ impl HookedNode {
 
     pub(crate) fn told(&self) -> Vec<OwnerToken> {
         self.told.lock().unwrap().clone()
+    }
+
+    pub(crate) fn stopped(&self) -> Vec<OwnerToken> {
+        self.stopped.lock().unwrap().clone()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -123,6 +129,10 @@ impl Node for HookedNode {
     fn tell_busy(&self, subject: &Subject) -> bool {
         self.told.lock().unwrap().push(subject.token);
         true
+    }
+
+    fn tell_stopped(&self, subject: &Subject) {
+        self.stopped.lock().unwrap().push(subject.token);
     }
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {

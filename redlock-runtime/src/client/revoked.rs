@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, by: OwnerToken) -> bool {
     let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
     let Some(ours) = ours.filter(|ours| ours.notice(index, Notice::Revoked { by })) else {
-        return is_without_body(local.shared(), subject, by);
+        return is_dead(local.shared(), subject, by);
     };
     if !local.shared().rules.apply(Rule::StoppedIsSaidByTheEnd) {
         local.shared().tell_stopped(&Subject::new(subject.key.clone(), by));
@@ -27,12 +27,17 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
     true
 }
 
-/// A token that only keeps its key taken is dead, so that there is no body to stop, which is said at once. What stands there for
-/// a lock that is broken from here keeps it for a holder that may be at work. Whether this process knows the token.
-fn is_without_body(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
-    let is_kept = shared.kept_tokens.is_kept(token, shared.clock.now()) && !shared.revocations.stands_in(token);
-    if is_kept {
+/// A token of this process that no line names, or that has ended, is dead: there is no body to stop, or none any more, which is said
+/// at once. But the body of one that was superseded may be at work, and what stands there for a lock that is broken from here keeps
+/// it for a holder that may be: those say it when it is so. Whether this process knows the token.
+fn is_dead(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
+    if token.manager() != shared.id.to_string() {
+        return false;
+    }
+    let will_say = shared.revocations.will_say(token, by);
+    let says = shared.rules.apply(Rule::DeadTokensSaySo) || shared.kept_tokens.is_kept(token, shared.clock.now());
+    if says && !will_say {
         shared.tell_stopped(&Subject::new(key.clone(), by));
     }
-    is_kept
+    true
 }

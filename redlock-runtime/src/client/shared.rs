@@ -9,7 +9,7 @@ use crate::client::lock_order::LockOrder;
 use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
-use crate::client::revocations::Revocations;
+use crate::client::revocations::{Revocations, Stopped};
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
@@ -265,13 +265,29 @@ impl Shared {
 
     /// The holder has stopped before the token of `subject`, if its lock is being broken from here: whoever waits is served.
     pub(crate) fn stopped(&self, subject: &Subject) {
-        // Everything that waits looks up then, so that it is not for whoever may publish to say.
-        if self.revocations.stopped(&subject.token) {
-            let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
-            // What is not given back for so long ends by itself, with the lease that it took the place of.
-            let last = LastCommand::release(CLAIM, self.policy.longest_ttl(), self.clock.now());
-            (0..self.nodes.len()).for_each(|index| self.release(index, Arc::clone(&subject), last));
-            self.changed.notify_waiters();
+        let Some(Stopped { is_free, by }) = self.revocations.stopped(subject) else { return };
+        if is_free {
+            self.serve_the_next(subject);
         }
+        for by in by {
+            self.tell_stopped(&Subject::new(subject.key.clone(), by));
+        }
+        // Everything that waits looks up then, so that it is not for whoever may publish to say.
+        self.changed.notify_waiters();
+    }
+
+    /// No answer is awaited any more that says where the token of `subject` has the place of a holder.
+    pub(crate) fn has_asked(&self, subject: &Subject) {
+        if self.revocations.asked(&subject.token) {
+            self.serve_the_next(subject);
+        }
+    }
+
+    /// Releases the token of `subject`, which has the place of a holder that has stopped.
+    fn serve_the_next(&self, subject: &Subject) {
+        let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
+        // What is not given back for so long ends by itself, with the lease that it took the place of.
+        let last = LastCommand::release(CLAIM, self.revocations.left(&subject.token), self.clock.now());
+        (0..self.nodes.len()).for_each(|index| self.release(index, Arc::clone(&subject), last));
     }
 }

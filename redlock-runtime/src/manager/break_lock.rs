@@ -6,7 +6,8 @@
 //! 2. The holder asks all its nodes, hears that it has the lock no more, and stops its body. What it is told proves nothing by
 //!    itself: anybody may publish it.
 //! 3. The holder says when its token is dead. Only then, the token of this manager is released everywhere, so that whoever waits
-//!    first has the lock. A holder that says nothing is waited for until its lease is over.
+//!    first has the lock; and not before all that asks for its places is answered or given up, because that would be executed behind
+//!    the release if it was sent again. A holder that says nothing is waited for until its lease is over.
 //!
 //! By force, the token of the holder is released, and nobody is told.
 
@@ -78,9 +79,24 @@ impl LockManager {
     /// # Ok(()) }
     /// ```
     pub async fn break_lock(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
+        self.break_lock_within(STOPPING, key, token).await
+    }
+
+    /// Does the same as [`break_lock`](Self::break_lock), and waits `within` that time for the holder to stop, in place of five
+    /// seconds: for a body that takes long until its next await. No longer than for the lease that the holder may count on.
+    ///
+    /// Whoever waits is served when the holder stops, also after this has returned, as long as the manager lives. So this is for
+    /// processes that would end.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// As for [`break_lock`](Self::break_lock).
+    pub async fn break_lock_within(&self, within: Duration, key: impl Into<LockKey>, token: &str) -> BreakReport {
         let (key, shared) = (self.broken_key(key).await, self.shared());
         match parsed(token) {
-            Some(token) => revoke(&self.local, Subject::new(key, token)).await,
+            Some(token) => revoke(&self.local, Subject::new(key, token), within).await,
             None => report(shared, key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect()),
         }
     }
@@ -125,20 +141,20 @@ fn report(shared: &Shared, key: LockKey, outcomes: Vec<BreakOutcome>) -> BreakRe
     BreakReport { key, nodes, needed: shared.quorum.needed, is_told: false, has_stopped: false, stand_in: None }
 }
 
-/// Takes the lock from whoever has it as `theirs`, and waits for them to stop.
-async fn revoke(local: &Arc<LocalQueue>, theirs: Subject) -> BreakReport {
+/// Takes the lock from whoever has it as `theirs`, and waits so long for them to stop.
+async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, patience: Duration) -> BreakReport {
     let shared = local.shared();
     hear_the_answer(shared, &theirs.key).await;
     let revocation = Revocation::begin(local, theirs);
     let places = revocation.take_places().await;
-    let is_told = revocation.tell(&places).await;
+    let places = revocation.tell(places).await;
     let report = report(shared, revocation.theirs.key.clone(), places.outcomes);
     // Who may have a majority still goes on.
-    let has_stopped = report.took_any() && revocation.has_stopped_until(places.until).await;
+    let has_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
     let left = places.until.since(shared.clock.now());
     let stands = !has_stopped && !left.is_zero();
     let stand_in = stands.then(|| StandIn { token: revocation.ours.token, left });
-    BreakReport { is_told, has_stopped, stand_in, ..report }
+    BreakReport { is_told: places.is_told, has_stopped, stand_in, ..report }
 }
 
 /// Waits until what the holder answers can be heard at enough nodes.
@@ -196,66 +212,124 @@ struct Places {
     is_told: bool,
 }
 
+impl Places {
+    /// What is known when the nodes have said that `later`. A place that was taken is not held by the holder when it is asked for
+    /// again.
+    fn and(self, later: Self) -> Self {
+        let outcome = |(one, later)| match (&one, &later) {
+            (BreakOutcome::Broken, _) | (_, BreakOutcome::Failed(_)) => one,
+            _ => later,
+        };
+        let outcomes = self.outcomes.into_iter().zip(later.outcomes).map(outcome).collect();
+        Self { outcomes, until: self.until.max(later.until), is_told: self.is_told | later.is_told }
+    }
+}
+
+/// The nodes are asked for places of our token. While this lives, nothing releases it: an answer that is awaited may make a command
+/// be sent again, which must not be executed behind the release.
+struct Asking<'a> {
+    shared: &'a Shared,
+    ours: &'a Subject,
+}
+
+impl<'a> Asking<'a> {
+    /// `None` when the holder has stopped: the token is released by then.
+    fn begin(shared: &'a Shared, ours: &'a Subject) -> Option<Self> {
+        shared.revocations.ask(&ours.token).then_some(Self { shared, ours })
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.shared.has_asked(self.ours);
+    }
+}
+
 impl<'a> Revocation<'a> {
     fn begin(local: &'a Arc<LocalQueue>, theirs: Subject) -> Self {
         let (shared, now) = (local.shared(), local.shared().clock.now());
         let token = shared.new_token();
+        let ours = Arc::new(Subject { other: Some(Box::new(theirs.token)), ..Subject::new(theirs.key.clone(), token) });
         // No call has it, so that what the nodes say of it must not be answered by a release. How long it stands is for the lease
         // of the holder to say.
         shared.kept_tokens.keep(token, now.after(MAX_TTL), now);
-        shared.revocations.begin(token, now.after(MAX_TTL), now);
-        let ours = Arc::new(Subject { other: Some(Box::new(theirs.token)), ..Subject::new(theirs.key.clone(), token) });
+        shared.revocations.begin(&ours, now.after(MAX_TTL), now);
         Self { local, theirs, ours }
     }
 
-    /// Asks every node.
-    async fn ask(&self) -> Vec<Option<Answer>> {
+    /// Asks every node, unless the holder has stopped.
+    async fn ask(&self) -> Option<Vec<Option<Answer>>> {
         let (shared, now) = (self.local.shared(), self.local.shared().clock.now());
+        // Dropped after the answers.
+        let _asking = Asking::begin(shared, &self.ours)?;
         let command = || Command { verb: Verb::Revoke, fence: None, subject: Arc::clone(&self.ours) };
         let asked = shared.nodes.iter().map(|node| node.ask(command(), now));
-        gather(asked.map(|answer| Box::pin(answer) as _).collect(), PATIENCE, |_| false).await
+        let answers = gather(asked.map(|answer| Box::pin(answer) as _).collect(), PATIENCE, |_| false).await;
+        if let Some(left) = left(&answers) {
+            shared.revocations.lasts(&self.ours.token, left);
+        }
+        Some(answers)
     }
 
     /// Takes the place of the holder at every node, and tells it.
     async fn take_places(&self) -> Places {
-        let (answers, now) = (self.ask().await, self.local.shared().clock.now());
-        let is_ours = |reply| matches!(reply, Reply::Revoked { .. });
-        let left = answers.iter().flatten().filter_map(|answer| match answer {
-            Ok(Reply::Revoked { left, .. }) => Some(*left),
-            _ => None,
-        });
-        let (left, is_told) = (left.max().unwrap_or_default(), is_told(&answers));
-        let margin = drift(left, self.local.shared().policy.drift_factor) + EXPIRY_MARGIN;
-        let outcomes: Vec<_> =
-            answers.into_iter().map(|answer| outcome(answer.map(|answer| answer.map(is_ours)))).collect();
-        let until = if outcomes.contains(&BreakOutcome::Broken) { now.after(left + margin) } else { now };
-        Places { outcomes, until, is_told }
+        let answers = self.ask().await;
+        self.places(answers.unwrap_or_default())
     }
 
-    /// Tells the holder once more, if it has lost anything. Whether it has received that, or what it was told before.
-    async fn tell(&self, places: &Places) -> bool {
+    /// What the nodes have answered.
+    fn places(&self, answers: Vec<Option<Answer>>) -> Places {
+        let (shared, now) = (self.local.shared(), self.local.shared().clock.now());
+        let until = left(&answers).map_or(now, |left| {
+            let margin = drift(left, shared.policy.drift_factor) + EXPIRY_MARGIN;
+            now.after(left + margin)
+        });
+        let is_told = is_told(&answers);
+        let is_ours = |reply| matches!(reply, Reply::Revoked { .. });
+        let outcomes = answers.into_iter().map(|answer| outcome(answer.map(|answer| answer.map(is_ours))));
+        Places { outcomes: outcomes.collect(), until, is_told }
+    }
+
+    /// Tells the holder once more, if it has lost anything.
+    async fn tell(&self, places: Places) -> Places {
         let broken = places.outcomes.iter().enumerate().filter(|(_, outcome)| **outcome == BreakOutcome::Broken);
         // A holder in this manager needs no channel, which may not be open.
         let is_here = broken.map(|(index, _)| revoked(self.local, index, &self.theirs, self.ours.token));
-        let Some(is_here) = is_here.reduce(|one, other| one | other) else { return false };
-        is_here | places.is_told | is_told(&self.ask().await)
+        let Some(is_here) = is_here.reduce(|one, other| one | other) else { return places };
+        let places = Places { is_told: places.is_told | is_here, ..places };
+        match self.ask().await {
+            Some(answers) => places.and(self.places(answers)),
+            None => places,
+        }
     }
 
     /// Whether the holder says that it has stopped, for which it has until then, and no longer than is worth waiting for.
-    async fn has_stopped_until(&self, until: Instant) -> bool {
+    async fn has_stopped_until(&self, until: Instant, patience: Duration) -> bool {
         let shared = self.local.shared();
         if !shared.rules.apply(Rule::BreakersWait) {
             shared.stopped(&self.ours);
         }
         let has_stopped = || shared.revocations.has_stopped(&self.ours.token);
-        let patience = until.since(shared.clock.now()).min(STOPPING);
+        let patience = until.since(shared.clock.now()).min(patience);
         // Who has not said so by then has not.
         let _ = timeout(patience, wait_until(&shared.changed, has_stopped)).await;
         has_stopped()
     }
 }
 
+/// For how long the place lasts that was taken, where it lasts longest.
+fn left(answers: &[Option<Answer>]) -> Option<Duration> {
+    let left = answers.iter().flatten().filter_map(|answer| match answer {
+        Ok(Reply::Revoked { left, .. }) => Some(*left),
+        _ => None,
+    });
+    left.max()
+}
+
 /// Whether anybody has received what the nodes were to tell.
 fn is_told(answers: &[Option<Answer>]) -> bool {
     answers.iter().flatten().any(|answer| matches!(answer, Ok(Reply::Revoked { is_told: true, .. })))
 }
+
+#[cfg(test)]
+mod tests;

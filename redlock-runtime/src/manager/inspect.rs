@@ -5,13 +5,16 @@ use crate::client::gather::gather;
 use crate::client::shared::Shared;
 use crate::error::{NodeError, NodeFailure};
 use crate::lock::LockKey;
-use crate::node::inspection::{AT_A_TIME, Holder, Inspection, LockList, NodeInspection};
+use crate::node::inspection::{AT_A_TIME, Holder, Inspection, LockList, Names, NodeInspection};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// For how long the answer of a node is waited for, then as long again for its list of clients. Smaller, a node that is busy
 /// looks silent; larger, a look at a frozen node takes longer.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a node has told that cannot be asked: none is missing where it has answered.
+const NONE: Names = Names { found: BTreeSet::new(), are_all: true, missing: Vec::new() };
 
 impl LockManager {
     /// Asks every node who has `key`, since when and for how much longer, and who waits for it. For people who look for
@@ -110,19 +113,19 @@ impl LockManager {
         let asked = shared.nodes.iter().map(|node| node.node().list(&pattern, most, within)).collect();
         // A node ends by itself, unless it is silent.
         let answers = gather(asked, within.saturating_add(PATIENCE), |_| false).await;
-        let (mut keys, mut failures, mut is_complete) = (BTreeSet::new(), Vec::new(), true);
+        let (mut keys, mut failures, mut is_complete, mut unheard) = (BTreeSet::new(), Vec::new(), true, 0);
         for (node, answer) in shared.nodes.iter().zip(answers) {
-            match answer.unwrap_or(Err(NodeError::TimedOut(within))) {
-                Ok(names) => {
-                    is_complete &= names.are_all;
-                    keys.extend(names.found);
-                }
-                Err(error) => failures.push(NodeFailure { node: node.label().into(), error }),
-            }
+            let failed = |error| Names { missing: vec![NodeFailure { node: node.label().into(), error }], ..NONE };
+            let names = answer.unwrap_or(Err(NodeError::TimedOut(within))).unwrap_or_else(failed);
+            is_complete &= names.are_all;
+            unheard += usize::from(!names.missing.is_empty());
+            keys.extend(names.found);
+            failures.extend(names.missing);
         }
         is_complete &= keys.len() <= most;
         let keys = keys.iter().filter_map(|name| name.strip_prefix(&*shared.namespace)).take(most);
-        LockList { keys: keys.map(LockKey::from).collect(), is_complete, failures, needed: shared.quorum.needed }
+        let keys = keys.map(LockKey::from).collect();
+        LockList { keys, is_complete, failures, needed: shared.quorum.needed, unheard }
     }
 }
 

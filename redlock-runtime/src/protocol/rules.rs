@@ -142,6 +142,10 @@ pub(crate) enum Rule {
     NodesAreBelieved,
     /// A holder says that it has stopped when its token is dead, and not when it knows of the loss: its body may be at work.
     StoppedIsSaidByTheEnd,
+    /// A token that is dead when somebody breaks its lock says so: its end is over, and nobody else would.
+    DeadTokensSaySo,
+    /// A token that another call of its process has superseded is not dead before its body has stopped.
+    SupersededMayWork,
 }
 
 /// Which rules apply.

@@ -81,7 +81,17 @@ impl Actor {
 pub(super) struct Breaks {
     holders: HashMap<OwnerToken, Broken>,
     /// What stands in their places.
-    stand_ins: Vec<OwnerToken>,
+    stand_ins: HashMap<OwnerToken, Standing>,
+}
+
+/// What stands in the place of a holder.
+#[derive(Clone, Copy)]
+struct Standing {
+    holder: OwnerToken,
+    /// Whether the manager of the holder has been told of it.
+    is_told: bool,
+    /// Whether its own manager has been told that the holder has stopped.
+    has_stopped: bool,
 }
 
 /// A lock that somebody breaks.
@@ -113,9 +123,8 @@ impl World {
     ) {
         let Subject { key, token, other: Some(holder) } = &*command.subject else { return };
         let (Some(left), Reply::Revoked { .. }) = (standing, reply) else { return };
-        if !self.broken.stand_ins.contains(token) {
-            self.broken.stand_ins.push(*token);
-        }
+        let standing = Standing { holder: **holder, is_told: false, has_stopped: false };
+        self.broken.stand_ins.entry(*token).or_insert(standing);
         let is_lost = !self.excludes(key, **holder, now);
         if is_lost && self.excludes_with(key, **holder, 1, now) {
             // It was whole until now: what it had lost before, it had won back.
@@ -149,13 +158,31 @@ impl World {
         }
     }
 
+    /// A server has lost its data, and the places there with them.
+    pub(super) fn note_wipe(&mut self, server: usize) {
+        for broken in self.broken.holders.values_mut() {
+            broken.places.remove(&server);
+        }
+    }
+
     /// The manager of a token is told something.
     pub(super) fn note_told(&mut self, wakeup: &Wakeup, now: Instant) {
-        if let Notice::Revoked { .. } = wakeup.notice
-            && let Some(broken) = self.broken.holders.get_mut(&wakeup.subject.token)
-            && broken.at.is_some()
-        {
-            broken.told_at.get_or_insert(now);
+        let token = wakeup.subject.token;
+        match wakeup.notice {
+            Notice::Revoked { by } => {
+                if let Some(broken) = self.broken.holders.get_mut(&token).filter(|broken| broken.at.is_some()) {
+                    broken.told_at.get_or_insert(now);
+                }
+                if let Some(standing) = self.broken.stand_ins.get_mut(&by) {
+                    standing.is_told |= standing.holder == token;
+                }
+            }
+            Notice::Stopped => {
+                if let Some(standing) = self.broken.stand_ins.get_mut(&token) {
+                    standing.has_stopped = true;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -187,15 +214,30 @@ impl Network {
         Some((broken.at?, broken.told_at))
     }
 
-    /// What stands in for holders that may count on `key` still.
-    pub(super) fn stand_ins(&self, key: &LockKey) -> Vec<OwnerToken> {
-        let are_any = !self.may_count_on(key).is_empty();
-        if are_any { self.world().broken.stand_ins.clone() } else { Vec::new() }
+    /// What stands in for holders of whom nobody has said to it that they have stopped: as long as those would have stood there
+    /// had they crashed.
+    pub(super) fn stand_ins(&self) -> Vec<OwnerToken> {
+        let world = self.world();
+        let stands = |(token, standing): (&OwnerToken, &Standing)| (!standing.has_stopped).then_some(*token);
+        world.broken.stand_ins.iter().filter_map(stands).collect()
     }
 
-    /// Whether `token` has the place of a holder whose lock somebody breaks.
-    pub(super) fn stands_in(&self, token: OwnerToken) -> bool {
-        self.world().broken.stand_ins.contains(&token)
+    /// Whether `token` has, or had, the place of a holder whose lock somebody breaks.
+    pub(super) fn has_stood_in(&self, token: OwnerToken) -> bool {
+        self.world().broken.stand_ins.contains_key(&token)
+    }
+
+    /// The holder for whom `token` stands in, behind all that stand in for each other, if each of their managers was told.
+    pub(super) fn told_holder_behind(&self, token: OwnerToken) -> Option<OwnerToken> {
+        let world = self.world();
+        let mut standing = world.broken.stand_ins.get(&token)?;
+        while standing.is_told {
+            match world.broken.stand_ins.get(&standing.holder) {
+                Some(behind) => standing = behind,
+                None => return Some(standing.holder),
+            }
+        }
+        None
     }
 
     /// The tokens that may count on `key` still, although somebody has broken their lock.
@@ -232,5 +274,19 @@ pub(super) fn prompt_breaks() -> Profile {
         is_prompt: true,
         bound: 8000,
         ..crowd()
+    }
+}
+
+/// The same, and all that is said arrives: nothing stands for longer than for the holder in whose place it is, however that ends.
+pub(super) fn heard_breaks() -> Profile {
+    Profile {
+        ttls: vec![20_000],
+        bodies: 50..=500,
+        min_holds: 20,
+        detaches: 10,
+        lingers: vec![0, 100, 2000],
+        losses: 0,
+        is_heard: true,
+        ..prompt_breaks()
     }
 }

@@ -252,6 +252,7 @@ impl World {
     fn replace(&mut self, server: usize, now: Instant) {
         self.servers[server].wipe();
         self.servers[server].replace();
+        self.note_wipe(server);
         for wire in 0..self.wires.len() {
             if self.links[self.wires[wire].link].server == server && self.wires[wire].cut.is_none() {
                 self.reply(wire, Replied::Replaced, now);
@@ -292,11 +293,12 @@ impl World {
                 self.servers[server].forget(number);
             }
         }
-        let server = &mut self.servers[server];
-        server.restart(until);
-        server.frozen_until = now;
+        let restarted = &mut self.servers[server];
+        restarted.restart(until);
+        restarted.frozen_until = now;
         if wipes {
-            server.wipe();
+            restarted.wipe();
+            self.note_wipe(server);
         }
     }
 

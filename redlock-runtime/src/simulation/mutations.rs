@@ -1,6 +1,6 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
-use super::breaking::{breaks, prompt_breaks};
+use super::breaking::{breaks, heard_breaks, prompt_breaks};
 use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
@@ -34,7 +34,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 63] = [
+const CASES: [Case; 65] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -99,6 +99,8 @@ const CASES: [Case; 63] = [
     (Rule::RevokedGrantsAreVoid, prompt_breaks, &[Promise::LossKnown]),
     (Rule::NodesAreBelieved, prompt_breaks, &[Promise::Unbroken]),
     (Rule::StoppedIsSaidByTheEnd, breaks, &[Promise::Exclusion]),
+    (Rule::DeadTokensSaySo, heard_breaks, &[Promise::Progress, Promise::Clean]),
+    (Rule::SupersededMayWork, breaks, &[Promise::Exclusion]),
 ];
 
 #[test]

@@ -58,6 +58,8 @@ pub(super) struct Profile {
     pub(super) late: u64,
     /// Whether numbers are expected to grow although servers forget them.
     pub(super) is_sure_of_counters: bool,
+    /// Whether nothing stands in for a holder that is dead, where all that is said of a break arrives.
+    pub(super) is_heard: bool,
     /// Whether losses are known within the time that renewals take: where those are not disturbed.
     pub(super) is_prompt: bool,
     /// Whether what goes wrong costs no lock that is renewed.
@@ -140,6 +142,7 @@ impl Profile {
             is_cold: false,
             late: 0,
             is_sure_of_counters: false,
+            is_heard: false,
             is_prompt: false,
             keeps_all: false,
             drift_ppm: 0,
@@ -189,10 +192,7 @@ impl Profile {
         // Whose notices are lost waits for the idle time as well.
         let bound = 4000 + lingers.iter().max().unwrap_or(&0);
         let of_old = if random.u8(0..3) == 0 { 50 } else { 0 };
-        // Not yet where servers lose what they were told, or others take it: of a lock that is broken there, the observer does
-        // not know for how long its key may stay taken.
-        let is_whole = !faults.lose_data() && faults.thefts + faults.steps == 0;
-        let operators = if random.u8(0..4) == 0 && is_whole { random.usize(1..=2) } else { 0 };
+        let operators = if random.u8(0..4) == 0 { random.usize(1..=2) } else { 0 };
         // Some of what is said of a break is said by liars, and to processes whose threads are blocked.
         let faults = if operators > 0 { Faults { blocks: 1, lies: 1, ..faults } } else { faults };
         let (calm, millis) = (Self::calm(), Duration::from_millis);

@@ -124,6 +124,53 @@ async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
 }
 
 #[tokio::test]
+async fn who_breaks_what_stands_in_for_a_slow_body_is_told_of_its_end() {
+    let nodes = Nodes::start(3).await;
+    let [holder, other, operator, another] =
+        [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
+    holder.check().await;
+    let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+    wait_until_listening(&nodes, guard.token().as_str()).await;
+    let next = waiting(&other);
+    wait_until_queued(&nodes, "order:7", 1).await;
+    let report = operator.break_lock_within(Duration::ZERO, "order:7", guard.token().as_str()).await;
+    let stand_in = report.stand_in.unwrap_or_else(|| panic!("{report}")).token;
+    let breaking = another.break_lock_within(PATIENCE, "order:7", stand_in.as_str());
+    let stopping = async {
+        eventually(PATIENCE, "the second one has its place", async || {
+            let there = nodes[0].inspect().get("order:7").await.unwrap_or_default();
+            if there.starts_with(stand_in.as_str()) { Err(there) } else { Ok(()) }
+        })
+        .await;
+        drop(guard);
+    };
+    let (report, ()) = tokio::join!(breaking, stopping);
+    assert!(report.is_broken() && report.has_stopped, "{report}");
+    drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap());
+    for manager in [&holder, &other, &operator, &another] {
+        assert_nothing_left(manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn who_has_given_the_lock_back_says_so_when_it_is_told_late() {
+    let nodes = Nodes::start(3).await;
+    let [holder, operator] = [manager(&nodes).await, manager(&nodes).await];
+    holder.check().await;
+    let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
+    let token = guard.token().to_string();
+    wait_until_listening(&nodes, &token).await;
+    guard.release().await.unwrap();
+    // As where the release and the break cross: the nodes say that the token is there still.
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SET", "order:7", &token, "PX", "3600000"]).await;
+    }
+    let report = operator.break_lock_within(PATIENCE, "order:7", &token).await;
+    assert!(report.is_broken() && report.has_stopped && report.stand_in.is_none(), "{report}");
+    assert_nothing_left(&operator, &nodes).await;
+}
+
+#[tokio::test]
 async fn a_window_that_nobody_works_in_is_broken_at_once() {
     let nodes = Nodes::start(3).await;
     let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];

@@ -2,6 +2,7 @@
 
 mod failover;
 mod leaving;
+mod listing;
 mod load;
 mod moving;
 

@@ -185,6 +185,19 @@ async fn a_list_of_ten_thousand_clients_disturbs_no_lock() {
 }
 
 #[tokio::test]
+async fn a_queue_that_others_have_written_costs_no_connection() {
+    let nodes = Nodes::start(1).await;
+    let manager = builder(nodes.urls()).build().unwrap();
+    let guard = manager.acquire("order:7").await.unwrap();
+    let long = "x".repeat(2 * 1024 * 1024);
+    nodes[0].inspect().command::<()>(&["ZADD", "{order:7}:q", "0", &long]).await;
+    let inspection = manager.inspect("order:7").await;
+    let [node] = &inspection.nodes[..] else { panic!("{inspection}") };
+    assert_eq!((&node.error, node.waiting, node.waiters.len()), (&None, 1, 0), "{inspection}");
+    assert!(inspection.holder().and_then(Holder::owner).is_some_and(|owner| owner.token == *guard.token()));
+}
+
+#[tokio::test]
 async fn the_locks_below_a_namespace_are_listed_and_nothing_else() {
     let nodes = Nodes::start(3).await;
     let manager = builder(nodes.urls()).namespace("sh*p").build().unwrap();

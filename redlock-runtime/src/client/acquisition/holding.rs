@@ -7,6 +7,7 @@ use crate::error::{LockError, LossCause};
 use crate::observe::events;
 use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::rules::Rule;
 use crate::protocol::timing::STOPPING;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
@@ -112,6 +113,10 @@ impl Acquisition {
         let (mut state, now) = (self.lock(), self.now());
         let lost = self.end_present(&mut state, "released", now);
         state.candidate.supersede();
+        if self.shared.rules.apply(Rule::SupersededMayWork) {
+            self.shared.revocations.superseded(*self.token());
+            state.rare().says_that_it_ends = true;
+        }
         state.watchers.call();
         state.watchers.called().with(lost)
     }

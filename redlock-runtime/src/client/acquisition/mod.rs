@@ -139,9 +139,10 @@ impl Acquisition {
             Notice::Busy | Notice::Stopped => {}
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
-                if state.revoked(index, now) {
-                    self.shared.revocations.revoked(*self.token(), by);
-                }
+                state.revoked(index, now);
+                // Also when the token has no vote that could be broken, as far as it knows: a claim may be on its way.
+                self.shared.revocations.revoked(*self.token(), by);
+                state.rare().says_that_it_ends = true;
             }
         }
         // At once: the task that waits has a way to go until it runs.

@@ -12,10 +12,10 @@ impl Acquisition {
     pub(crate) fn release(&self) {
         let mut state = self.state();
         let news = self.end(&mut state, in_background);
-        let is_revoked = state.candidate.is_revoked();
+        let says_so = state.says_that_it_ends();
         drop(state);
         drop(news);
-        self.tell_stopped(is_revoked);
+        self.tell_stopped(says_so);
     }
 
     /// Gives the lock back; the answers can be waited for.
@@ -27,10 +27,10 @@ impl Acquisition {
             sender.forget_answers(index);
             confirmed.send(index, last);
         });
-        let is_revoked = state.candidate.is_revoked();
+        let says_so = state.says_that_it_ends();
         drop(state);
         drop(news);
-        self.tell_stopped(is_revoked);
+        self.tell_stopped(says_so);
         confirmed
     }
 
@@ -40,11 +40,11 @@ impl Acquisition {
         if state.candidate.phase() == Phase::Waiting {
             // No call has had the lock.
             self.end(&mut state, in_background);
-            let is_revoked = state.candidate.is_revoked();
+            let says_so = state.says_that_it_ends();
             let sleeper = state.sleeper.take();
             drop(state);
             sleeper.into_iter().for_each(Sleeper::wake);
-            self.tell_stopped(is_revoked);
+            self.tell_stopped(says_so);
         }
     }
 
@@ -66,10 +66,10 @@ impl Acquisition {
         news
     }
 
-    /// Whoever breaks the lock, if it `is_revoked`, hears that its body has stopped. Under no mutex, because others are woken by
-    /// it.
-    fn tell_stopped(&self, is_revoked: bool) {
-        let by = if is_revoked { self.shared.revocations.ended(self.token()) } else { Vec::new() };
+    /// Whoever breaks the lock hears that its body has stopped, if the token is one that `says_so`. Under no mutex, because others
+    /// are woken by it.
+    fn tell_stopped(&self, says_so: bool) {
+        let by = if says_so { self.shared.revocations.ended(self.token()) } else { Vec::new() };
         for by in by {
             self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
         }
@@ -85,10 +85,10 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
-        let is_revoked = state.candidate.is_revoked();
+        let says_so = state.says_that_it_ends();
         drop(state);
         drop(news);
-        self.tell_stopped(is_revoked);
+        self.tell_stopped(says_so);
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Rare {
     pub(super) span: Option<Arc<Span>>,
     /// What has become of releases while they were sent.
     pub(super) untold: Vec<Untold>,
+    /// Whether somebody may want to hear when the token ends, because it breaks the lock.
+    pub(super) says_that_it_ends: bool,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
@@ -128,6 +130,11 @@ impl State {
         self.rare.is_some()
     }
 
+    /// Whether somebody may want to hear when the token ends, because it breaks the lock.
+    pub(super) fn says_that_it_ends(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.says_that_it_ends)
+    }
+
     /// What is to be told when the mutex is free, if anything is.
     pub(super) fn take_untold(&mut self) -> Option<Vec<Untold>> {
         let untold = &mut self.rare.as_mut()?.untold;
@@ -199,12 +206,11 @@ impl State {
         self.call_if_shorter_than(counted_on);
     }
 
-    /// Somebody says by node number `index` that he breaks the lock. Whether that concerns the token.
-    pub(super) fn revoked(&mut self, index: usize, now: Instant) -> bool {
+    /// Somebody says by node number `index` that he breaks the lock.
+    pub(super) fn revoked(&mut self, index: usize, now: Instant) {
         let counted_on = self.candidate.held_until();
-        let concerns = self.candidate.revoked(index, now);
+        self.candidate.revoked(index, now);
         self.call_if_shorter_than(counted_on);
-        concerns
     }
 
     /// Wakes those who rely on the lock, if it is held for less time than was `counted_on`.

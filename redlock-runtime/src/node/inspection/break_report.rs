@@ -64,7 +64,7 @@ pub enum BreakOutcome {
 impl BreakReport {
     /// Whether the token had the lock and can have no majority any more, or its holder says that it has stopped: one that is told
     /// soon may have given the lock back at the other nodes by then. Where it is broken at too few nodes for that, and was not
-    /// held at the others, somebody else may have the lock, and what was left of the token is gone.
+    /// held at the others, somebody else may have the lock, and what was left of the token was taken away.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
@@ -93,7 +93,7 @@ impl BreakReport {
                 "the lock of another program, if of anybody: only by force, because its holder cannot be told"
             }
             (false, _) => "too few nodes answered, so that it may be held still",
-            (true, false) if self.took_any() => "not held by that token, of which something was left that is gone now",
+            (true, false) if self.took_any() => "not held by that token, of which something was left",
             (true, false) => "not held by that token",
             (true, true) if self.has_stopped => "broken; the holder has stopped, and whoever waits is served",
             (true, true) if self.stand_in.is_none() => "broken",

@@ -61,8 +61,8 @@ impl Candidate {
 
     /// Somebody says by node number `index` that he breaks the lock. That proves nothing, so that every node is asked at once. A
     /// lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it. Who has not begun
-    /// begins by nothing that was granted before. `false` for who has nothing that could be broken.
-    pub(crate) fn revoked(&mut self, index: usize, now: Instant) -> bool {
+    /// begins by nothing that was granted before.
+    pub(crate) fn revoked(&mut self, index: usize, now: Instant) {
         let has_any = self.voters.iter().any(|voter| voter.vote.is_granted() || voter.promised_until().is_some());
         let concerns = match self.phase {
             Phase::Holding => true,
@@ -74,7 +74,6 @@ impl Candidate {
             self.said = Said::Broken;
             self.doubt_votes(index, now);
         }
-        concerns
     }
 
     /// What the nodes have granted is asked for anew, as node number `index` has given reason to.

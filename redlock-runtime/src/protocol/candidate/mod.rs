@@ -62,7 +62,8 @@
 //!    outlives it. A claim has one only if it is proven when its expiry was set ([`claims`]).
 //! 2. *Only our own yield or release moves a node away before that.* Both are sent by this candidate. From the yield on
 //!    nothing counts that was granted before ([`voter`]); one whose answer was cut off taints its node for good. After the
-//!    release the phase is [`Phase::Ended`], and nothing counts at all.
+//!    release the phase is [`Phase::Ended`], and nothing counts at all. Who breaks the lock puts another token in its place, which
+//!    stays there until the key would have ended, or until this one is dead.
 //! 3. *The lock is held while enough lease ends are in the future* ([`valid_until`](Candidate::valid_until)): two quorums
 //!    share a node, and that node has one owner.
 //! 4. *A token that was released is never used again.* [`Phase::Ended`] has no way out; whoever goes on takes another token.

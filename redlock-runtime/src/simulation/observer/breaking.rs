@@ -26,6 +26,20 @@ impl Observer {
         self.network.trace.line(|_| format!("{} breaks: {words}", client_name(client)));
     }
 
+    /// What stands in for holders that may be at work, or that were not heard of.
+    pub(super) fn stand_ins(&self, holders: &[Holder]) -> Vec<OwnerToken> {
+        let mut all = self.network.stand_ins();
+        all.retain(|token| self.is_meant_to_stand(holders, *token));
+        all
+    }
+
+    /// Whether `token`, if it stands in for a holder of whom it was not said that he has stopped, is meant to: where all that is
+    /// said arrives, a dead one who was told says so.
+    fn is_meant_to_stand(&self, holders: &[Holder], token: OwnerToken) -> bool {
+        let told = if self.profile.is_heard { self.network.told_holder_behind(token) } else { None };
+        told.is_none_or(|told| holders.iter().any(|holder| holder.token == told))
+    }
+
     /// Nobody begins while the body of another one runs whose lock was broken, and that one may count on it.
     pub(super) fn follows_nobody_at_work(&self, next: &Holder) {
         let counted_on = self.network.may_count_on(&key(next.key));

@@ -55,7 +55,8 @@ impl Observer {
     fn may_stand(&self, server: usize, key: &LockKey, token: OwnerToken) -> bool {
         let records = self.records();
         let is_kept_for = |longest| self.network.lease_left(server, key, token).is_some_and(|left| left <= longest);
-        self.network.stands_in(token)
+        // What a break has put there that is under way still is released when that is over.
+        self.network.has_stood_in(token)
             || records.detached.contains(&token)
             || records.kept_for.get(&token).is_some_and(|longest| is_kept_for(*longest))
     }

@@ -12,9 +12,11 @@ impl Observer {
         let mut haunted = Vec::new();
         for index in 0..2 {
             for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
-                if self.records().detached.contains(&token) || self.network.stands_in(token) {
+                let records = self.records();
+                if records.detached.contains(&token) || self.stand_ins(&records.holders).contains(&token) {
                     continue;
                 }
+                drop(records);
                 if is_ghost {
                     haunted.push(index);
                     continue;
@@ -34,7 +36,7 @@ impl Observer {
             for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
                 let records = self.records();
                 let is_known = records.entered_tokens.contains(&token) || records.detached.contains(&token);
-                let is_meant = is_ghost || is_known || self.network.stands_in(token);
+                let is_meant = is_ghost || is_known || self.stand_ins(&records.holders).contains(&token);
                 drop(records);
                 if !is_meant {
                     let name = self.network.trace.name(token);

@@ -88,7 +88,7 @@ impl Observer {
         let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
         let kept = holders.map(|holder| holder.token).chain(windows.map(|window| window.token));
         let kept = kept.chain(records.detached.iter().copied());
-        let kept: Vec<_> = kept.chain(self.network.stand_ins(&key(index))).collect();
+        let kept: Vec<_> = kept.chain(self.stand_ins(&records.holders)).collect();
         self.network.can_serve(&key(index), &clients, &kept)
     }
 

@@ -1,13 +1,21 @@
-//! What the members of a cluster say of keys: each key is looked at where its slot is.
+//! What the members of a cluster say of keys: each key is looked at where its slot is. All members are asked together, so that
+//! one that is silent takes no time from the others.
 
 use super::members::{Member, Members};
-use crate::error::NodeError;
+use crate::error::{NodeError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
-use crate::node::Node;
 use crate::node::inspection::{Names, NodeInspection};
+use crate::node::{BoxFuture, Node};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// For how much longer than it may look a member is waited for. Smaller, one that is reading a page is taken for one that is
+/// silent; larger, whoever asks the cluster gives it up with all that the others have said.
+const LAST_PAGE: Duration = Duration::from_millis(500);
 
 /// What the masters of their slots say of `keys`, in that order. A key whose slot is on its way may be refused by both.
 pub(super) async fn inspect(
@@ -17,9 +25,11 @@ pub(super) async fn inspect(
     patience: Duration,
 ) -> Vec<NodeInspection> {
     let (mut looked, of_members) = divided(members, keys);
-    for (member, places) in of_members.into_values() {
+    let asked = of_members.into_values().map(|(member, places)| -> BoxFuture<'_, _> {
         let keys: Vec<_> = places.iter().filter_map(|place| keys.get(*place).cloned()).collect();
-        let answers = member.inspect(&keys, named, patience).await;
+        Box::pin(async move { (places, member.inspect(&keys, named, patience).await) })
+    });
+    for (places, answers) in together(asked.collect()).await {
         for (place, answer) in places.into_iter().zip(answers) {
             if let Some(looked) = looked.get_mut(place) {
                 *looked = answer;
@@ -50,19 +60,41 @@ fn divided(members: &Members, keys: &[LockKey]) -> (Vec<NodeInspection>, OfMembe
 /// The names of the locks at all masters that match `pattern`, at most so many, as far as they are found `within` that time.
 ///
 /// # Errors
-/// Those of the first member that cannot be asked: what is there is missing.
+/// When there is no member. What is at members that cannot be asked is missing, and they are named.
 pub(super) async fn list(members: &Members, pattern: &str, most: usize, within: Duration) -> Result<Names, NodeError> {
-    let begun = Instant::now();
     let all: Vec<Member> = members.routes().members().map(|(_, member)| member.clone()).collect();
     if all.is_empty() {
         return Err(members.status().into());
     }
+    let asked = all.iter().map(|member| -> BoxFuture<'_, _> {
+        let listed = timeout(within.saturating_add(LAST_PAGE), member.list(pattern, most, within));
+        Box::pin(async { listed.await.unwrap_or(Err(NodeError::TimedOut(within))) })
+    });
     let mut names = Names { are_all: true, ..Names::default() };
-    for member in all {
-        let there = member.list(pattern, most, within.saturating_sub(begun.elapsed())).await?;
-        names.are_all &= there.are_all;
-        names.found.extend(there.found);
+    for (member, there) in all.iter().zip(together(asked.collect()).await) {
+        match there {
+            Ok(there) => {
+                names.are_all &= there.are_all;
+                names.found.extend(there.found);
+            }
+            Err(error) => names.missing.push(NodeFailure { node: member.label().into(), error }),
+        }
     }
     names.are_all &= names.found.len() <= most;
     Ok(names)
+}
+
+/// What all of those who were `asked` have answered.
+async fn together<T>(mut asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut answers: Vec<_> = asked.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (asked, answer) in asked.iter_mut().zip(&mut answers).filter(|(_, answer)| answer.is_none()) {
+            if let Poll::Ready(here) = asked.as_mut().poll(cx) {
+                *answer = Some(here);
+            }
+        }
+        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
 }

@@ -17,4 +17,11 @@ local waiters = redis.pcall('ZRANGE', KEYS[2], 0, ARGV[2] - 1)
 if type(waiting) == 'table' or waiters.err then
   waiting, waiters = -1, {}
 end
-return {type(value) == 'string' and string.sub(value, 1, ARGV[1]) or value, pttl, waiting, waiters}
+-- A queue that others have written may have members of any length, which are no tokens.
+local tokens = {}
+for _, waiter in ipairs(waiters) do
+  if #waiter <= ARGV[1] + 0 then
+    tokens[#tokens + 1] = waiter
+  end
+end
+return {type(value) == 'string' and string.sub(value, 1, ARGV[1]) or value, pttl, waiting, tokens}

@@ -1,0 +1,163 @@
+//! Who says that a holder has stopped, when, and what is sent then; in virtual time, at one node.
+
+use super::*;
+use crate::LockRequest;
+use crate::client::hooked_node::{Fate, HookedNode};
+use crate::guard::LockGuard;
+use crate::lock::owner_token::ManagerId;
+use crate::time::clock::Clock;
+use crate::time::token_clock::TokenTime;
+use std::sync::{Mutex, PoisonError};
+use tokio::time::{advance, sleep};
+
+const KEY: &str = "order:7";
+const TTL: Duration = Duration::from_secs(50);
+
+/// A manager with one node, and what that was sent about tokens that break locks.
+struct Scene {
+    node: Arc<HookedNode>,
+    manager: LockManager,
+    sent: Arc<Mutex<Vec<(Verb, OwnerToken)>>>,
+}
+
+impl Scene {
+    fn new(fate: impl Fn(Verb) -> Fate + Send + Sync + 'static) -> Self {
+        let sent: Arc<Mutex<Vec<_>>> = Arc::default();
+        let seen = Arc::clone(&sent);
+        let node = HookedNode::new(Clock::tokio(), move |command| {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push((command.verb, command.subject.token));
+            fate(command.verb)
+        });
+        let manager = LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None)));
+        Self { node, manager, sent }
+    }
+
+    fn calm() -> Self {
+        Self::new(|_| Fate::Answered)
+    }
+
+    async fn acquired(&self) -> LockGuard {
+        self.manager.acquire(LockRequest::new(KEY).ttl(TTL).renew(false)).await.unwrap()
+    }
+
+    /// Somebody says that he breaks the lock of `token`, and has its place as the token that is returned.
+    fn revoke(&self, token: OwnerToken) -> OwnerToken {
+        let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        revoked(&self.manager.local, 0, &Subject::new(KEY.into(), token), by);
+        by
+    }
+
+    /// Breaks the lock of `token`, and waits for nobody.
+    async fn stand_in(&self, token: OwnerToken) -> OwnerToken {
+        let report = self.manager.break_lock_within(Duration::ZERO, KEY, token.as_str()).await;
+        assert!(report.is_broken() && report.is_told && !report.has_stopped, "{report}");
+        report.stand_in.unwrap().token
+    }
+
+    /// The commands about `token` so far.
+    fn sent_about(&self, token: OwnerToken) -> Vec<Verb> {
+        self.sent.lock().unwrap().iter().filter(|(_, about)| *about == token).map(|(verb, _)| *verb).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_dead_when_it_is_told_says_so_at_once() {
+    let scene = Scene::calm();
+    let guard = scene.acquired().await;
+    let token = *guard.token();
+    guard.release().await.unwrap();
+    let by = scene.revoke(token);
+    assert_eq!(scene.node.stopped(), [by]);
+    scene.revoke(OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0)));
+    assert_eq!(scene.node.stopped(), [by], "that was none of ours");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_superseded_says_so_when_its_body_has_stopped() {
+    let scene = Scene::calm();
+    let guard = scene.acquired().await;
+    advance(2 * TTL).await;
+    let next = scene.acquired().await;
+    assert_ne!(guard.token(), next.token());
+    let by = scene.revoke(*guard.token());
+    assert_eq!(scene.node.stopped(), [], "its guard is there");
+    drop(guard);
+    assert_eq!(scene.node.stopped(), [by]);
+    assert!(next.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_breaks_what_stands_in_for_a_holder_hears_of_its_end_as_well() {
+    let scene = Scene::calm();
+    let guard = scene.acquired().await;
+    let first = scene.stand_in(*guard.token()).await;
+    let second = scene.stand_in(first).await;
+    let third = scene.stand_in(second).await;
+    assert_eq!(scene.node.stopped(), []);
+    drop(guard);
+    assert_eq!(scene.node.stopped(), [third, second, first], "told from the last to the first");
+    assert!(scene.node.is_empty(), "whoever waits is served");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_has_as_long_to_stop_as_whoever_breaks_its_lock_waits() {
+    for (within, has_stopped) in [(STOPPING, false), (Duration::from_secs(60), true)] {
+        let scene = Scene::calm();
+        let guard = scene.acquired().await;
+        let token = *guard.token();
+        let body = tokio::spawn(async move {
+            let lost = guard.lost().await;
+            sleep(2 * STOPPING).await;
+            drop(guard);
+            lost
+        });
+        let report = scene.manager.break_lock_within(within, KEY, token.as_str()).await;
+        assert_eq!(report.has_stopped, has_stopped, "{report}");
+        body.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_for_behind_its_release() {
+    let scene = Scene::new(|verb| if verb == Verb::Revoke { Fate::Unanswered } else { Fate::Answered });
+    let guard = scene.acquired().await;
+    let (manager, token) = (scene.manager.clone(), *guard.token());
+    let broken = tokio::spawn(async move { manager.break_lock(KEY, token.as_str()).await });
+    let ours = loop {
+        tokio::task::yield_now().await;
+        let asked = scene.sent.lock().unwrap().iter().find(|(verb, _)| *verb == Verb::Revoke).copied();
+        if let Some((_, ours)) = asked {
+            break ours;
+        }
+    };
+    scene.manager.shared().stopped(&Subject::new(KEY.into(), ours));
+    assert_eq!(scene.sent_about(ours), [Verb::Revoke], "its answer is awaited");
+    broken.await.unwrap();
+    assert_eq!(scene.sent_about(ours), [Verb::Revoke, Verb::Release { claim: CLAIM }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_breaks_a_lock_and_gives_up_releases_what_it_has_asked_for() {
+    let scene = Scene::new(|verb| if verb == Verb::Revoke { Fate::Unanswered } else { Fate::Answered });
+    let guard = scene.acquired().await;
+    let broken = scene.manager.break_lock(KEY, guard.token().as_str());
+    assert!(timeout(PATIENCE / 2, broken).await.is_err());
+    let ours = scene.sent.lock().unwrap().last().unwrap().1;
+    scene.manager.shared().stopped(&Subject::new(KEY.into(), ours));
+    assert_eq!(scene.sent_about(ours), [Verb::Revoke, Verb::Release { claim: CLAIM }]);
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_waits_for_what_a_break_has_left_no_longer_than_it_stands_there() {
+    let scene = Scene::new(|verb| match verb {
+        Verb::Release { .. } => Fate::Unanswered,
+        _ => Fate::Answered,
+    });
+    let guard = scene.acquired().await;
+    let ours = scene.stand_in(*guard.token()).await;
+    drop(guard);
+    assert_eq!(scene.sent_about(ours).last(), Some(&Verb::Release { claim: CLAIM }));
+    let is_settled = timeout(2 * TTL, scene.manager.shutdown()).await;
+    assert_eq!(is_settled, Ok(false), "it is over by itself");
+}

@@ -1,0 +1,30 @@
+//! What people are told of a cluster of which a part is silent.
+
+use super::{connected, keys};
+use redlock_tests::{Cluster, PATIENCE};
+use std::time::Duration;
+
+#[tokio::test]
+async fn what_the_others_have_is_listed_where_one_master_is_silent() {
+    let cluster = Cluster::start(3, 0).await;
+    let manager = connected(&cluster).await;
+    let keys = keys(&cluster, "order").await;
+    let mut guards = Vec::new();
+    for key in &keys {
+        guards.push(manager.acquire(key).await.unwrap());
+    }
+    let all = manager.list("order*", 10, PATIENCE).await;
+    assert!(all.keys.len() == 3 && all.is_heard() && all.is_complete && all.failures.is_empty(), "{all:?}");
+    let silent = cluster.member(1);
+    silent.freeze();
+    let list = manager.list("order*", 10, Duration::from_secs(1)).await;
+    let inspections = manager.inspect_all(&keys, true).await;
+    silent.thaw();
+    let mut there = vec![keys[0].clone(), keys[2].clone()];
+    there.sort();
+    assert_eq!(list.keys.iter().map(ToString::to_string).collect::<Vec<_>>(), there);
+    let [failure] = &list.failures[..] else { panic!("{list:?}") };
+    assert!(failure.node().ends_with(&silent.port().to_string()) && !list.is_heard(), "{list:?}");
+    let are_held: Vec<_> = inspections.iter().map(|inspection| inspection.holder().is_some()).collect();
+    assert_eq!(are_held, [true, false, true], "{inspections:?}");
+}
