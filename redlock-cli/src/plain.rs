@@ -12,12 +12,18 @@ pub(crate) fn line(text: &str) -> String {
 }
 
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
-    let plain = |character: char| match character {
-        character if stays(character) || !is_obeyed(character) => character.to_string(),
-        // As JSON writes it: what does not fit into four digits, in two halves.
-        character => character.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect(),
-    };
-    text.chars().map(plain).collect()
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        if stays(character) || !is_obeyed(character) {
+            plain.push(character);
+        } else {
+            // As JSON writes it: what does not fit into four digits, in two halves.
+            let halves =
+                character.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect::<Vec<_>>();
+            plain.push_str(&halves.concat());
+        }
+    }
+    plain
 }
 
 /// Control characters, those of the second half of Latin-1 as well, line separators, marks that change the direction, and what is
