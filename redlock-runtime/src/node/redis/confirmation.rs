@@ -15,11 +15,7 @@ use redis::{Cmd, Value};
 
 /// Whether the answer to what is `outgoing` may prove a lease.
 pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
-    match outgoing {
-        Outgoing::Worded(_, Asked::Question(question)) => question.command.verb.ttl().is_some(),
-        Outgoing::Worded(..) => false,
-        Outgoing::Extension(_) => true,
-    }
+    matches!(&outgoing.asked, Asked::Question(question) if question.command.verb.ttl().is_some())
 }
 
 /// Waits for the replicas.

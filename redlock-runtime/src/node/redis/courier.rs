@@ -103,9 +103,10 @@ impl Courier {
         if !gathered.is_empty() {
             self.others = if gathered.len() > OF_ONE_TASK { Others::ToCome } else { Others::None };
         }
-        let mut commands = gathered.drain(..).peekable();
+        let mut commands = gathered.drain(..);
         while commands.len() > 0 {
-            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands, &self.live));
+            let (replicas, now) = (self.live.replicas(), self.live.now());
+            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands, replicas, now));
         }
         drop(commands);
         if gathered.capacity() <= MOST_ROOM {

@@ -27,7 +27,6 @@ mod dial;
 pub(crate) mod endpoint;
 mod errand;
 mod explained;
-mod extensions;
 mod farewell;
 mod info;
 mod inspect;
@@ -63,7 +62,6 @@ mod tls_provider;
 #[cfg(feature = "tls")]
 mod tls_settings;
 mod verification;
-mod wording;
 
 pub use self::credentials::Credentials;
 pub use self::node_config::NodeConfig;
