@@ -168,8 +168,9 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         // Not before the answers were taken in: what they make due is due by now.
         let now = self.now();
-        let lost = self.note_loss(&mut state, now);
-        if state.candidate.is_over(now) {
+        let is_over = state.candidate.is_over(now);
+        let lost = if is_over { self.note_loss(&mut state, now) } else { None };
+        if is_over {
             state.watchers.call();
         }
         // A node that has just said that it does not have the lock is asked for it soon, and the others at once.

@@ -215,7 +215,7 @@ impl State {
 
     /// Wakes those who rely on the lock, if it is held for less time than was `counted_on`.
     fn call_if_shorter_than(&mut self, counted_on: Option<Instant>) {
-        if self.candidate.held_until() < counted_on {
+        if counted_on.is_some() && self.candidate.held_until() < counted_on {
             self.watchers.call();
         }
     }

@@ -62,13 +62,18 @@ pub enum BreakOutcome {
 }
 
 impl BreakReport {
-    /// Whether the token had the lock and can have no majority any more, or its holder says that it has stopped: one that is told
-    /// soon may have given the lock back at the other nodes by then. Where it is broken at too few nodes for that, and was not
-    /// held at the others, somebody else may have the lock, and what was left of the token was taken away.
+    /// Whether the token had the lock, or what was left of it, and has it no more for certain: it can have no majority, or its
+    /// holder says that it has stopped. A holder that is told soon may have given the lock back at the other nodes before they were
+    /// asked. Then, as where the token had too few nodes, somebody else may have the lock by now.
     #[must_use]
     pub fn is_broken(&self) -> bool {
+        self.had_majority() || self.took_any() && self.has_stopped
+    }
+
+    /// Whether the token was taken so many nodes that it may have had a majority, and can have none any more.
+    fn had_majority(&self) -> bool {
         let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
-        self.took_any() && (broken + failed >= self.needed || self.has_stopped)
+        self.took_any() && broken + failed >= self.needed
     }
 
     /// Whether the token had any node, and can have no majority any more.
@@ -95,6 +100,9 @@ impl BreakReport {
             (false, _) => "too few nodes answered, so that it may be held still",
             (true, false) if self.took_any() => "not held by that token, of which something was left",
             (true, false) => "not held by that token",
+            (true, true) if !self.had_majority() => {
+                "broken; the holder has stopped, and has given back most of it before: look who has the lock now"
+            }
             (true, true) if self.has_stopped => "broken; the holder has stopped, and whoever waits is served",
             (true, true) if self.stand_in.is_none() => "broken",
             (true, true) if self.is_told => "broken; the holder was told, and has not said that it has stopped",
@@ -146,7 +154,7 @@ mod tests {
             ([Broken, Broken, Broken], true, (true, true), "broken; the holder has stopped"),
             ([Broken, Broken, NotHeld], true, (true, true), "broken; the holder has stopped"),
             ([Broken, NotHeld, failed()], true, (true, true), "broken; the holder has stopped"),
-            ([Broken, NotHeld, NotHeld], true, (true, true), "broken; the holder has stopped"),
+            ([Broken, NotHeld, NotHeld], true, (true, true), "has given back most of it before"),
             ([Broken, NotHeld, NotHeld], false, (false, true), "not held by that token, of which something was left"),
             ([Broken, Broken, failed()], false, (true, true), "broken; the holder was told"),
             ([Broken, failed(), failed()], false, (false, false), "too few nodes answered"),

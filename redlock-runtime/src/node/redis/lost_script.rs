@@ -5,9 +5,10 @@
 //! 2. The command is sent once more, with the source of the script, which also loads it. So it stands behind everything
 //!    that was put into the order of the connection meanwhile.
 //! 3. If the server does not know the script even then, the command is not sent a third time: its answer is the error.
-//! 4. A command that takes the lock is not sent again when nobody waits for its answer any more. The release of its
-//!    token may stand in the order already, and what takes the lock behind that would take it for a token that nobody
-//!    knows. So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
+//! 4. A command that takes the lock, or makes its lease last, is not sent again when nobody waits for its answer any more. The
+//!    last command of its token may stand in the order already. What takes the lock behind a release would take it for a
+//!    token that nobody knows; and an extension behind the command that keeps the key of a window would end that too soon.
+//!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
 //! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put
 //!    that in before, and is seen to wait no more, or puts it in behind the command.
 
@@ -42,9 +43,10 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
     outbox.put_if(question, wire.into(), |question| !is_abandoned(question))
 }
 
-/// Whether the command takes the lock and nobody waits for its answer.
+/// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
 fn is_abandoned(question: &Question) -> bool {
-    let takes = matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke);
+    let takes =
+        matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. });
     takes && question.recipient.is_gone()
 }
 
@@ -94,7 +96,8 @@ mod tests {
             (Verb::Revoke, false, true),
             (Verb::Revoke, true, false),
             (RELEASE, true, true),
-            (Verb::Extend { ttl: CLAIM }, true, true),
+            (Verb::Extend { ttl: CLAIM }, false, true),
+            (Verb::Extend { ttl: CLAIM }, true, false),
         ];
         for (verb, is_abandoned, expected) in table {
             let (question, pending) = question(verb);

@@ -47,6 +47,9 @@ impl Candidate {
 
     /// Until when the lock is ours, if it would be over earlier without claims: their answers must be taken in before.
     pub(crate) fn stands_on_claims_until(&self, now: Instant) -> Option<Instant> {
+        if !self.voters.iter().any(Voter::is_claim) {
+            return None;
+        }
         let leases = self.voters.iter().filter(|voter| !voter.is_claim()).filter_map(Voter::lease_end);
         let by_leases = lease::valid_until(&leases, self.terms.quorum);
         self.valid_until().filter(|end| now < *end && by_leases < Some(*end))

@@ -75,10 +75,13 @@ impl Candidate {
         is_ready: impl Fn(usize) -> bool,
         mut send: impl FnMut(Outgoing),
     ) -> bool {
+        if self.asks_for_nothing(now) {
+            return false;
+        }
         self.count_votes(now);
         let (mut has_asked, fence) = (false, self.fencing.fence());
         for index in 0..self.voters.len() {
-            if let Some(verb) = self.wants(index, now)
+            if let Some(verb) = self.wants_next(index, now)
                 && (is_ready(index) || !self.postpones(index, verb, now))
             {
                 let fence = match verb {
@@ -100,12 +103,21 @@ impl Candidate {
     }
 
     /// The command that node number `index` should be sent next.
+    #[cfg(test)]
     pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
+        if self.asks_for_nothing(now) { None } else { self.wants_next(index, now) }
+    }
+
+    /// Who has lost the lock asks for nothing: it could not count.
+    fn asks_for_nothing(&self, now: Instant) -> bool {
+        self.phase == Phase::Holding && !self.is_proven(now)
+    }
+
+    /// The command that node number `index` should be sent next, if any is to be sent.
+    fn wants_next(&self, index: usize, now: Instant) -> Option<Verb> {
         let voter = self.voters.get(index)?;
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
         match self.phase {
-            // Who has lost the lock asks for nothing: it could not count.
-            Phase::Holding if !self.is_proven(now) => None,
             Phase::Holding if voter.is_claim() && self.wants_extension(voter, now) => {
                 self.rest(voter, now).map(|ttl| self.extension_verb(ttl))
             }

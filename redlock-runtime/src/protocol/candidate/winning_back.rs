@@ -142,11 +142,10 @@ impl Candidate {
     /// Whether the oldest answer of node number `index`, should it be a grant, counts for a lock that was held: an extension
     /// of a lease that never ended always does.
     pub(super) fn is_continuous(&self, index: usize, now: Instant) -> bool {
-        let is_lapsed = self.valid_until().is_none_or(|end| end <= now);
         let is_extended = |voter: &Voter| {
             let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
             is_extension && matches!(voter.vote, Vote::Granted { .. })
         };
-        !is_lapsed || self.voters.get(index).is_some_and(is_extended)
+        self.voters.get(index).is_some_and(is_extended) || self.is_proven(now)
     }
 }
