@@ -132,18 +132,25 @@ impl Acquisition {
     /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead. What there is
     /// to tell is told when it is dropped: not before the next lock is renewed.
     ///
-    /// A lock that is renewed is held for long, so that its holder is to hear when somebody breaks it.
+    /// A lock whose leases are started anew is held for long, so that its holder is to hear when somebody breaks it. One that only
+    /// asks because there is a new connection is not.
     pub(crate) fn renew(&self, now: Instant, soon: Instant) -> Option<Box<News>> {
-        self.shared.listen();
         let mut state = self.state();
         state.take_in(self.shared.clock);
+        let is_held_for_long = state.candidate.is_round_due(soon);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-        if candidate.renew(now, soon, |out| sender.send(out)) {
+        let news = if candidate.renew(now, soon, |out| sender.send(out)) {
             self.note_risk(&mut state, now)
         } else {
             state.watchers.call();
             self.note_loss(&mut state, now)
+        };
+        drop(state);
+        // Under no mutex, because others are woken by it.
+        if is_held_for_long {
+            self.shared.listen();
         }
+        news
     }
 
     /// For how long the answers to a renewal are looked for: a node that is silent for longer is asked again in its turn. Whoever

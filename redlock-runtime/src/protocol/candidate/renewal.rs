@@ -92,6 +92,11 @@ impl Candidate {
         }
     }
 
+    /// Whether several nodes are to be asked by `soon`, because of the age of the leases and not for a reason of their own.
+    pub(crate) fn is_round_due(&self, soon: Instant) -> bool {
+        self.round_due(soon) != Round::None
+    }
+
     /// Asks for new leases and for votes that are lacking, as far as that is due by `soon`. `false` when the lock is lost,
     /// which must be made known.
     pub(crate) fn renew(&mut self, now: Instant, soon: Instant, mut send: impl FnMut(Outgoing)) -> bool {

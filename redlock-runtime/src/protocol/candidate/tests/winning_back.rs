@@ -76,6 +76,7 @@ fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
     let now = scene.now();
     scene.candidate.connected(0, now);
     assert_eq!(scene.candidate.look(now, now, false), Look::Due);
+    assert!(!scene.candidate.is_round_due(now), "only that node is asked, whatever the age of the leases");
     assert_eq!(scene.renew(), [(0, EXTEND)], "and no other");
     scene.answer(0, Ok(EXTENDED));
     scene.advance(MILLISECOND);
