@@ -2,13 +2,34 @@
 
 use crate::error::NodeError;
 
+/// What servers say when the user may not use a command or a key; in a script, Redis 6 and Valkey 9 say the other two.
+const REFUSALS: [&str; 3] = ["NOPERM", "can't run this command", "ACL failure in script"];
+
 /// A refusal with what to do about it; any other error as it is.
 pub(super) fn explained(error: NodeError, remedy: &str) -> NodeError {
     match error {
-        // The second one is what Redis 6 says of a command in a script.
-        NodeError::Refused(answer) if answer.contains("NOPERM") || answer.contains("can't run this command") => {
+        NodeError::Refused(answer) if REFUSALS.iter().any(|refusal| answer.contains(refusal)) => {
             NodeError::Unfit(remedy.into())
         }
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_every_server_are_known() {
+        let table = [
+            ("NOPERM User alice has no permissions to run the 'eval' command", true),
+            ("ERR The user executing the script can't run this command or subcommand", true),
+            ("ERR ACL failure in script: User alice has no permissions to run the 'get' command", true),
+            ("BUSY Redis is busy running a script", false),
+        ];
+        for (answer, is_explained) in table {
+            let explained = explained(NodeError::Refused(answer.into()), "grant it");
+            assert_eq!(matches!(explained, NodeError::Unfit(_)), is_explained, "{explained}");
+        }
     }
 }
