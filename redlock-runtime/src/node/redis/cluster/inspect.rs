@@ -2,14 +2,13 @@
 //! one that is silent takes no time from the others.
 
 use super::members::{Member, Members};
+use super::together;
 use crate::error::{NodeError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::slot::slot_of;
 use crate::node::inspection::{Names, NodeInspection};
 use crate::node::{BoxFuture, Node};
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -29,7 +28,7 @@ pub(super) async fn inspect(
         let keys: Vec<_> = places.iter().filter_map(|place| keys.get(*place).cloned()).collect();
         Box::pin(async move { (places, member.inspect(&keys, named, patience).await) })
     });
-    for (places, answers) in together(asked.collect()).await {
+    for (places, answers) in together::all(asked.collect()).await {
         for (place, answer) in places.into_iter().zip(answers) {
             if let Some(looked) = looked.get_mut(place) {
                 *looked = answer;
@@ -71,7 +70,7 @@ pub(super) async fn list(members: &Members, pattern: &str, most: usize, within: 
         Box::pin(async { listed.await.unwrap_or(Err(NodeError::TimedOut(within))) })
     });
     let mut names = Names { are_all: true, ..Names::default() };
-    for (member, there) in all.iter().zip(together(asked.collect()).await) {
+    for (member, there) in all.iter().zip(together::all(asked.collect()).await) {
         match there {
             Ok(there) => {
                 names.are_all &= there.are_all;
@@ -82,19 +81,4 @@ pub(super) async fn list(members: &Members, pattern: &str, most: usize, within: 
     }
     names.are_all &= names.found.len() <= most;
     Ok(names)
-}
-
-/// What all of those who were `asked` have answered.
-async fn together<T>(mut asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    let mut answers: Vec<_> = asked.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (asked, answer) in asked.iter_mut().zip(&mut answers).filter(|(_, answer)| answer.is_none()) {
-            if let Poll::Ready(here) = asked.as_mut().poll(cx) {
-                *answer = Some(here);
-            }
-        }
-        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    answers.into_iter().flatten().collect()
 }
