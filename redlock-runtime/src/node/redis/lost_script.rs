@@ -113,7 +113,7 @@ mod tests {
         let outbox = Outbox::default();
         let (question, _pending) = question(RELEASE);
         assert!(repeat(&outbox, question));
-        let Some(Outgoing { asked: Asked::Question(question), .. }) = taken(&outbox).pop() else { panic!() };
+        let Some(Outgoing::Worded(_, Asked::Question(question))) = taken(&outbox).pop() else { panic!() };
         assert!(!may_be_repeated(&question));
     }
 
