@@ -6,8 +6,10 @@
 //! 1. Only plain extensions of the same ttl go together, and none at a member of a cluster, where their slots differ.
 //! 2. A lock that the script leaves alone, because others wait for it or it is not ours, is extended by itself after that. So
 //!    is each of them if the server has not executed the script.
-//! 3. An extension may stand behind commands that were sent later, then. It never creates a lock, and so says nothing else
-//!    there than what is true; the same happens to one whose script the server has lost.
+//! 3. An extension may stand behind commands that were sent later, then. What is true of one whose script the server has lost
+//!    is true of it as well (`lost_script`): it never creates a lock, it is not sent when nobody waits for its answer any more,
+//!    because the last command of its token may have gone ahead, and it does not make a lease shorter, because a longer
+//!    extension may have.
 //! 4. A server that refuses the script, because not all of the keys are allowed or lie where it looks, gets no other one on
 //!    that connection.
 

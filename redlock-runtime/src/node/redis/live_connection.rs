@@ -5,7 +5,7 @@ use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_
 use super::confirmation::confirmed;
 use super::endpoint::Located;
 use super::extensions;
-use super::lost_script::{is_script_lost, may_be_repeated, repeat};
+use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
@@ -273,8 +273,16 @@ impl LiveConnection {
                 self.replied(question, Ok(answer));
             } else {
                 question.sent = Some(self.server.now());
-                self.put(question);
+                self.extend_late(question);
             }
+        }
+    }
+
+    /// Sends an extension that was not executed with others, behind whatever was sent meanwhile.
+    fn extend_late(&self, question: Question) {
+        if let Some(script) = self.scripts.late(&question.command) {
+            let wire = script.by_digest(&question.command, question.form);
+            self.is_put(self.outbox.put_if(question, wire.into(), |question| !is_abandoned(question)));
         }
     }
 

@@ -8,7 +8,9 @@
 //! 4. A command that takes the lock, or makes its lease last, is not sent again when nobody waits for its answer any more. The
 //!    last command of its token may stand in the order already. What takes the lock behind a release would take it for a
 //!    token that nobody knows; and an extension behind the command that keeps the key of a window would end that too soon.
-//!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
+//!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`. An extension that is
+//!    sent again because somebody waits does not make the lease shorter, since a longer one may have gone ahead
+//!    (`lua/late.lua`).
 //! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put
 //!    that in before, and is seen to wait no more, or puts it in behind the command.
 
@@ -32,7 +34,7 @@ pub(super) fn may_be_repeated(question: &Question) -> bool {
 /// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that. `false` when
 /// it is answered by an error instead.
 pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
-    let Some(script) = scripts.of(&question.command) else {
+    let Some(script) = scripts.late(&question.command) else {
         // A command without a script has no script to lose.
         question.answer(Err(refused(error)));
         return false;
@@ -44,7 +46,7 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 }
 
 /// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
-fn is_abandoned(question: &Question) -> bool {
+pub(super) fn is_abandoned(question: &Question) -> bool {
     let takes =
         matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. });
     takes && question.recipient.is_gone()

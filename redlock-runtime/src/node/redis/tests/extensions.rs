@@ -4,6 +4,7 @@ use super::{EXTEND, Peer, RELEASE, TTL};
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::Node;
+use crate::node::pending::Pending;
 use crate::protocol::command::{Answer, Command, Reply, Subject, Verb};
 use redlock_tests::{PATIENCE, RedisServer};
 use std::sync::Arc;
@@ -12,13 +13,17 @@ use tokio::time::timeout;
 const EXTENDED: Answer = Ok(Reply::Extended { waiters: 0, number: None });
 
 /// Sends the same about several keys before anything goes out.
-async fn ask_all<const N: usize>(peer: &Peer, verb: Verb, keys: [&str; N], token: OwnerToken) -> [Answer; N] {
-    let sent = keys.map(|key| {
+fn sent<const N: usize>(peer: &Peer, verb: Verb, keys: [&str; N], token: OwnerToken) -> [Pending; N] {
+    keys.map(|key| {
         let subject = Arc::new(Subject::new(key.into(), token));
         peer.node.send(Command { verb, fence: None, subject })
-    });
+    })
+}
+
+/// Does that, and waits for the answers.
+async fn ask_all<const N: usize>(peer: &Peer, verb: Verb, keys: [&str; N], token: OwnerToken) -> [Answer; N] {
     let mut answers = Vec::new();
-    for answer in sent {
+    for answer in sent(peer, verb, keys, token) {
         answers.push(timeout(PATIENCE, answer).await.unwrap());
     }
     answers.try_into().unwrap()
@@ -97,4 +102,42 @@ async fn one_key_that_is_not_allowed_is_the_only_one_that_is_refused() {
         assert_eq!(calls(&server).await - before, 2, "each by itself, of which one is not counted");
     }
     assert_eq!(ask_all(&peer, RELEASE, ["ours:a"], token).await, [Ok(Reply::Released)]);
+}
+
+#[tokio::test]
+async fn one_that_was_left_alone_makes_no_lease_shorter() {
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    let keys = ["a", "waited for"];
+    let token = taken(&peer, keys).await;
+    let acquire = Verb::Acquire { ttl: TTL, claim: TTL, holds: false };
+    assert!(matches!(ask_all(&peer, acquire, ["waited for"], peer.token()).await, [Ok(Reply::Queued { .. })]));
+
+    let extensions = sent(&peer, EXTEND, keys, token);
+    let [longer] = sent(&peer, Verb::Extend { ttl: 3 * TTL }, ["waited for"], token);
+    let before = calls(&server).await;
+    for answer in extensions.into_iter().chain([longer]) {
+        assert!(matches!(timeout(PATIENCE, answer).await.unwrap(), Ok(Reply::Extended { .. })));
+    }
+    assert_eq!(calls(&server).await - before, 1 + 1 + 1, "two together, the longer one, and the one that was left alone");
+    let twice = u64::try_from((2 * TTL).as_millis()).unwrap();
+    assert!(server.inspect().command::<u64>(&["PTTL", "waited for"]).await > twice);
+}
+
+#[tokio::test]
+async fn one_that_was_left_alone_is_not_sent_when_nobody_waits_for_it() {
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    let keys = ["a", "waited for"];
+    let token = taken(&peer, keys).await;
+    let acquire = Verb::Acquire { ttl: TTL, claim: TTL, holds: false };
+    assert!(matches!(ask_all(&peer, acquire, ["waited for"], peer.token()).await, [Ok(Reply::Queued { .. })]));
+
+    let before = calls(&server).await;
+    let [a, waited_for] = sent(&peer, EXTEND, keys, token);
+    drop(waited_for);
+    assert_eq!(timeout(PATIENCE, a).await.unwrap(), EXTENDED);
+    // Whatever was put into the order with the answers is executed before this.
+    assert_eq!(ask_all(&peer, EXTEND, ["a"], token).await, [EXTENDED]);
+    assert_eq!(calls(&server).await - before, 1 + 1);
 }
