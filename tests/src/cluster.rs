@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::Value;
 use tokio::task::JoinSet;
 
-use crate::{Builder, Inspector, PATIENCE, RedisServer, eventually};
+use crate::{Builder, Certificates, Inspector, PATIENCE, RedisServer, eventually};
 
 /// How many slots a cluster has.
 const SLOTS: u16 = 16384;
@@ -71,13 +71,18 @@ impl Cluster {
         cluster
     }
 
+    /// Starts so many masters that speak TLS with each other, and with clients beside the plain protocol.
+    pub async fn start_tls(masters: usize, certificates: &Certificates) -> Self {
+        Self::start_with(masters, 0, |builder| builder.tls_with(certificates).config("tls-cluster", &["yes"])).await
+    }
+
     /// Every member gets to know every other one.
     async fn introduce(&self) {
         for (index, member) in self.members.iter().enumerate() {
             let epoch = (index + 1).to_string();
             member.inspect().command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await;
             for other in &self.members[..index] {
-                let port = other.port().to_string();
+                let port = other.tls_port().unwrap_or(other.port()).to_string();
                 member.inspect().command::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port]).await;
             }
         }
@@ -125,7 +130,7 @@ impl Cluster {
     async fn announce(&self, index: usize) {
         for (number, other) in self.running() {
             if number != index {
-                let port = other.port().to_string();
+                let port = other.tls_port().unwrap_or(other.port()).to_string();
                 self.members[index].inspect().command::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port]).await;
             }
         }
@@ -155,6 +160,18 @@ impl Cluster {
         let url = first.url().replacen("redis://", "redis+cluster://", 1);
         let seeds: Vec<_> = others.iter().map(|seed| format!("seed=127.0.0.1:{}", seed.port())).collect();
         format!("{url}?{}", seeds.join("&"))
+    }
+
+    /// The same for clients that speak TLS; they must trust the certificates.
+    ///
+    /// # Panics
+    /// Unless the cluster was started with [`start_tls`](Self::start_tls).
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        let (first, others) = self.members.split_first().expect("a cluster has members");
+        let url = first.tls_url().replacen("rediss://", "rediss+cluster://", 1);
+        let seeds = others.iter().map(|seed| format!("seed=127.0.0.1:{}", seed.tls_port().expect("Cluster::start_tls")));
+        format!("{url}?{}", seeds.collect::<Vec<_>>().join("&"))
     }
 
     /// Member number `index`.
@@ -361,7 +378,7 @@ impl Migration<'_> {
 
     async fn migrate(&self, keys: &[&str]) {
         let server = &self.cluster.members[self.to];
-        let port = server.port().to_string();
+        let port = server.tls_port().unwrap_or(server.port()).to_string();
         let mut command = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000"];
         command.extend(server.password().map(|password| ["AUTH", password]).into_iter().flatten());
         command.push("KEYS");

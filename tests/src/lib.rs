@@ -50,7 +50,7 @@ pub use inspector::Inspector;
 pub use layers::{Layers, Sources};
 pub use nodes::Nodes;
 pub use proxy::{Direction, Flow, Proxy, Traffic};
-pub use server::{Builder, RedisServer};
+pub use server::{Builder, Certificates, RedisServer};
 pub use warnings::Warnings;
 pub use watched::{MASTER, Watched};
 

@@ -13,6 +13,7 @@ use crate::inspector::Inspector;
 use crate::private_dir::PrivateDir;
 
 pub use builder::Builder;
+pub use certificates::Certificates;
 use builder::Settings;
 use fake_clock::FakeClock;
 use process::{PortTaken, Process};
@@ -71,21 +72,37 @@ impl RedisServer {
     }
 
     /// PEM file of the authority that signed the TLS certificate.
+    ///
+    /// # Panics
+    /// Unless the server was built with [`Builder::tls`].
     #[must_use]
     pub fn ca_file(&self) -> PathBuf {
-        certificates::ca_file(&self.dir)
+        self.certificates().ca_file()
     }
 
     /// PEM files with the certificate of a client, signed by that authority, and its key.
+    ///
+    /// # Panics
+    /// Unless the server was built with [`Builder::tls`].
     #[must_use]
     pub fn client_files(&self) -> [PathBuf; 2] {
-        certificates::client_files(&self.dir)
+        self.certificates().client_files()
+    }
+
+    fn certificates(&self) -> &Certificates {
+        self.settings.certificates.as_ref().expect("RedisServer::builder().tls()")
     }
 
     /// The plain TCP port; the same over restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The TLS port, if there is one; the same over restarts.
+    #[must_use]
+    pub fn tls_port(&self) -> Option<u16> {
+        self.tls_port
     }
 
     /// The process id of the current process: another one after a restart.

@@ -1,4 +1,5 @@
-//! What a cluster costs beside a single server, with and without replicas: the same calls at all of them, in turns.
+//! What a cluster costs beside a single server, without replicas, with them, and where they confirm every lease: the same
+//! calls at all of them, in turns.
 //!
 //! `cargo bench -p redlock-runtime --bench cluster` prints the table and writes it to `benches/cluster.md`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
@@ -94,6 +95,7 @@ async fn main() {
         Place::at("one server", server.url()).await,
         Place::at("3 masters", masters.url()).await,
         Place::at("3 masters, 3 replicas", replicated.url()).await,
+        Place::at("the same, `confirm_replicas(1)`", format!("{}&confirm_replicas=1", replicated.url())).await,
     ];
     let mut report = Report(Vec::new());
     for work in Work::ALL {

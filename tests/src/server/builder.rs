@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use super::fake_clock::FakeClock;
 use super::process::{PortTaken, Process};
-use super::{RedisServer, certificates};
+use super::{Certificates, RedisServer};
 use crate::inspector::Inspector;
 use crate::private_dir::PrivateDir;
 use crate::{PATIENCE, eventually_eq, port};
@@ -29,6 +29,7 @@ pub(super) struct Settings {
     user: Option<(String, String)>,
     unix_socket: bool,
     tls: bool,
+    pub(super) certificates: Option<Certificates>,
     asks_for_certificates: bool,
     is_replica: bool,
     pub(super) is_sentinel: bool,
@@ -64,6 +65,12 @@ impl Builder {
     pub fn tls(mut self) -> Self {
         self.settings.tls = true;
         self
+    }
+
+    /// As [`tls`](Self::tls), with certificates that others have as well.
+    pub fn tls_with(mut self, certificates: &Certificates) -> Self {
+        self.settings.certificates = Some(certificates.clone());
+        self.tls()
     }
 
     /// As [`tls`](Self::tls), and refuses clients without a certificate; see [`RedisServer::client_files`]. Default: off.
@@ -114,10 +121,10 @@ impl Builder {
     /// # Panics
     /// When `redis-server` is missing, refuses a setting (the message holds its log) or is not ready within
     /// [`PATIENCE`]. The environment variable `REDIS_SERVER` names another binary.
-    pub async fn start(self) -> RedisServer {
+    pub async fn start(mut self) -> RedisServer {
         let dir = PrivateDir::create();
-        if self.settings.tls {
-            certificates::generate(&dir).await;
+        if self.settings.tls && self.settings.certificates.is_none() {
+            self.settings.certificates = Some(Certificates::generate().await);
         }
         let clock = self.settings.has_own_clock.then(|| FakeClock::create(dir.join("clock")));
         let (process, port, tls_port) = self.settings.launch(&dir, clock.as_ref()).await;
@@ -211,7 +218,8 @@ impl Settings {
         }
         if let Some(tls_port) = tls_port {
             add("tls-port", &tls_port.to_string());
-            certificates::directives(dir).for_each(|(directive, file)| add(directive, &file.to_string_lossy()));
+            let files = self.certificates.iter().flat_map(Certificates::directives);
+            files.for_each(|(directive, file)| add(directive, &file.to_string_lossy()));
             add("tls-auth-clients", if self.asks_for_certificates { "yes" } else { "no" });
         }
         text + &self.directives.concat()

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use tokio::process::Command;
 
@@ -13,29 +14,37 @@ use crate::private_dir::PrivateDir;
 const EXTENSIONS: &str = "basicConstraints=CA:FALSE\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n";
 const NEW_KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-pub(super) fn ca_file(dir: &PrivateDir) -> PathBuf {
-    dir.join("ca.crt")
-}
+/// An authority, with the certificate of a server on loopback and that of a client, in a folder of their own.
+#[derive(Clone, Debug)]
+pub struct Certificates(Arc<PrivateDir>);
 
-/// The certificate of a client, and its key.
-pub(super) fn client_files(dir: &PrivateDir) -> [PathBuf; 2] {
-    ["client.crt", "client.key"].map(|file| dir.join(file))
-}
+impl Certificates {
+    /// Valid for two days: longer than any test run, too short to be of use to anybody else.
+    pub async fn generate() -> Self {
+        let dir = PrivateDir::create();
+        fs::write(dir.join("server.ext"), EXTENSIONS).expect("server.ext is written");
+        openssl(&dir, &format!("req -x509 {NEW_KEY} -keyout ca.key -out ca.crt -days 2 -subj /CN=redlock-tests")).await;
+        for (name, subject) in [("server", "localhost"), ("client", "orders")] {
+            openssl(&dir, &format!("req {NEW_KEY} -keyout {name}.key -out {name}.csr -subj /CN={subject}")).await;
+            let sign = format!("x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile server.ext");
+            openssl(&dir, &format!("{sign} -out {name}.crt -days 2")).await;
+        }
+        Self(Arc::new(dir))
+    }
 
-/// The directives of `redis.conf` that name the files made by [`generate`].
-pub(super) fn directives(dir: &PrivateDir) -> impl Iterator<Item = (&'static str, PathBuf)> {
-    let files = [("tls-ca-cert-file", "ca.crt"), ("tls-cert-file", "server.crt"), ("tls-key-file", "server.key")];
-    files.into_iter().map(|(directive, file)| (directive, dir.join(file)))
-}
+    pub(super) fn ca_file(&self) -> PathBuf {
+        self.0.join("ca.crt")
+    }
 
-/// Valid for two days: longer than any test run, too short to be of use to anybody else.
-pub(super) async fn generate(dir: &PrivateDir) {
-    fs::write(dir.join("server.ext"), EXTENSIONS).expect("server.ext is written");
-    openssl(dir, &format!("req -x509 {NEW_KEY} -keyout ca.key -out ca.crt -days 2 -subj /CN=redlock-tests")).await;
-    for (name, subject) in [("server", "localhost"), ("client", "orders")] {
-        openssl(dir, &format!("req {NEW_KEY} -keyout {name}.key -out {name}.csr -subj /CN={subject}")).await;
-        let sign = format!("x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile server.ext");
-        openssl(dir, &format!("{sign} -out {name}.crt -days 2")).await;
+    /// The certificate of the client, and its key.
+    pub(super) fn client_files(&self) -> [PathBuf; 2] {
+        ["client.crt", "client.key"].map(|file| self.0.join(file))
+    }
+
+    /// The directives of `redis.conf` that name the files of the server.
+    pub(super) fn directives(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let files = [("tls-ca-cert-file", "ca.crt"), ("tls-cert-file", "server.crt"), ("tls-key-file", "server.key")];
+        files.into_iter().map(|(directive, file)| (directive, self.0.join(file)))
     }
 }
 
