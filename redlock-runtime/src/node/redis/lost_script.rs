@@ -59,7 +59,7 @@ mod tests {
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
     use crate::node::pending::{Pending, Recipient};
-    use crate::node::redis::question::{Asked, Outgoing};
+    use crate::node::redis::question::{Asked, Outgoing, Wire};
     use crate::protocol::command::{Command, Subject};
     use crate::protocol::timing::CLAIM;
     use crate::time::token_clock::TokenTime;
@@ -107,6 +107,24 @@ mod tests {
                 drop(pending);
             }
             assert_eq!(may_be_repeated(&question), expected, "{verb:?} {is_abandoned}");
+        }
+    }
+
+    #[test]
+    fn an_extension_that_is_repeated_makes_no_lease_shorter() {
+        let outbox = Outbox::default();
+        let extend = Verb::Extend { ttl: CLAIM };
+        for (verb, is_late) in [(extend, true), (RELEASE, false)] {
+            let (question, _pending) = question(verb);
+            assert!(repeat(&outbox, question));
+            let [Outgoing::Worded(Wire { first, .. }, _)] = &taken(&outbox)[..] else { panic!() };
+            let source = first.args_iter().nth(1);
+            let Some(redis::Arg::Simple(source)) = source else { panic!() };
+            assert_eq!(
+                str::from_utf8(source).unwrap().contains("if type(left) == 'number' and left > "),
+                is_late,
+                "{verb:?}"
+            );
         }
     }
 

@@ -113,13 +113,13 @@ async fn one_that_was_left_alone_makes_no_lease_shorter() {
     let acquire = Verb::Acquire { ttl: TTL, claim: TTL, holds: false };
     assert!(matches!(ask_all(&peer, acquire, ["waited for"], peer.token()).await, [Ok(Reply::Queued { .. })]));
 
+    let before = calls(&server).await;
     let extensions = sent(&peer, EXTEND, keys, token);
     let [longer] = sent(&peer, Verb::Extend { ttl: 3 * TTL }, ["waited for"], token);
-    let before = calls(&server).await;
     for answer in extensions.into_iter().chain([longer]) {
         assert!(matches!(timeout(PATIENCE, answer).await.unwrap(), Ok(Reply::Extended { .. })));
     }
-    assert_eq!(calls(&server).await - before, 1 + 1 + 1, "two together, the longer one, and the one that was left alone");
+    assert_eq!(calls(&server).await - before, 1 + 1 + 1, "the two, the longer one, the one left alone");
     let twice = u64::try_from((2 * TTL).as_millis()).unwrap();
     assert!(server.inspect().command::<u64>(&["PTTL", "waited for"]).await > twice);
 }
