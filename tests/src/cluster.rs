@@ -170,7 +170,8 @@ impl Cluster {
     pub fn tls_url(&self) -> String {
         let (first, others) = self.members.split_first().expect("a cluster has members");
         let url = first.tls_url().replacen("rediss://", "rediss+cluster://", 1);
-        let seeds = others.iter().map(|seed| format!("seed=127.0.0.1:{}", seed.tls_port().expect("Cluster::start_tls")));
+        let seeds =
+            others.iter().map(|seed| format!("seed=127.0.0.1:{}", seed.tls_port().expect("Cluster::start_tls")));
         format!("{url}?{}", seeds.collect::<Vec<_>>().join("&"))
     }
 

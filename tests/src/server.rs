@@ -13,8 +13,8 @@ use crate::inspector::Inspector;
 use crate::private_dir::PrivateDir;
 
 pub use builder::Builder;
-pub use certificates::Certificates;
 use builder::Settings;
+pub use certificates::Certificates;
 use fake_clock::FakeClock;
 use process::{PortTaken, Process};
 
