@@ -47,7 +47,8 @@
 //! # Errors
 //!
 //! A function returns [`LockError`], or an error type of its own with `From<LockError>`. Of what a call says about its own
-//! lock, only [`Lost`](LockError::Lost) means that the body has begun: it was stopped at an `.await`. With the feature `axum`:
+//! lock, only [`Lost`](LockError::Lost) means that the body has begun: it was stopped at an `.await`. Errors of other locked
+//! functions that the body passes on have [their own key](LockError::key). With the feature `axum`:
 //!
 //! ```
 //! # #[cfg(feature = "axum")]

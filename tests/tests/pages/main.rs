@@ -1,6 +1,6 @@
 //! The pages say what is so: their links lead somewhere, their messages and numbers are those of the project, and the examples of
 //! the guide are run.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod front;
 mod guide;

@@ -1,6 +1,7 @@
 //! What README.md says of measurements is what the tables say that the benchmarks have written.
 
 use crate::page::{Page, cells, workspace};
+use std::fmt::Write as _;
 use std::fs;
 
 const BEGIN: &str = "<!-- from the tables: UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages measured -->";
@@ -42,17 +43,18 @@ fn table() -> String {
     for nodes in ["1 node", "5 nodes", "5 nodes, one frozen"] {
         let [ours, theirs, raw] = ["ours, through the attribute", "rslock", "raw pair, release awaited"]
             .map(|contestant| pair(&uncontended, nodes, contestant));
-        table += &format!("| lock and release alone, {nodes}, p50 | {ours} | {theirs} | {raw} |\n");
+        writeln!(table, "| lock and release alone, {nodes}, p50 | {ours} | {theirs} | {raw} |").unwrap();
     }
     for name in CONTENDED {
         let row = contended.row(name).unwrap_or_else(|| panic!("no row for {name}"));
-        table += &format!("| {name} | {} | {} | {} |\n", row[1], row[2], row[3]);
+        let [_, ours, theirs, raw, ..] = row[..] else { panic!("{row:?}") };
+        writeln!(table, "| {name} | {ours} | {theirs} | {raw} |").unwrap();
     }
     let fault = "every node killed and back empty, one after the other";
     let [lost, overlap] = kept(&keeping, fault);
     for (what, cell) in [("locks lost", lost), ("two owners at once", overlap)] {
         let [ours, theirs] = both(&cell);
-        table += &format!("| {fault}, 3 nodes: {what} | {ours} | {theirs} | - |\n");
+        writeln!(table, "| {fault}, 3 nodes: {what} | {ours} | {theirs} | - |").unwrap();
     }
     table
 }
