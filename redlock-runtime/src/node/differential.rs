@@ -169,6 +169,22 @@ impl Pair {
         }));
     }
 
+    /// Sends what the watchdog sends when many locks are due, which goes out together.
+    async fn extend_all(&mut self, ttl: Duration) {
+        let subject = |key: &str, token| Arc::new(Subject { key: key.into(), token, other: None });
+        let all = KEYS.iter().flat_map(|key| self.tokens.iter().map(move |token| subject(key, *token)));
+        let commands: Vec<_> =
+            all.map(|subject| Command { verb: Verb::Extend { ttl }, fence: None, subject }).collect();
+        let replies: Vec<_> = commands.iter().map(|command| self.memory.execute(command)).collect();
+        let sent: Vec<_> = commands.into_iter().map(|command| self.redis.node.send(command)).collect();
+        for (reply, answer) in replies.iter().zip(sent) {
+            assert_eq!(*reply, answer.await.unwrap(), "memory left, Redis right");
+        }
+        assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
+        let extended = replies.iter().filter(|reply| matches!(reply, Reply::Extended { .. })).count();
+        self.seen.extend((extended > 1).then_some("several were extended at once"));
+    }
+
     fn listens(&self, manager: usize) -> bool {
         self.memory.listening.contains(&channel(&self.managers[manager].to_string()))
     }
@@ -205,6 +221,7 @@ impl Pair {
             match next {
                 Step::Pass(time) => self.pass(time).await,
                 Step::Turn { manager } => self.turn(manager),
+                Step::ExtendAll { ttl } => self.extend_all(ttl).await,
                 Step::Ask { verb, fence, key, token, other } => {
                     let other = other.map(|index| self.tokens[index]);
                     self.ask(verb, fence, key, self.tokens[token], other).await;
@@ -329,9 +346,9 @@ const fn numbering(reply: Reply) -> Option<&'static str> {
     }
 }
 
-/// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, all kinds of wake-ups, and
-/// both ends of a fenced command.
-const KINDS: usize = 33;
+/// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
+/// together, all kinds of wake-ups, and both ends of a fenced command.
+const KINDS: usize = 34;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

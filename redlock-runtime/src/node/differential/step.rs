@@ -25,6 +25,10 @@ pub(super) enum Step {
         /// Whose place it takes, if it adopts the lock or breaks it; or whom it names, if it yields.
         other: Option<usize>,
     },
+    /// Every token extends every lock, all of them at once.
+    ExtendAll {
+        ttl: Duration,
+    },
     /// A manager begins to listen, or stops.
     Turn {
         manager: usize,
@@ -38,7 +42,7 @@ impl Step {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
-        let verb = match random.u32(0..41) {
+        let verb = match random.u32(0..43) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim, holds: random.u8(0..3) == 0 },
             14..=17 => Verb::Extend { ttl },
@@ -49,6 +53,7 @@ impl Step {
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
             37..=39 => Verb::Revoke,
+            40..=41 => return Self::ExtendAll { ttl },
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         if random.bool() {

@@ -2,8 +2,9 @@
 
 use super::answer::refused;
 use super::confirmation;
+use super::extensions;
 use super::live_connection::LiveConnection;
-use super::question::{Asked, Outgoing};
+use super::question::{Asked, Confirmation, Outgoing, Question};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
 use crate::observe::events;
@@ -11,6 +12,7 @@ use crate::time::clock::Instant;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 use std::future::{Future, ready};
+use std::iter::Peekable;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::task::coop::unconstrained;
@@ -21,12 +23,19 @@ const LARGEST: usize = 64;
 
 /// Commands that were sent together.
 pub(super) struct Batch {
-    /// With the number of commands that each has sent.
-    asked: Vec<(Asked, usize)>,
+    sent_for: Vec<SentFor>,
     /// Those whose word comes last, if the batch has waited for any.
     replicas: Option<Replicas>,
     answers: Answers,
     sent: Instant,
+}
+
+/// Whom an answer is for.
+enum SentFor {
+    /// It is the answer to so many commands of the server.
+    One(Asked, usize),
+    /// One command extends all of these.
+    Extensions(Vec<Question>),
 }
 
 type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Send>>;
@@ -34,29 +43,37 @@ type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Sen
 impl Batch {
     /// Sends as many of `gathered` as go into one batch.
     pub(super) fn send(
-        gathered: &mut impl ExactSizeIterator<Item = Outgoing>,
+        gathered: &mut Peekable<impl ExactSizeIterator<Item = Outgoing>>,
         connection: &MultiplexedConnection,
-        replicas: Option<Replicas>,
-        now: Instant,
+        live: &LiveConnection,
     ) -> Self {
         let size = gathered.len().min(LARGEST);
-        let (mut pipeline, mut asked) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
+        let (mut pipeline, mut sent_for) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
         let mut makes_leases = false;
-        while asked.len() < size || matches!(asked.last(), Some((Asked::Asking, _))) {
+        while sent_for.len() < size || matches!(sent_for.last(), Some(SentFor::One(Asked::Asking, _))) {
             // What follows an `ASKING` follows at once.
             let Some(outgoing) = gathered.next() else { break };
             makes_leases |= confirmation::concerns(&outgoing);
-            asked.push((outgoing.asked, 1 + outgoing.wire.rest.len()));
-            pipeline.add_command(outgoing.wire.first);
-            for command in outgoing.wire.rest {
-                pipeline.add_command(command);
+            match outgoing {
+                Outgoing::Worded(wire, asked) => {
+                    sent_for.push(SentFor::One(asked, 1 + wire.rest.len()));
+                    pipeline.add_command(wire.first);
+                    for command in wire.rest {
+                        pipeline.add_command(command);
+                    }
+                }
+                Outgoing::Extension(question) => {
+                    let questions: Vec<_> = extensions::beside(question, gathered).collect();
+                    pipeline.add_command(live.extension(&questions));
+                    sent_for.push(SentFor::Extensions(questions));
+                }
             }
         }
-        let replicas = replicas.filter(|_| makes_leases);
+        let replicas = live.replicas().filter(|_| makes_leases);
         if let Some(replicas) = replicas {
             pipeline.add_command(confirmation::wait(replicas));
         }
-        Self { asked, replicas, answers: answers(connection.clone(), pipeline), sent: now }
+        Self { sent_for, replicas, answers: answers(connection.clone(), pipeline), sent: live.now() }
     }
 
     /// Whether the replicas are being waited for.
@@ -80,12 +97,13 @@ impl Batch {
                     confirmation::read(replicas, said)
                 });
                 let mut answers = answers.into_iter();
-                for (mut asked, commands) in self.asked {
-                    asked.confirmed(confirmation.as_ref());
-                    match (commands, answers.next()) {
-                        (_, None) => live.unanswered([asked].into_iter()),
-                        (1, Some(answer)) => live.answered(asked, answer),
-                        (_, Some(first)) => {
+                for mut sent_for in self.sent_for {
+                    sent_for.confirmed(confirmation.as_ref());
+                    match (sent_for, answers.next()) {
+                        (sent_for, None) => live.unanswered(sent_for.into_asked()),
+                        (SentFor::Extensions(questions), Some(answer)) => live.extended(questions, answer),
+                        (SentFor::One(asked, 1), Some(answer)) => live.answered(asked, answer),
+                        (SentFor::One(asked, commands), Some(first)) => {
                             let rest: Vec<_> = answers.by_ref().take(commands - 1).collect();
                             live.answered_in_parts(asked, first, &rest);
                         }
@@ -102,7 +120,30 @@ impl Batch {
 
     /// There will be no answers.
     pub(super) fn disconnected(self, live: &LiveConnection) {
-        live.unanswered(self.asked.into_iter().map(|(asked, _)| asked));
+        live.unanswered(self.sent_for.into_iter().flat_map(SentFor::into_asked));
+    }
+}
+
+impl SentFor {
+    /// The replicas have what was written, or not.
+    fn confirmed(&mut self, confirmation: Option<&Confirmation>) {
+        match self {
+            Self::One(Asked::Question(question), _) => question.confirmation = confirmation.cloned(),
+            Self::One(..) => {}
+            Self::Extensions(questions) => {
+                for question in questions {
+                    question.confirmation = confirmation.cloned();
+                }
+            }
+        }
+    }
+
+    fn into_asked(self) -> impl Iterator<Item = Asked> {
+        let (one, several) = match self {
+            Self::One(asked, _) => (Some(asked), Vec::new()),
+            Self::Extensions(questions) => (None, questions),
+        };
+        one.into_iter().chain(several.into_iter().map(Asked::Question))
     }
 }
 

@@ -15,7 +15,11 @@ use redis::{Cmd, Value};
 
 /// Whether the answer to what is `outgoing` may prove a lease.
 pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
-    matches!(&outgoing.asked, Asked::Question(question) if question.command.verb.ttl().is_some())
+    match outgoing {
+        Outgoing::Worded(_, Asked::Question(question)) => question.command.verb.ttl().is_some(),
+        Outgoing::Worded(..) => false,
+        Outgoing::Extension(_) => true,
+    }
 }
 
 /// Waits for the replicas.

@@ -103,10 +103,9 @@ impl Courier {
         if !gathered.is_empty() {
             self.others = if gathered.len() > OF_ONE_TASK { Others::ToCome } else { Others::None };
         }
-        let mut commands = gathered.drain(..);
+        let mut commands = gathered.drain(..).peekable();
         while commands.len() > 0 {
-            let (replicas, now) = (self.live.replicas(), self.live.now());
-            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands, replicas, now));
+            self.batches.push_back(Batch::send(&mut commands, &self.connection.commands, &self.live));
         }
         drop(commands);
         if gathered.capacity() <= MOST_ROOM {

@@ -132,7 +132,7 @@ pub(super) fn token(value: &Value) -> Option<OwnerToken> {
 
 /// The first token with the number in a register.
 fn number(score: &Value) -> Option<FencingToken> {
-    let number = super::live_connection::score(score)?;
+    let number = super::wording::score(score)?;
     Some(FencingToken::new(u64::try_from(number).ok()?, 0))
 }
 

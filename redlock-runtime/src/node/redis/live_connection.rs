@@ -4,20 +4,20 @@ use super::answer::{answer, refused, server_time};
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
 use super::endpoint::Located;
-use super::lost_script::{is_script_lost, may_be_repeated, repeat};
+use super::extensions;
+use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
-use super::question::{Asked, Form, Question, Wire};
-use super::script::{MEMBER, Scripts, millis};
-use super::side_key::{queue_name, register_name};
+use super::question::{Asked, Form, Outgoing, Question, Wire};
+use super::script::Scripts;
+use super::wording::{leave_queue, said_to, set_nx};
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::{Environment, Replicas};
 use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
-use crate::protocol::command::{Answer, Command, Verb};
+use crate::protocol::command::{Answer, Command};
 use crate::protocol::wakeup::channel;
-use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -44,6 +44,8 @@ pub(super) struct LiveConnection {
     /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
     /// Whoever it is, the next handshake shall find out.
     end: OnceLock<NodeError>,
+    /// Whether the server takes extensions together, as far as is known.
+    takes_together: AtomicBool,
     /// How many commands were sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -72,6 +74,7 @@ impl LiveConnection {
             is_refused,
             located,
             end,
+            takes_together: AtomicBool::new(true),
             sent,
             abstention,
             server,
@@ -165,11 +168,34 @@ impl LiveConnection {
     pub(super) fn send_to(&self, command: Command, recipient: Recipient, abstains_until: Option<Instant>) {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
-        let (wire, sent) = (self.wire(&command, Form::Whole), is_timed.then(|| self.server.now()));
+        let sent = is_timed.then(|| self.server.now());
+        let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
-        if !self.outbox.put(Question { abstains_until, ..Question::new(command, sent, recipient) }, wire) {
+        if self.is_extended_together(&question) {
+            self.is_put(self.outbox.put_extension(question));
+        } else {
+            self.put(question);
+        }
+    }
+
+    /// Puts `question` into the order of the connection, as a command of its own.
+    fn put(&self, question: Question) {
+        let wire = self.wire(&question.command, question.form);
+        self.is_put(self.outbox.put(question, wire));
+    }
+
+    /// Counts a command that could not be put in.
+    fn is_put(&self, is_put: bool) {
+        if !is_put {
             self.server.counters.failed(1);
         }
+    }
+
+    /// Whether `question` goes out with others. At a member of a cluster their keys have different slots.
+    fn is_extended_together(&self, question: &Question) -> bool {
+        extensions::joins(&question.command).is_some()
+            && self.takes_together.load(Ordering::Relaxed)
+            && self.redirect.get().is_none()
     }
 
     /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
@@ -180,9 +206,7 @@ impl LiveConnection {
         }
         question.is_repeated = false;
         self.server.counters.sent();
-        if !self.outbox.put_if(question, wire, is_wanted_still) {
-            self.server.counters.failed(1);
-        }
+        self.is_put(self.outbox.put_if(question, wire, is_wanted_still));
     }
 
     fn wire(&self, command: &Command, form: Form) -> Wire {
@@ -197,6 +221,14 @@ impl LiveConnection {
     /// others it shows how far away the server is, and for the rest the look at our clock is saved.
     const fn is_timed(&self, command: &Command) -> bool {
         self.abstention.is_any() || command.verb.tells_time()
+    }
+
+    /// The one command for extensions that go out together.
+    pub(super) fn extension(&self, questions: &[Question]) -> Cmd {
+        match questions {
+            [alone] => self.wire(&alone.command, alone.form).first,
+            several => extensions::call(self.scripts.extend_many.digest(), several),
+        }
     }
 
     /// Subscribes to the manager's channel, once, before any command that is sent later.
@@ -217,6 +249,40 @@ impl LiveConnection {
                 // Whoever asked may be gone.
                 let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
             }
+        }
+    }
+
+    /// Hands out the answer to extensions that went out together. Those that were not executed are sent again, each by itself.
+    pub(super) fn extended(&self, mut questions: Vec<Question>, value: Value) {
+        if questions.len() == 1 {
+            return questions.drain(..).for_each(|question| self.replied(question, value.clone().extract_error()));
+        }
+        let said = value.extract_error();
+        let answers = said.as_ref().ok().and_then(|said| extensions::read(questions.len(), said));
+        match (&answers, said) {
+            (Some(_), _) => {}
+            // It is loaded for the next ones.
+            (None, Err(error)) if is_script_lost(&error) => {
+                drop(self.probe(&["SCRIPT", "LOAD", self.scripts.extend_many.source()]));
+            }
+            (None, _) => self.takes_together.store(false, Ordering::Relaxed),
+        }
+        let answers = answers.unwrap_or_else(|| vec![None; questions.len()]);
+        for (mut question, answer) in questions.into_iter().zip(answers) {
+            if let Some(answer) = answer {
+                self.replied(question, Ok(answer));
+            } else {
+                question.sent = Some(self.server.now());
+                self.extend_late(question);
+            }
+        }
+    }
+
+    /// Sends an extension that was not executed with others, behind whatever was sent meanwhile.
+    fn extend_late(&self, question: Question) {
+        if let Some(script) = self.scripts.late(&question.command) {
+            let wire = script.by_digest(&question.command, question.form);
+            self.is_put(self.outbox.put_if(question, wire.into(), |question| !is_abandoned(question)));
         }
     }
 
@@ -245,7 +311,7 @@ impl LiveConnection {
 
     /// Ends it: commands that were not sent are answered, and there will be no others.
     pub(super) fn close(&self) {
-        self.unanswered(self.outbox.close().into_iter().map(|outgoing| outgoing.asked));
+        self.unanswered(self.outbox.close().into_iter().map(Outgoing::asked));
     }
 
     /// Commands that were sent together were answered after so long.
@@ -363,54 +429,4 @@ fn is_read_only(error: &NodeError) -> bool {
 /// Whether this is no answer, because a member of a cluster sends the command elsewhere.
 fn is_redirected(value: &Value) -> bool {
     matches!(value, Value::ServerError(error) if redirection(&error.clone().into(), "").is_some())
-}
-
-/// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
-/// either: whether the lock was free does not matter to it.
-fn set_nx(command: &Command) -> Wire {
-    let (key, token) = (command.key(), command.token());
-    let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
-    set.arg("SET").arg(key).arg(token).arg("NX");
-    if let Verb::SetNx { ttl } = command.verb {
-        set.arg("PX").arg(millis(ttl));
-    }
-    let Some(ballot) = command.fence else { return set.into() };
-    let register = register_name(key);
-    let (mut propose, mut read) = (Cmd::new(), Cmd::new());
-    propose.arg("ZADD").arg(&register);
-    if ballot == Ballot::LOOK {
-        propose.arg("XX");
-    }
-    propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
-    read.arg("ZSCORE").arg(&register).arg(MEMBER);
-    Wire { first: set, rest: vec![propose, read] }
-}
-
-/// Takes the token out of the queue.
-fn leave_queue(command: &Command) -> Wire {
-    let mut leave = Cmd::new();
-    leave.arg("ZREM").arg(queue_name(command.key())).arg(command.token());
-    leave.into()
-}
-
-/// What a node says to a ballot by its answers to `ZADD` and `ZSCORE`, in the words of `lua/fence.lua`.
-fn said_to(ballot: u64, answers: &[Value]) -> Value {
-    let ballot = i64::try_from(ballot).unwrap_or(0);
-    match answers {
-        [Value::Int(1), _] => Value::Int(ballot),
-        [Value::Int(0), largest] => Value::Int(-score(largest).unwrap_or(0)),
-        _ => Value::Int(0),
-    }
-}
-
-/// A score that is a whole number.
-#[expect(clippy::cast_possible_truncation, reason = "what is no whole number below 2^53 becomes none that is used")]
-pub(super) fn score(value: &Value) -> Option<i64> {
-    let score = match value {
-        Value::Double(score) => *score,
-        // Some servers write a number with many zeros as `1.4e+12`.
-        Value::BulkString(text) => str::from_utf8(text).ok()?.parse::<f64>().ok()?,
-        _ => return None,
-    };
-    Some(score as i64)
 }

@@ -8,7 +8,9 @@
 //! 4. A command that takes the lock, or makes its lease last, is not sent again when nobody waits for its answer any more. The
 //!    last command of its token may stand in the order already. What takes the lock behind a release would take it for a
 //!    token that nobody knows; and an extension behind the command that keeps the key of a window would end that too soon.
-//!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`.
+//!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`. An extension that is
+//!    sent again because somebody waits does not make the lease shorter, since a longer one may have gone ahead
+//!    (`lua/late.lua`).
 //! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put
 //!    that in before, and is seen to wait no more, or puts it in behind the command.
 
@@ -32,7 +34,7 @@ pub(super) fn may_be_repeated(question: &Question) -> bool {
 /// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that. `false` when
 /// it is answered by an error instead.
 pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
-    let Some(script) = scripts.of(&question.command) else {
+    let Some(script) = scripts.late(&question.command) else {
         // A command without a script has no script to lose.
         question.answer(Err(refused(error)));
         return false;
@@ -44,7 +46,7 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 }
 
 /// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
-fn is_abandoned(question: &Question) -> bool {
+pub(super) fn is_abandoned(question: &Question) -> bool {
     let takes =
         matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. });
     takes && question.recipient.is_gone()
@@ -57,7 +59,7 @@ mod tests {
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
     use crate::node::pending::{Pending, Recipient};
-    use crate::node::redis::question::{Asked, Outgoing};
+    use crate::node::redis::question::{Asked, Outgoing, Wire};
     use crate::protocol::command::{Command, Subject};
     use crate::protocol::timing::CLAIM;
     use crate::time::token_clock::TokenTime;
@@ -109,11 +111,29 @@ mod tests {
     }
 
     #[test]
+    fn an_extension_that_is_repeated_makes_no_lease_shorter() {
+        let outbox = Outbox::default();
+        let extend = Verb::Extend { ttl: CLAIM };
+        for (verb, is_late) in [(extend, true), (RELEASE, false)] {
+            let (question, _pending) = question(verb);
+            assert!(repeat(&outbox, question));
+            let [Outgoing::Worded(Wire { first, .. }, _)] = &taken(&outbox)[..] else { panic!() };
+            let source = first.args_iter().nth(1);
+            let Some(redis::Arg::Simple(source)) = source else { panic!() };
+            assert_eq!(
+                str::from_utf8(source).unwrap().contains("if type(left) == 'number' and left > "),
+                is_late,
+                "{verb:?}"
+            );
+        }
+    }
+
+    #[test]
     fn nothing_is_repeated_twice() {
         let outbox = Outbox::default();
         let (question, _pending) = question(RELEASE);
         assert!(repeat(&outbox, question));
-        let Some(Outgoing { asked: Asked::Question(question), .. }) = taken(&outbox).pop() else { panic!() };
+        let Some(Outgoing::Worded(_, Asked::Question(question))) = taken(&outbox).pop() else { panic!() };
         assert!(!may_be_repeated(&question));
     }
 

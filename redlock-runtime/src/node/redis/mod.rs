@@ -27,6 +27,7 @@ mod dial;
 pub(crate) mod endpoint;
 mod errand;
 mod explained;
+mod extensions;
 mod farewell;
 mod info;
 mod inspect;
@@ -62,6 +63,7 @@ mod tls_provider;
 #[cfg(feature = "tls")]
 mod tls_settings;
 mod verification;
+mod wording;
 
 pub use self::credentials::Credentials;
 pub use self::node_config::NodeConfig;

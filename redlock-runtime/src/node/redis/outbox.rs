@@ -54,10 +54,24 @@ impl Outbox {
         if question.asked_by.is_some() {
             let mut asking = Cmd::new();
             asking.arg("ASKING");
-            gathered.commands.push(Outgoing { wire: asking.into(), asked: Asked::Asking });
+            gathered.commands.push(Outgoing::Worded(asking.into(), Asked::Asking));
         }
-        self.put_into(gathered, Outgoing { wire, asked: Asked::Question(question) });
+        self.put_into(gathered, Outgoing::Worded(wire, Asked::Question(question)));
         true
+    }
+
+    /// Puts an extension into the order of the connection, which goes out with those beside it. `false` as for [`put`](Self::put).
+    pub(super) fn put_extension(&self, question: Question) -> bool {
+        let gathered = self.gathered();
+        let is_closed = gathered.is_closed;
+        if is_closed {
+            // The recipient must not be called under the mutex.
+            drop(gathered);
+            question.answer(Err(NodeError::Disconnected));
+        } else {
+            self.put_into(gathered, Outgoing::Extension(question));
+        }
+        !is_closed
     }
 
     /// Puts the subscription to `channel` into the order of the connection; only the first time.
@@ -66,7 +80,7 @@ impl Outbox {
         if !mem::replace(&mut gathered.is_subscribed, true) && !gathered.is_closed {
             let mut wire = Cmd::new();
             wire.arg("SUBSCRIBE").arg(channel);
-            self.put_into(gathered, Outgoing { wire: wire.into(), asked: Asked::Subscription });
+            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Subscription));
         }
     }
 
@@ -121,7 +135,7 @@ impl Outbox {
         let gathered = self.gathered();
         // After the end of the connection the sender of the answer is dropped here, which the receiver is told.
         if !gathered.is_closed {
-            self.put_into(gathered, Outgoing { wire: wire.into(), asked: Asked::Probe(answer) });
+            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Probe(answer)));
         }
         pending
     }
@@ -168,7 +182,7 @@ mod tests {
         let mut unsent = put(&outbox, release);
         assert!(unsent.poll_answer(&mut cx).is_pending());
         for outgoing in outbox.close() {
-            assert!(outgoing.asked.disconnected());
+            assert!(outgoing.asked().disconnected());
         }
         for mut pending in [unsent, put(&outbox, release)] {
             assert_eq!(pending.poll_answer(&mut cx), Poll::Ready(Err(NodeError::Disconnected)));
@@ -182,6 +196,6 @@ mod tests {
         let _pending = put(&outbox, Verb::Release { claim: CLAIM });
         outbox.subscribe("redlock:1");
         let taken = outbox.take(&Context::from_waker(Waker::noop()), Vec::new());
-        assert!(matches!(taken[..], [Outgoing { asked: Asked::Subscription, .. }, _]));
+        assert!(matches!(taken[..], [Outgoing::Worded(_, Asked::Subscription), _]));
     }
 }

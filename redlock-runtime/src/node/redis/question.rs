@@ -8,10 +8,22 @@ use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use tokio::sync::oneshot;
 
-/// Something to send, in its wire format.
-pub(super) struct Outgoing {
-    pub(super) wire: Wire,
-    pub(super) asked: Asked,
+/// Something to send.
+pub(super) enum Outgoing {
+    /// In its wire format.
+    Worded(Wire, Asked),
+    /// An extension that goes out as one command with those beside it: see [`extensions`](super::extensions).
+    Extension(Question),
+}
+
+impl Outgoing {
+    /// What the answer will be the answer to.
+    pub(super) fn asked(self) -> Asked {
+        match self {
+            Self::Worded(_, asked) => asked,
+            Self::Extension(question) => Asked::Question(question),
+        }
+    }
 }
 
 /// One command of the server, or several that follow each other and have one answer together.
@@ -71,13 +83,6 @@ pub(super) enum Form {
 }
 
 impl Asked {
-    /// The replicas have what was written, or not.
-    pub(super) fn confirmed(&mut self, confirmation: Option<&Confirmation>) {
-        if let Self::Question(question) = self {
-            question.confirmation = confirmation.cloned();
-        }
-    }
-
     /// There will be no answer: whoever waits for one is told. Whether it is a command about a lock.
     pub(super) fn disconnected(self) -> bool {
         let Self::Question(question) = self else { return false };

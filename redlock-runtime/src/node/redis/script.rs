@@ -64,28 +64,53 @@ macro_rules! fenced_parts {
 
 /// Makes [`Scripts`] of the table of all scripts.
 macro_rules! scripts {
-    (no script: $without:pat, $($name:ident: $executes:pat => $source:expr,)+) => {
+    (
+        no script: $without:pat,
+        several locks: $several:ident => $several_source:expr,
+        late: { $($late:ident: $executes_late:pat => $late_source:expr,)+ },
+        $($name:ident: $executes:pat => $source:expr,)+
+    ) => {
         #[expect(non_upper_case_globals, reason = "they are called what the scripts are called")]
         mod source {
             use super::{LazyLock, with_constants};
 
+            pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants($several_source));
+            $(pub(super) static $late: LazyLock<String> = LazyLock::new(|| with_constants($late_source));)+
             $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants($source));)+
         }
 
         /// Every script, loaded on one connection.
         #[derive(Debug)]
         pub(super) struct Scripts {
+            pub(super) $several: Script,
+            $($late: Script,)+
             $($name: Script,)+
         }
 
         impl Scripts {
             /// The name and the source of each script, in the order in which [`Scripts::loaded`] asks for the digests.
-            pub(super) const SOURCES: &[(&str, &LazyLock<String>)] = &[$((stringify!($name), &source::$name)),+];
+            pub(super) const SOURCES: &[(&str, &LazyLock<String>)] = &[
+                (stringify!($several), &source::$several),
+                $((stringify!($late), &source::$late),)+
+                $((stringify!($name), &source::$name)),+
+            ];
 
             /// # Errors
             /// The first one of `digest`.
             pub(super) fn loaded<E>(mut digest: impl FnMut() -> Result<String, E>) -> Result<Self, E> {
-                Ok(Self { $($name: Script { source: &source::$name, digest: digest()? }),+ })
+                Ok(Self {
+                    $several: Script { source: &source::$several, digest: digest()? },
+                    $($late: Script { source: &source::$late, digest: digest()? },)+
+                    $($name: Script { source: &source::$name, digest: digest()? }),+
+                })
+            }
+
+            /// The script that executes `command` behind others that were sent after it, if one does.
+            pub(super) const fn late(&self, command: &Command) -> Option<&Script> {
+                match (command.verb, command.fence) {
+                    $($executes_late => Some(&self.$late),)+
+                    _ => self.of(command),
+                }
             }
 
             /// The script that executes `command`, if one does.
@@ -99,12 +124,18 @@ macro_rules! scripts {
     };
 }
 
-// One line for each script: its name, the verb and the fence that it executes, and its parts.
+// One line for each script: its name, the verb and the fence that it executes, and its parts. What is about several locks is
+// called with them (`extensions`). Late is what was not executed at its place in the order of the connection, and is sent once more.
 //
 // Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
     no script: (Verb::SetNx { .. }, _),
+    several locks: extend_many => parts!("extend_many"),
+    late: {
+        extend_late: (Verb::Extend { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "extend_marked", "lock", "extend"),
+        extend_fenced_late: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "late", "token", "lock", "extend"; "extend_fenced"),
+    },
     acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"),
     extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "token", "extend_marked", "lock", "extend"),
     adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
@@ -120,6 +151,16 @@ impl Script {
     /// The call by digest.
     pub(super) fn by_digest(&self, command: &Command, form: Form) -> Cmd {
         call("EVALSHA", &self.digest, command, form)
+    }
+
+    /// Its digest on the server.
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// What is loaded.
+    pub(super) const fn source(&self) -> &'static str {
+        self.source
     }
 
     /// The call by source, which also loads the script: for a server that has lost it.

@@ -1,6 +1,7 @@
 //! A node on real servers. Here: a manager's connection to one of them, as the tests use it.
 
 mod clusters;
+mod extensions;
 mod obstacles;
 mod relief;
 mod wakeups;

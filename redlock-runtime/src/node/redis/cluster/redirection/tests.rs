@@ -54,6 +54,10 @@ fn taken(live: &LiveConnection) -> Vec<Outgoing> {
     live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new())
 }
 
+fn first(outgoing: &Outgoing) -> &Cmd {
+    if let Outgoing::Worded(wire, _) = outgoing { &wire.first } else { panic!() }
+}
+
 fn words(wire: &Cmd) -> Vec<String> {
     let text = |word| if let redis::Arg::Simple(word) = word { String::from_utf8_lossy(word).into() } else { panic!() };
     wire.args_iter().map(text).collect()
@@ -78,7 +82,7 @@ async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
         live.redirect_with(&members);
         live.send(command(SET, clock.draw(7)), recipient);
         let outgoing = taken(&live).pop().unwrap();
-        live.answered_in_parts(outgoing.asked, Value::Okay, &[value(of_number), value(of_number)]);
+        live.answered_in_parts(outgoing.asked(), Value::Okay, &[value(of_number), value(of_number)]);
         let answer = pending.await;
         assert_eq!(matches!(answer, Err(NodeError::Unintelligible(_))), is_torn, "{answer:?}");
     }
@@ -160,9 +164,9 @@ fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
     for (_, is_last) in [(1, false), (2, true)] {
         let mut outgoing = taken(&live).into_iter();
         let (asking, renewal) = (outgoing.next().unwrap(), outgoing.next().unwrap());
-        assert!(words(&asking.wire.first) == ["ASKING"] && outgoing.next().is_none());
+        assert!(words(first(&asking)) == ["ASKING"] && outgoing.next().is_none());
         if !is_last {
-            live.answered(renewal.asked, value("NOSCRIPT No matching script"));
+            live.answered(renewal.asked(), value("NOSCRIPT No matching script"));
         }
     }
 }
@@ -175,9 +179,9 @@ fn an_acquisition_that_is_awaited_stands_before_its_release() {
     live.send(command(RELEASE, None), Recipient::task().0);
     let taken = taken(&live);
     let [asking, taking, release] = &taken[..] else { panic!() };
-    assert_eq!(words(&asking.wire.first), ["ASKING"]);
-    let verb = |outgoing: &Outgoing| match &outgoing.asked {
-        Asked::Question(question) => question.command.verb,
+    assert_eq!(words(first(asking)), ["ASKING"]);
+    let verb = |outgoing: &Outgoing| match outgoing {
+        Outgoing::Worded(_, Asked::Question(question)) => question.command.verb,
         _ => panic!(),
     };
     assert_eq!([verb(taking), verb(release)], [ACQUIRE, RELEASE]);
@@ -192,9 +196,9 @@ fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
         assert!(make_alone(&mut question), "{verb:?}");
         live.send_on(question);
         let taken = taken(&live);
-        let words = words(&taken[0].wire.first);
+        let words = words(first(&taken[0]));
         assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
-        let Some(Outgoing { asked: Asked::Question(mut question), .. }) = taken.into_iter().next() else { panic!() };
+        let Some(Outgoing::Worded(_, Asked::Question(mut question))) = taken.into_iter().next() else { panic!() };
         assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
     }
     let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
@@ -216,14 +220,29 @@ fn what_has_arrived_is_given_back_with_its_queue() {
     }
 }
 
+/// Their keys have different slots.
+#[test]
+fn extensions_at_a_member_do_not_go_together() {
+    let live = live();
+    let extends_together = |live: &LiveConnection| {
+        live.send(command(EXTEND, None), Recipient::task().0);
+        matches!(taken(live)[..], [Outgoing::Extension(_)])
+    };
+    assert!(extends_together(&live));
+    let members: Arc<dyn Redirect> = Arc::new(Nobody);
+    live.redirect_with(&members);
+    assert!(!extends_together(&live));
+}
+
 /// Otherwise the member would execute the next command of anybody although the slot is not there.
 #[test]
 fn who_may_say_asking_is_found_out_without_a_command_of_others() {
     let live = live();
     drop(live.try_asking());
     let [outgoing] = &taken(&live)[..] else { panic!() };
-    assert_eq!(words(&outgoing.wire.first), ["ASKING"]);
-    assert_eq!(outgoing.wire.rest.iter().map(words).collect::<Vec<_>>(), [["PING"]]);
+    let Outgoing::Worded(wire, Asked::Probe(_)) = outgoing else { panic!() };
+    assert_eq!(words(&wire.first), ["ASKING"]);
+    assert_eq!(wire.rest.iter().map(words).collect::<Vec<_>>(), [["PING"]]);
 }
 
 #[test]

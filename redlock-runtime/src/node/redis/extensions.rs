@@ -1,0 +1,173 @@
+//! Leases that are started anew together.
+//!
+//! The watchdog renews many locks at a time, and hardly anybody waits for one of them. So extensions that stand beside each
+//! other in the order of a connection go out as one call of a script, which does for each lock what `extend.lua` does first.
+//!
+//! 1. Only plain extensions of the same ttl go together, and none at a member of a cluster, where their slots differ.
+//! 2. A lock that the script leaves alone, because others wait for it or it is not ours, is extended by itself after that. So
+//!    is each of them if the server has not executed the script.
+//! 3. An extension may stand behind commands that were sent later, then. What is true of one whose script the server has lost
+//!    is true of it as well (`lost_script`): it never creates a lock, it is not sent when nobody waits for its answer any more,
+//!    because the last command of its token may have gone ahead, and it does not make a lease shorter, because a longer
+//!    extension may have.
+//! 4. A server that refuses the script, because not all of the keys are allowed or lie where it looks, gets no other one on
+//!    that connection.
+
+use super::question::{Outgoing, Question};
+use super::script::millis;
+use crate::protocol::command::{Command, Verb};
+use redis::{Cmd, Value};
+use std::iter::{self, Peekable};
+use std::time::Duration;
+
+/// The most extensions in one call. Smaller, and each lock costs more; larger, and the server does nothing else for longer: it
+/// takes about a microsecond for each.
+const LARGEST: usize = 64;
+
+/// The ttl of a `command` that may be sent together with others like it.
+pub(super) const fn joins(command: &Command) -> Option<Duration> {
+    match (command.verb, &command.fence) {
+        (Verb::Extend { ttl }, None) => Some(ttl),
+        _ => None,
+    }
+}
+
+/// What is to be sent together with `first`: it, and those that come next in `gathered`.
+pub(super) fn beside(
+    first: Question,
+    gathered: &mut Peekable<impl Iterator<Item = Outgoing>>,
+) -> impl Iterator<Item = Question> {
+    let ttl = joins(&first.command);
+    let is_beside =
+        move |next: &Outgoing| matches!(next, Outgoing::Extension(question) if joins(&question.command) == ttl);
+    let rest = iter::from_fn(move || match gathered.next_if(is_beside)? {
+        Outgoing::Extension(question) => Some(question),
+        Outgoing::Worded(..) => None,
+    });
+    iter::once(first).chain(rest).take(LARGEST)
+}
+
+/// The call of the script with that `digest`.
+pub(super) fn call(digest: &str, questions: &[Question]) -> Cmd {
+    let mut call = Cmd::with_capacity(4 + 2 * questions.len(), questions.len() * 128);
+    call.arg("EVALSHA").arg(digest).arg(questions.len());
+    for question in questions {
+        call.arg(question.command.key());
+    }
+    let ttl = questions.first().and_then(|first| joins(&first.command)).unwrap_or_default();
+    call.arg(millis(ttl));
+    for question in questions {
+        call.arg(question.command.token());
+    }
+    call
+}
+
+/// Reads the answer to that about `many` locks: what stands for the answer to each, `None` for those that it has left alone. `None`
+/// in place of all when it is no answer.
+pub(super) fn read(many: usize, answer: &Value) -> Option<Vec<Option<Value>>> {
+    let Value::Array(parts) = answer else { return None };
+    let (time, left) = parts.split_first()?;
+    let mut answers = vec![Some(EXTENDED); many];
+    // What time it is has to be said once.
+    *answers.first_mut()? = Some(Value::Array(vec![EXTENDED, time.clone()]));
+    for number in left {
+        let Value::Int(number) = number else { return None };
+        let index = usize::try_from(*number).ok()?.checked_sub(1)?;
+        *answers.get_mut(index)? = None;
+    }
+    Some(answers)
+}
+
+/// The answer to an extension when nobody waits for the lock.
+const EXTENDED: Value = Value::Int(0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::pending::Recipient;
+    use crate::node::redis::question::Asked;
+    use crate::protocol::command::Subject;
+    use crate::time::ballot_clock::Ballot;
+    use crate::time::token_clock::TokenTime;
+    use std::sync::Arc;
+
+    const TTL: Duration = Duration::from_secs(30);
+    const EXTEND: Verb = Verb::Extend { ttl: TTL };
+
+    fn question(verb: Verb) -> Question {
+        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        let command = Command { verb, fence: None, subject: Arc::new(Subject::new("order:7".into(), token)) };
+        Question::new(command, None, Recipient::task().0)
+    }
+
+    #[test]
+    fn only_plain_extensions_join() {
+        let joins = |verb, fence| joins(&Command { verb, fence, ..question(verb).command });
+        assert_eq!(joins(EXTEND, None), Some(TTL));
+        for (verb, fence) in [
+            (EXTEND, Some(Ballot::known(7))),
+            (Verb::Adopt { ttl: TTL }, None),
+            (Verb::SetNx { ttl: TTL }, None),
+            (Verb::Release { claim: TTL }, None),
+        ] {
+            assert_eq!(joins(verb, fence), None, "{verb:?} {fence:?}");
+        }
+    }
+
+    #[test]
+    fn those_beside_each_other_go_together_up_to_a_limit() {
+        let extension = |ttl| Outgoing::Extension(question(Verb::Extend { ttl }));
+        let other = || Outgoing::Worded(Cmd::new().into(), Asked::Subscription);
+        let many = || (0..=LARGEST).map(|_| extension(TTL)).collect::<Vec<_>>();
+        let table = [
+            (vec![], 1),
+            (vec![extension(TTL), extension(TTL)], 3),
+            (vec![extension(TTL), other(), extension(TTL)], 2),
+            (vec![extension(TTL), extension(2 * TTL)], 2),
+            (many(), LARGEST),
+        ];
+        for (next, expected) in table {
+            let (all, mut next) = (next.len() + 1, next.into_iter().peekable());
+            assert_eq!(beside(question(EXTEND), &mut next).count(), expected);
+            assert_eq!(next.count(), all - expected, "nothing is lost");
+        }
+    }
+
+    #[test]
+    fn the_call_names_all_locks_before_the_ttl_and_the_tokens() {
+        let questions = [question(EXTEND), question(EXTEND)];
+        let [first, second] = [0, 1].map(|i: usize| questions[i].command.token().to_string());
+        let call = call("digest", &questions);
+        let words = call.args_iter().map(|word| match word {
+            redis::Arg::Simple(word) => String::from_utf8(word.to_vec()).unwrap(),
+            _ => panic!(),
+        });
+        let expected = ["EVALSHA", "digest", "2", "order:7", "order:7", "30000", &first, &second];
+        assert_eq!(words.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_answer_names_those_that_were_left_alone() {
+        let time = || Value::BulkString(b"@7.42".to_vec());
+        let with =
+            |left: &[i64]| Value::Array([time()].into_iter().chain(left.iter().map(|i| Value::Int(*i))).collect());
+        let first = || Some(Value::Array(vec![EXTENDED, time()]));
+        let table = [
+            (with(&[]), Some(vec![first(), Some(EXTENDED)])),
+            (with(&[2]), Some(vec![first(), None])),
+            (with(&[1, 2]), Some(vec![None, None])),
+            (with(&[0]), None),
+            (with(&[3]), None),
+            (with(&[-1]), None),
+            (Value::Array(vec![]), None),
+            (Value::Array(vec![time(), time()]), None),
+            (Value::Okay, None),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(read(2, &answer), expected, "{answer:?}");
+        }
+        assert_eq!(read(0, &with(&[])), None);
+    }
+}

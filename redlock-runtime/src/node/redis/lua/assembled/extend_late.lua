@@ -1,0 +1,107 @@
+-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+-- The part that every script begins with. Names in capitals other than KEYS and ARGV are constants: script.rs puts their
+-- values in.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part that reads the lock: false when it is free, a table when it cannot be read.
+local value = redis.pcall('GET', lock)
+-- The part of an extension that stands behind commands which were sent after it. One of them may have made the lease longer
+-- than this one would, and a client counts on that: so the lease gets no shorter.
+-- ARGV[2] the ttl in ms
+local left = redis.pcall('PTTL', lock)
+if type(left) == 'number' and left > tonumber(ARGV[2]) then
+  ARGV[2] = left
+end
+-- The start of extend.lua, for a lock that nobody has come to wait for.
+-- When the lock could not be read, `value` is a table and equals no token: the script goes on, and lock.lua decides what
+-- the error means.
+if value == token then
+  redis.call('PEXPIRE', lock, ARGV[2])
+  return {0, '@' .. table.concat(redis.pcall('TIME'), '.')}
+end
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The middle of extend.lua, for a lock that others wait for. It stands before the functions of the other parts, as in
+-- release_marked.lua.
+if value == token .. '+' then
+  redis.call('PEXPIRE', lock, ARGV[2])
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  local newest = last and is_before(token, last) and string.sub(last, 1, 18) or nil
+  return {last and redis.call('ZCARD', queue) or 0, '@' .. table.concat(redis.pcall('TIME'), '.'), newest}
+end
+-- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
+
+-- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
+-- without the mark need not look at the queue, so that an uncontended release is no more than a comparison and a
+-- deletion. In one case others wait and there is no mark: the key had vanished without being handed over, and a plain
+-- SET has taken it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
+
+-- The token that has the lock, or whatever another program has put there; false when the lock is free, and true when a
+-- key of another type stands there, which counts as taken. The second result is whether the token has the mark.
+local function find_holder()
+  if type(value) == 'string' and #value == 69 + 1 and string.sub(value, -1) == '+' then
+    return string.sub(value, 1, 69), true
+  elseif type(value) ~= 'table' then
+    return value
+  elseif string.find(value.err, 'WRONGTYPE', 1, true) then
+    return true
+  end
+  -- Any other error ends the script: this call raises it.
+  return redis.call('GET', lock)
+end
+
+-- The smallest (0) or the largest (-1) token in the queue, nil when it is empty. A queue that cannot be read, because
+-- something else has its name or the user may not, counts as empty: a lock must be released all the same.
+local function waiter(at)
+  return redis.pcall('ZRANGE', queue, at, at)[1]
+end
+
+-- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
+-- whoever asks moves its clock ahead of it.
+local function newest(holder, last)
+  local largest = token
+  if is_token(holder) and is_before(largest, holder) then
+    largest = holder
+  end
+  if last and is_before(largest, last) then
+    largest = last
+  end
+  if largest ~= token then
+    return string.sub(largest, 1, 18)
+  end
+end
+-- Starts a lease anew; never creates a lock.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl in ms
+-- {n}    extended, and n tokens wait
+-- {-1}   the token does not own the lock
+-- and at the end the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it; then the
+-- time of the newest token, if it is newer than this one
+local holder, is_marked = find_holder()
+local last = (is_marked or holder ~= token) and waiter(-1)
+local time = '@' .. table.concat(redis.pcall('TIME'), '.')
+if holder ~= token then
+  return {-1, time, newest(holder, last)}
+end
+redis.call('PEXPIRE', lock, ARGV[2])
+return {last and redis.call('ZCARD', queue) or 0, time, newest(holder, last)}

@@ -1,0 +1,58 @@
+//! How commands are worded that need no script, and what their answers say.
+
+use super::question::Wire;
+use super::script::{MEMBER, millis};
+use super::side_key::{queue_name, register_name};
+use crate::protocol::command::{Command, Verb};
+use crate::time::ballot_clock::Ballot;
+use redis::{Cmd, Value};
+
+/// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
+/// either: whether the lock was free does not matter to it.
+pub(super) fn set_nx(command: &Command) -> Wire {
+    let (key, token) = (command.key(), command.token());
+    let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
+    set.arg("SET").arg(key).arg(token).arg("NX");
+    if let Verb::SetNx { ttl } = command.verb {
+        set.arg("PX").arg(millis(ttl));
+    }
+    let Some(ballot) = command.fence else { return set.into() };
+    let register = register_name(key);
+    let (mut propose, mut read) = (Cmd::new(), Cmd::new());
+    propose.arg("ZADD").arg(&register);
+    if ballot == Ballot::LOOK {
+        propose.arg("XX");
+    }
+    propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
+    read.arg("ZSCORE").arg(&register).arg(MEMBER);
+    Wire { first: set, rest: vec![propose, read] }
+}
+
+/// Takes the token out of the queue.
+pub(super) fn leave_queue(command: &Command) -> Wire {
+    let mut leave = Cmd::new();
+    leave.arg("ZREM").arg(queue_name(command.key())).arg(command.token());
+    leave.into()
+}
+
+/// What a node says to a ballot by its answers to `ZADD` and `ZSCORE`, in the words of `lua/fence.lua`.
+pub(super) fn said_to(ballot: u64, answers: &[Value]) -> Value {
+    let ballot = i64::try_from(ballot).unwrap_or(0);
+    match answers {
+        [Value::Int(1), _] => Value::Int(ballot),
+        [Value::Int(0), largest] => Value::Int(-score(largest).unwrap_or(0)),
+        _ => Value::Int(0),
+    }
+}
+
+/// A score that is a whole number.
+#[expect(clippy::cast_possible_truncation, reason = "what is no whole number below 2^53 becomes none that is used")]
+pub(super) fn score(value: &Value) -> Option<i64> {
+    let score = match value {
+        Value::Double(score) => *score,
+        // Some servers write a number with many zeros as `1.4e+12`.
+        Value::BulkString(text) => str::from_utf8(text).ok()?.parse::<f64>().ok()?,
+        _ => return None,
+    };
+    Some(score as i64)
+}
