@@ -32,7 +32,8 @@ fn sources(folder: &Path) -> String {
 
 #[test]
 fn every_test_that_is_cited_is_there() {
-    let folders = ["examples", "redlock-cli", "redlock-macros/src", "redlock-runtime/src", "tests/model", "tests/tests"];
+    let folders =
+        ["examples", "redlock-cli", "redlock-macros/src", "redlock-runtime/src", "tests/model", "tests/tests"];
     let sources: String = folders.map(|folder| sources(&workspace().join(folder))).concat();
     let pages = all();
     let cited: Vec<_> = pages.iter().flat_map(|page| cited(page).into_iter().map(move |test| (page, test))).collect();
