@@ -180,6 +180,19 @@ quickstart_on_redis() {
     REDLOCK_NODES="redis://127.0.0.1:$redis_port" "${quickstart[@]}"
 }
 
+# --- The guide ----------------------------------------------------------------------------------------------------
+
+# rustdoc has found every example of the guide: a page that nothing includes would be silent.
+guide_examples() {
+    local written found
+    # shellcheck disable=SC2016 # an awk program
+    written=$(awk '/^```/ { if (!open && ($0 == "```" || $0 == "```no_run")) n++; open = !open } END { print n }' \
+        redlock-runtime/docs/guide/*.md)
+    found=$(cargo test -q -p redlock-runtime --all-features --doc guide:: -- --list | grep -c ': test$')
+    echo "$found of $written examples"
+    [[ $found -eq $written ]]
+}
+
 # --- Packaging ----------------------------------------------------------------------------------------------------
 
 # Packs both crates and checks what was packed. Cargo's own verification unpacks a crate into its home once for each path
@@ -222,6 +235,7 @@ step 'Tests' cargo test --workspace --all-features
 for server in $servers; do
     step "Tests on $server" tests_on "$server"
 done
+step 'Examples of the guide' guide_examples
 step 'Example: quickstart in memory' env -u REDLOCK_NODES "${quickstart[@]}"
 step 'A server for the examples' start_redis
 step 'Example: quickstart on Redis' quickstart_on_redis

@@ -1,27 +1,83 @@
-//! Distributed locks on Redis for async Rust.
-//!
-//! A lock is held on one Redis server, or on a majority of several independent ones. It is given back on every way out of
-//! the code that needs it, and that code is stopped when the lock can no longer be proven held.
+//! Distributed locks on Redis for async Rust, as an attribute on a function.
 //!
 //! ```
-//! use redlock_runtime::{LockError, LockManager};
+//! use redlock_runtime::{LockError, LockManager, distributed_lock};
+//!
+//! #[distributed_lock(key = "order:{order_id}", wait = "2s")]
+//! async fn capture(order_id: u64) -> Result<String, LockError> {
+//!     // Runs only while this call holds "order:<id>", in whatever process or machine it is.
+//!     Ok(format!("order {order_id} is paid"))
+//! }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-//! // On Redis: LockManager::builder().node("redis://host").namespace("locks").build()?
-//! let manager = LockManager::in_memory();
-//! let total = manager
-//!     .with_lock("order:7", async |_guard| {
-//!         // Runs only while this call holds "order:7".
-//!         Ok::<_, LockError>(42)
-//!     })
-//!     .await?;
-//! # assert_eq!(total, 42);
-//! manager.shutdown().await; // before the process ends: waits until the last release is answered
+//! // On Redis: LockManager::builder().node("redis://127.0.0.1:6379").namespace("locks").build()?
+//! let locks = LockManager::in_memory();
+//! locks.install()?; // for every annotated function that names no manager
+//! assert_eq!(capture(7).await?, "order 7 is paid");
+//! locks.shutdown().await; // before the process ends: waits until the last release is answered
 //! # Ok(()) }
 //! ```
 //!
-//! Most code uses the attribute `#[distributed_lock]` instead, which does the same for a whole function. Start with
-//! [`LockManager`], then [`LockError`] for what can go wrong.
+//! - Two calls with one key do not run at the same time; other keys do not wait for each other. A body never runs without the
+//!   lock.
+//! - The lock is given back on every way out: the end, `return`, `?`, a panic, and a future that is dropped, also in the middle
+//!   of acquiring it.
+//! - A lease is renewed while the body runs, and the body is stopped when the lock can no longer be proven held.
+//! - Calls that wait are served first come, first served, and woken by the release.
+//! - The lock is held on one Redis server, or on a majority of several independent ones. A cluster, or a master with Sentinels,
+//!   is one of them.
+//!
+//! # Installation
+//!
+//! ```toml
+//! [dependencies]
+//! redlock-runtime = { version = "0.1", features = ["axum"] }
+//! ```
+//!
+//! | feature | for |
+//! |---|---|
+//! | `macros`, on by default | the attribute [`distributed_lock`](macro@distributed_lock) |
+//! | `axum` | [`LockError`] as the answer of a handler, with its status and `Retry-After` |
+//! | `tonic` | [`LockError`] as the `Status` of a gRPC service |
+//! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, in a program that has no rustls yet |
+//! | `tls` | `rediss://` URLs, in a program that has rustls with a provider |
+//! | `serde` | [`DetachedLock`] and [`FencingToken`] in messages |
+//! | `inventory` | `sites()`, the list of all annotated functions |
+//!
+//! # Errors
+//!
+//! A function returns [`LockError`], or an error type of its own with `From<LockError>`. Of what a call says about its own
+//! lock, only [`Lost`](LockError::Lost) means that the body has begun: it was stopped at an `.await`. Errors of other locked
+//! functions that the body passes on have [their own key](LockError::key). With the feature `axum`:
+//!
+//! ```
+//! # #[cfg(feature = "axum")]
+//! # mod service {
+//! use axum::{Router, extract::Path, routing::post};
+//! use redlock_runtime::{LockError, distributed_lock};
+//!
+//! #[distributed_lock(key = "order:{id}", wait = none)]
+//! async fn capture(Path(id): Path<u64>) -> Result<String, LockError> {
+//!     Ok(format!("order {id} is paid")) // or 409, when another call has the lock
+//! }
+//!
+//! pub fn app() -> Router {
+//!     Router::new().route("/orders/{id}/capture", post(capture))
+//! }
+//! # }
+//! # fn main() {}
+//! ```
+//!
+//! # Where to go on
+//!
+//! - [The guide](crate::guide): [ten minutes](crate::guide::ten_minutes), [which lock](crate::guide::which_lock),
+//!   [what happens when](crate::guide::what_happens_when) Redis or a process fails, [deploying](crate::guide::deploying),
+//!   [testing](crate::guide::testing), [troubleshooting](crate::guide::troubleshooting), and
+//!   [coming from](crate::guide::coming_from) another library.
+//! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the code that one would write by hand.
+//! - [`LockManager`]: locks by hand. [`LockError`]: what can go wrong.
+//! - [`diagnostics`]: what the compiler says. [`observability`]: what the log says.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod client;
 mod error;
@@ -72,6 +128,58 @@ pub mod diagnostics {}
 #[cfg(doc)]
 #[doc = include_str!("../docs/observability.md")]
 pub mod observability {}
+
+#[cfg(all(doc, feature = "macros"))]
+#[doc = include_str!("../docs/guide/index.md")]
+pub mod guide {
+    #[doc = include_str!("../docs/guide/ten_minutes.md")]
+    pub mod ten_minutes {}
+
+    #[doc = include_str!("../docs/guide/which_lock.md")]
+    pub mod which_lock {}
+
+    #[doc = include_str!("../docs/guide/choosing.md")]
+    pub mod choosing {}
+
+    #[doc = include_str!("../docs/guide/keys.md")]
+    pub mod keys {}
+
+    #[doc = include_str!("../docs/guide/what_happens_when.md")]
+    pub mod what_happens_when {}
+
+    #[doc = include_str!("../docs/guide/fencing.md")]
+    pub mod fencing {}
+
+    #[doc = include_str!("../docs/guide/deploying.md")]
+    pub mod deploying {}
+
+    #[doc = include_str!("../docs/guide/watching.md")]
+    pub mod watching {}
+
+    #[doc = include_str!("../docs/guide/testing.md")]
+    pub mod testing {}
+
+    #[doc = include_str!("../docs/guide/frameworks.md")]
+    pub mod frameworks {}
+
+    #[doc = include_str!("../docs/guide/how_it_works.md")]
+    pub mod how_it_works {}
+
+    #[doc = include_str!("../docs/guide/proven.md")]
+    pub mod proven {}
+
+    #[doc = include_str!("../docs/guide/troubleshooting.md")]
+    pub mod troubleshooting {}
+
+    #[doc = include_str!("../docs/guide/limits.md")]
+    pub mod limits {}
+
+    #[doc = include_str!("../docs/guide/versions.md")]
+    pub mod versions {}
+
+    #[doc = include_str!("../docs/guide/coming_from.md")]
+    pub mod coming_from {}
+}
 
 #[doc(hidden)]
 pub mod __private {

@@ -141,3 +141,63 @@ async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost
     assert_eq!(manager.stats().releases.not_owner, 3, "{:?}", manager.stats().releases);
     assert_list(&nodes).await;
 }
+
+/// What clients leave in Redis whose locks are hashes, or have no end: it excludes us, and nobody waits for it.
+#[tokio::test]
+async fn a_hash_with_an_expiry_and_a_text_without_one_are_data() {
+    let hash: &[&[&str]] = &[&["HSET", KEY, "client:1", "1"], &["PEXPIRE", KEY, "60000"]];
+    let endless: &[&[&str]] = &[&["SET", KEY, "their-token", "NX"]];
+    for commands in [hash, endless] {
+        let nodes = Nodes::start(1).await;
+        let manager = manager(&nodes).await;
+        for command in commands {
+            nodes[0].inspect().command::<()>(command).await;
+        }
+        let error = manager.acquire(KEY).await.unwrap_err();
+        assert!(matches!(error, LockError::Refused { .. }), "{commands:?}: {error:?}");
+        assert!(causes(&error).iter().all(|(_, cause)| **cause == NodeError::HoldsData), "{error}");
+        assert!(manager.shutdown().await);
+    }
+}
+
+/// A client whose locks are hashes is told by the server that ours is none.
+#[tokio::test]
+async fn our_lock_is_no_hash() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let guard = manager.acquire(KEY).await.unwrap();
+    let error = nodes[0].inspect().try_command::<i64>(&["HEXISTS", KEY, "client:1"]).await.unwrap_err();
+    assert!(error.to_string().contains("WRONGTYPE"), "{error}");
+    guard.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+/// Clients that take a lock by a script, as some do for several keys at once, and give it back by comparing.
+#[tokio::test]
+async fn a_script_that_sets_what_is_not_there_excludes_us_and_is_excluded() {
+    const TAKE: &str = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end \
+                        redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
+    const GIVE_BACK: &str =
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let each = async |script: &str, expected: i64| {
+        for node in nodes.iter() {
+            let answer: i64 = node.inspect().command(&["EVAL", script, "1", KEY, "their-token", "60000"]).await;
+            assert_eq!(answer, expected, "{script}");
+        }
+    };
+    each(TAKE, 1).await;
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+    barrier(&nodes).await;
+    each(GIVE_BACK, 1).await;
+    let guard = acquired_everywhere(&manager, &nodes, KEY).await;
+    each(TAKE, 0).await;
+    each(GIVE_BACK, 0).await;
+    guard.ensure_held().unwrap();
+    guard.release().await.unwrap();
+    barrier(&nodes).await;
+    each(TAKE, 1).await;
+    assert!(manager.shutdown().await);
+}

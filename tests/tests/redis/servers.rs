@@ -9,14 +9,15 @@ use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 
 const KEY: &str = "order:7";
 
-const README: &str = include_str!("../../../README.md");
+const DEPLOYING: &str = include_str!("../../../redlock-runtime/docs/guide/deploying.md");
 
-/// What the README says that an ACL user needs, for keys that start with `order:`.
+/// What the guide says that an ACL user needs, for keys that start with `order:`: the second cells of the table.
 fn documented_rules() -> String {
-    let (_, rules) = README.split_once("- An ACL user needs").unwrap();
-    let (rules, _) = rules.split_once("\n- ").unwrap();
-    let quoted: Vec<_> = rules.split('`').skip(1).step_by(2).collect();
-    format!("resetchannels {}", quoted.join(" "))
+    let (_, section) = DEPLOYING.split_once("\n# Permissions\n").unwrap();
+    let (section, _) = section.split_once("\n# ").unwrap();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1));
+    let quoted: Vec<_> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    format!("resetchannels {}", quoted.join(" ").replace("\\|", "|"))
 }
 
 /// What it takes to lock without waiting. `eval` is for servers that have lost their scripts.

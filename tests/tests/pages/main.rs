@@ -1,0 +1,11 @@
+//! The pages say what is so: their links lead somewhere, their messages, numbers and tests are those of the project, and the
+//! examples of the guide are run.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod cited;
+mod front;
+mod guide;
+mod links;
+mod measured;
+mod messages;
+mod page;

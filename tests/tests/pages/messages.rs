@@ -1,0 +1,201 @@
+//! The page of troubleshooting has every message that a caller, a builder or `check` can give, and no other.
+//!
+//! Messages are the texts in the source that read like sentences. What stands in braces there is `..` on the page.
+
+use crate::page::{Page, workspace};
+use std::fs;
+use std::path::Path;
+
+/// What is in these files is told to others, or by the compiler; or it is no message.
+const ELSEWHERE: [&str; 16] = [
+    "client/",                     // names of what must be used
+    "error/from_lock_error.rs",    // the compiler
+    "error/outward.rs",            // what strangers are told
+    "error/told.rs",               // the same
+    "guard/",                      // names of what must be used
+    "node/differential.rs",        // a test
+    "node/inspection/",            // answers to people who look
+    "node/mod.rs",                 // the same
+    "node/redis/explained.rs",     // answers of servers
+    "node/redis/inspect.rs",       // people who look
+    "node/redis/list.rs",          // the same
+    "node/redis/script.rs",        // Lua
+    "node/report/capabilities.rs", // what a node can do
+    "observe/",                    // the page of observability
+    "private/",                    // the compiler
+    "simulation/",                 // a test
+];
+
+/// Texts that are part of a message on the page, are said by a server, or are never seen alone.
+const PARTS: [&str; 36] = [
+    ", and the like for every lock",
+    "ERR Error running script",
+    "ERR max number of clients",
+    "append-only file",
+    "forgets the locks",
+    "master with ",
+    "the Sentinel at ..: ..",
+    "the certificate of the server ..",
+    "a builder does nothing until",
+    "a configuration does nothing until",
+    "a non local key",
+    "a request does nothing until",
+    "asking again for a lock",
+    "extending a ",
+    "giving a ",
+    "in the lock of .. at ..",
+    "no map to CLUSTER SLOTS",
+    "no time to TIME",
+    "something else than a digest",
+    "taking a fenced lock",
+    "the Sentinels have made .. the master",
+    "the URL of node ..",
+    "the key of this client",
+    "the certificates ..: ..",
+    "the number of a lock whose slot has left",
+    "the other way round",
+    "the server takes no writes any more",
+    "the slot of the key is on its way",
+    "the task of the connection has",
+    "waiting for a lock",
+    "whoever has asked waits",
+    "without it, nobody can take",
+    ", so that calls may wait for each other",
+    "if the server does not speak TLS on this port",
+    "with slots .. and ..",
+    ".. in .. at ..:..",
+];
+
+/// What to do about an answer of a server, which is told together with it.
+const CURES: &str = "node/report/remedy.rs";
+
+/// The texts in quotes of a source, without those of its tests, its comments and its attributes.
+fn texts(source: &str) -> Vec<String> {
+    let lines = source.lines().filter(|line| !line.trim_start().starts_with("//") && !line.contains("reason = \""));
+    let source = lines.collect::<Vec<_>>().join("\n");
+    let code = source.split("#[cfg(test)]\nmod ").next().unwrap();
+    let code = code.split("#[cfg(test)]\npub(").next().unwrap();
+    let mut texts = Vec::new();
+    let mut rest = code;
+    while let Some((before, after)) = rest.split_once('"') {
+        // A quotation mark as a character begins no text.
+        if before.ends_with('\'') {
+            rest = after;
+            continue;
+        }
+        let end = end_of_text(after);
+        texts.push(plain(&after[..end]));
+        rest = after.get(end + 1..).unwrap_or_default();
+    }
+    texts
+}
+
+/// Where a text ends that has begun.
+fn end_of_text(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().find(|(_, c)| {
+        let is_end = *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// The text as it is printed, with `..` for what is different each time.
+fn plain(text: &str) -> String {
+    let joined: Vec<_> =
+        text.split("\\\n").enumerate().map(|(n, part)| if n == 0 { part } else { part.trim_start() }).collect();
+    let text = joined.concat().replace("\\\"", "\"").replace("{{", "\u{1}").replace("}}", "\u{2}");
+    let mut plain = String::new();
+    for (n, part) in text.split('{').enumerate() {
+        let rest = part.split_once('}').map(|(_, rest)| rest).filter(|_| n > 0);
+        plain.push_str(if rest.is_some() { ".." } else { "" });
+        plain.push_str(rest.unwrap_or(part));
+    }
+    plain.replace('\u{1}', "{").replace('\u{2}', "}").replace("....", "..")
+}
+
+/// What a sentence has: at least four words.
+fn is_message(text: &str) -> bool {
+    text.split_whitespace().count() >= 4
+}
+
+/// All texts of the runtime that are not told elsewhere, with the files they are in.
+fn messages() -> Vec<(String, String)> {
+    let root = workspace().join("redlock-runtime/src");
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    let mut messages = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let is_test = name.contains("test") || name.contains("conformance");
+        let is_asked = name.starts_with("client/acquire/nested.rs") || name.starts_with("client/window.rs");
+        if !is_test && (is_asked || !ELSEWHERE.iter().any(|other| name.starts_with(other))) {
+            let texts = texts(&fs::read_to_string(&file).unwrap());
+            messages.extend(texts.into_iter().map(|text| (name.clone(), text)));
+        }
+    }
+    messages
+}
+
+fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            collect(&entry, files);
+        } else if entry.extension() == Some("rs".as_ref()) {
+            files.push(entry);
+        }
+    }
+}
+
+/// The first cells of the tables on the page that are messages.
+fn entries() -> Vec<String> {
+    let page = Page::read("redlock-runtime/docs/guide/troubleshooting.md");
+    let before_symptoms = page.text.split("\n# Things that say nothing").next().unwrap();
+    let cells = before_symptoms.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    cells.flat_map(quoted).collect()
+}
+
+/// What stands in backticks, once or twice, at the beginning of a cell.
+fn quoted(cell: &str) -> Vec<String> {
+    if let Some(rest) = cell.strip_prefix("`` ") {
+        return vec![rest.trim_end_matches('`').trim_end().to_owned()];
+    }
+    let codes = if cell.starts_with('`') { cell.split('`').skip(1).step_by(2).collect() } else { Vec::new() };
+    codes.into_iter().map(ToOwned::to_owned).collect()
+}
+
+/// Whether `entry` is, or begins, what `message` says.
+fn is_about(entry: &str, message: &str) -> bool {
+    message.contains(entry.strip_suffix("..").unwrap_or(entry).trim_end_matches([' ', ':']))
+}
+
+#[test]
+fn every_line_of_the_page_is_a_message() {
+    let (messages, entries) = (messages(), entries());
+    assert!(entries.len() > 120, "{} entries", entries.len());
+    let unknown: Vec<_> =
+        entries.iter().filter(|entry| !messages.iter().any(|(_, message)| is_about(entry, message))).collect();
+    assert!(unknown.is_empty(), "on the page, and not in the source:\n{unknown:#?}");
+}
+
+#[test]
+fn every_message_has_a_line() {
+    let entries = entries();
+    let is_explained = |message: &str| entries.iter().any(|entry| is_about(entry, message));
+    let is_part = |message: &str| PARTS.iter().any(|part| message.contains(part));
+    let all = messages();
+    let missing: Vec<_> = all
+        .iter()
+        .filter(|(file, message)| file != CURES && is_message(message) && !is_explained(message) && !is_part(message))
+        .map(|(file, message)| format!("{file}: {message}"))
+        .collect();
+    assert!(missing.is_empty(), "without a line in troubleshooting.md:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn texts_are_read_as_they_are_printed() {
+    let source = "fn f() { g(format!(\"a ttl of {ttl:?} is too \\\n        short: {{}}\"), '\"', \"b \\\"c\\\"\") }\n\
+                  // \"no\"\n#[cfg(test)]\nmod tests { fn f() { \"no\" } }";
+    assert_eq!(texts(source), ["a ttl of .. is too short: {}", "b \"c\""]);
+}
