@@ -4,10 +4,12 @@
 //! a lock is requested; what a lock is asked for stands in `request`.
 
 pub(crate) mod key;
+pub(crate) mod mode;
 pub(crate) mod namespace;
 pub(crate) mod owner_token;
 pub(crate) mod reserved;
 pub(crate) mod slot;
 
 pub use self::key::LockKey;
+pub use self::mode::Mode;
 pub use self::owner_token::OwnerToken;
