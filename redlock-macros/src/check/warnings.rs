@@ -7,7 +7,7 @@ use crate::analyze::identity::{self, Identity};
 use crate::analyze::item::Function;
 use crate::analyze::key::Key;
 use crate::analyze::mentions::Mentions;
-use crate::options::Options;
+use crate::options::{Mode, Options};
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -97,10 +97,15 @@ fn call_waits_for_itself(checked: &Checked<'_>) -> Option<Warning> {
         return None;
     }
     let Found { span, only_if } = recursion::find(function, form, bindings, key, in_body)?;
+    let name = &function.signature.ident;
+    let why = match options.mode {
+        Mode::Exclusive => "needs the lock that its caller holds, so it can only wait for it in vain",
+        // Behind a writer that waits for the caller.
+        Mode::Shared => "needs the lock of which its caller has a share, and fails as soon as a writer waits for that",
+    };
     let message = format!(
-        "this call of `{}` needs the lock that its caller holds, so it can only wait for it in vain: write `reentrant`, or move \
-         what is repeated into a function without `#[distributed_lock]`",
-        function.signature.ident
+        "this call of `{name}` {why}: write `reentrant`, or move what is repeated into a function without \
+         `#[distributed_lock]`"
     );
     Some(Warning { span, message, only_if })
 }

@@ -139,6 +139,7 @@ impl<'c> Call<'c> {
     /// [`LockError::Configuration`] for what is out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
+        request.check_mode()?;
         let linger = policy.linger_of(request)?;
         let key = request.key.clone().below(&shared.namespace);
         if let Some(fault) = key.fault() {

@@ -70,6 +70,7 @@ async fn acquire_window(
 /// [`LockError::Configuration`] for what does not go with windows.
 fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
     windows.check()?;
+    request.check_mode()?;
     if let Some(fault) = request.key.fault() {
         return Err(LockError::configuration(fault));
     }

@@ -1,6 +1,6 @@
 //! What a lock and its owner are called.
 //!
-//! Plain values that can be made, compared and written: the key and the token. What can be wrong with them is found where
+//! Plain values that can be made, compared and written: the key, the mode and the token. What can be wrong with them is found where
 //! a lock is requested; what a lock is asked for stands in `request`.
 
 pub(crate) mod key;
