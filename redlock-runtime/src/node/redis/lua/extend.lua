@@ -5,10 +5,14 @@
 -- and at the end the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it; then the
 -- time of the newest token, if it is newer than this one
 local holder, is_marked = find_holder()
-local last = (is_marked or holder ~= token) and waiter(-1)
+local last, is_among
+if is_marked or holder ~= token then
+  last, is_among = latest()
+end
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
 if holder ~= token then
   return {-1, time, newest(holder, last)}
 end
 redis.call('PEXPIRE', lock, ARGV[2])
-return {last and redis.call('ZCARD', queue) or 0, time, newest(holder, last)}
+local waiting = last and (is_among and redis.call('ZCOUNT', queue, ALONE, SHARING) or redis.call('ZCARD', queue))
+return {waiting or 0, time, newest(holder, last)}
