@@ -20,7 +20,7 @@ use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::error::LockError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
@@ -103,6 +103,7 @@ pub(crate) async fn acquire<'c>(
 struct Call<'c> {
     local: &'c Arc<LocalQueue>,
     key: LockKey,
+    mode: Mode,
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
@@ -161,12 +162,13 @@ impl<'c> Call<'c> {
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
-        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let LockRequest { mode, hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {
             local,
             key,
+            mode,
             wanted,
             wait,
             hold,

@@ -8,7 +8,7 @@ use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
-use crate::lock::OwnerToken;
+use crate::lock::{Mode, OwnerToken};
 use crate::observe::{events, spans};
 use crate::request::Place;
 use std::sync::Arc;
@@ -38,6 +38,11 @@ impl Held {
             Self::Turn { turn, .. } => turn.acquisition(),
             Self::View(view) => view.acquisition(),
         }
+    }
+
+    /// Whether the lock is for one call alone or shared with others. That of a view is that of the call which encloses it.
+    pub(crate) fn mode(&self) -> Mode {
+        self.acquisition().mode()
     }
 
     /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the

@@ -9,8 +9,7 @@ use crate::error::LockError;
 use crate::guard::held::Held;
 use crate::guard::inherited::{Inherited, Scoped};
 use crate::guard::loss_timer::Watched;
-use crate::lock::LockKey;
-use crate::lock::OwnerToken;
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::request::DetachedLock;
 use std::fmt;
 use std::future::Future;
@@ -59,7 +58,18 @@ impl LockGuard {
         self.held.acquisition().key()
     }
 
-    /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock.
+    /// Whether it is for this call alone or shared with others: as what it was asked for, and [`Mode::Shared`] after a
+    /// [`downgrade`](Self::downgrade).
+    ///
+    /// A nested call that is [reentrant](crate::LockRequest::reentrant) has the mode of the lock that it has entered, whatever it
+    /// asked for.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.held.mode()
+    }
+
+    /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock. Those
+    /// who share it are members of a sorted set.
     #[must_use]
     pub fn token(&self) -> &OwnerToken {
         self.held.acquisition().token()
@@ -232,7 +242,8 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.held.detach(), self.ttl())
+        let (key, mode) = (self.key().clone(), self.mode());
+        DetachedLock::new(key, mode, self.held.detach(), self.ttl())
     }
 }
 
@@ -257,6 +268,7 @@ impl fmt::Debug for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockGuard")
             .field("key", self.key())
+            .field("mode", &self.mode())
             .field("token", self.token())
             .field("remaining", &self.remaining())
             .finish()

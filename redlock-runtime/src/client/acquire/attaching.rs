@@ -22,7 +22,8 @@ pub(crate) async fn attach(
     location: &'static Location<'static>,
 ) -> Result<Obtained, LockError> {
     let mut request =
-        LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
+        LockRequest::new(detached.key().clone()).mode(detached.mode()).ttl(detached.ttl()).wait(Wait::None);
+    request.linger = Some(Duration::ZERO);
     request.is_fenced = is_fenced;
     let request = request.asked_at(location);
     let asked = Asked::begin(local.shared(), &request);

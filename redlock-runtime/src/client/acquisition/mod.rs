@@ -33,7 +33,7 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
 use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
@@ -93,6 +93,11 @@ impl Acquisition {
 
     pub(crate) fn key(&self) -> &LockKey {
         &self.subject.key
+    }
+
+    /// Whether the lock is for one call alone or shared with others.
+    pub(crate) fn mode(&self) -> Mode {
+        self.subject.mode
     }
 
     pub(crate) fn shared(&self) -> &Shared {
