@@ -7,6 +7,7 @@ mod leases;
 mod leaving;
 mod memory;
 mod order;
+mod permissions;
 mod storm;
 mod together;
 
