@@ -8,7 +8,7 @@ use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
-use crate::lock::OwnerToken;
+use crate::lock::{Mode, OwnerToken};
 use crate::observe::{events, spans};
 use crate::request::Place;
 use std::sync::Arc;
@@ -74,6 +74,18 @@ impl Held {
                 events::not_detached(shared.told(view.acquisition().key()));
                 shared.new_token()
             }
+        }
+    }
+
+    /// Whether the lock is for the call alone, or shared with others.
+    pub(crate) fn mode(&self) -> Mode {
+        self.acquisition().mode()
+    }
+
+    /// Shares the lock with others from now on. A view leaves that to the call that encloses it, which relies on having it alone.
+    pub(crate) fn downgrade(&self) {
+        if let Self::Turn { turn, .. } = self {
+            turn.lower();
         }
     }
 

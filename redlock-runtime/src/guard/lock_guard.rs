@@ -232,7 +232,8 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.held.detach(), self.ttl())
+        let mode = self.held.mode();
+        DetachedLock::new(self.key().clone(), mode, self.held.detach(), self.ttl())
     }
 }
 

@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
-        let others = ["order:7", "-1 order:7", "shared: order:7", "shared:-1 order:7", "Shared:30 order:7", "read:30 a"];
+        let others =
+            ["order:7", "-1 order:7", "shared: order:7", "shared:-1 order:7", "Shared:30 order:7", "read:30 a"];
         let others = others.map(|rest| format!("{token} {rest}"));
         for text in others.iter().map(String::as_str).chain(["", "order:7", "token 30 order:7"]) {
             let error = text.parse::<DetachedLock>().unwrap_err();
