@@ -42,11 +42,12 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Warning> {
     rules.into_iter().flatten().collect()
 }
 
-/// A function with an argument that says what is locked, and a key that does not.
+/// A function with an argument that says what is locked, and a key that does not. Calls that share their lock do not exclude
+/// each other, whatever they are called with.
 fn key_is_the_same_for_all_calls(checked: &Checked<'_>) -> Option<Warning> {
     let Checked { options, function, bindings, key, in_options, .. } = checked;
     let template = options.key.as_ref()?;
-    if template.constant.is_some() || key.depends_on_the_call() {
+    if template.constant.is_some() || key.depends_on_the_call() || options.mode == Mode::Shared {
         return None;
     }
     let mut identities = identity::of_arguments(&function.signature, bindings, &key.template);

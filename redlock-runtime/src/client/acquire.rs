@@ -162,13 +162,17 @@ impl<'c> Call<'c> {
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
-        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let LockRequest { mode, hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {
             local,
             key,
+<<<<<<< HEAD
             mode: request.mode,
+=======
+            mode,
+>>>>>>> modes
             wanted,
             wait,
             hold,

@@ -40,6 +40,11 @@ impl Held {
         }
     }
 
+    /// Whether the lock is for one call alone or shared with others. That of a view is that of the call which encloses it.
+    pub(crate) fn mode(&self) -> Mode {
+        self.acquisition().mode()
+    }
+
     /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the
     /// call that encloses it.
     ///
@@ -75,11 +80,6 @@ impl Held {
                 shared.new_token()
             }
         }
-    }
-
-    /// Whether the lock is for the call alone, or shared with others.
-    pub(crate) fn mode(&self) -> Mode {
-        self.acquisition().mode()
     }
 
     /// Shares the lock with others from now on. A view leaves that to the call that encloses it, which relies on having it alone.

@@ -271,6 +271,8 @@ impl LockRequest {
     /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
     ///   the lock. A fencing token is that of the caller, which must have one. In a body that goes on after the end of its
     ///   `max_hold`, a reentrant call is told [`LockError::Lost`], as long as the caller has the lock.
+    /// - It has the lock as its caller has it, [shared](Self::shared) or alone. A call for a share may enter either; one that
+    ///   wants the lock alone in the body of a reader is told [`LockError::WouldDeadlock`]: take the exclusive lock there.
     /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
     ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
     /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is

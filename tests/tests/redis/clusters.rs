@@ -5,6 +5,7 @@ mod leaving;
 mod listing;
 mod load;
 mod moving;
+mod sharing;
 
 use crate::support::{builder, causes, warnings};
 use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest, NodeError};
