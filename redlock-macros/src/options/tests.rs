@@ -36,7 +36,8 @@ fn the_defaults_can_be_written() {
 
 #[test]
 fn a_lock_is_exclusive_unless_it_is_shared() {
-    let table = [("", Mode::Exclusive), ("mode = exclusive", Mode::Exclusive), ("mode = shared, ttl = 5", Mode::Shared)];
+    let table =
+        [("", Mode::Exclusive), ("mode = exclusive", Mode::Exclusive), ("mode = shared, ttl = 5", Mode::Shared)];
     for (tokens, expected) in table {
         let (options, mistakes) = read(tokens);
         assert_eq!((options.mode, mistakes.len()), (expected, 0), "{tokens}");
@@ -119,10 +120,16 @@ fn every_mistake_is_found() {
         ("= 5, ttl = 0", &["expected an option", "a `ttl` of zero"]),
         ("ttl = 1, wait = 2, ttl = 3", &["`ttl` is given twice", "a second time here"]),
         ("reentrant = true, fencing(5)", &["`reentrant` is a flag", "`fencing` is a flag"]),
-        ("mode = \"shared\", mode = read", &["write `mode = shared`", "given twice", "second", "did you mean `mode = shared`"]),
+        (
+            "mode = \"shared\", mode = read",
+            &["write `mode = shared`", "given twice", "second", "did you mean `mode = shared`"],
+        ),
         ("mode = Exclusive, ttl = 0", &["did you mean `mode = exclusive`", "a `ttl` of zero"]),
         ("mode = writer, ttl = 0", &["did you mean `mode = exclusive`", "a `ttl` of zero"]),
-        ("mode = 5, mode", &["`mode` is one of `exclusive` and `shared`", "given twice", "second", "`mode` needs a value"]),
+        (
+            "mode = 5, mode",
+            &["`mode` is one of `exclusive` and `shared`", "given twice", "second", "`mode` needs a value"],
+        ),
         ("mode = self.mode, ttl = 0", &["unknown word `self`: `mode` is one of", "a `ttl` of zero"]),
         ("shared, rwlock = true", &["did you mean `mode`, as in `mode = shared`", "did you mean `mode`"]),
         ("permits = 0, permits = 4", &["no permits", "is given twice", "a second time", "`permits` is not available"]),

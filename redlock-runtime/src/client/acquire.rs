@@ -168,7 +168,11 @@ impl<'c> Call<'c> {
         Ok(Self {
             local,
             key,
+<<<<<<< HEAD
+            mode: request.mode,
+=======
             mode,
+>>>>>>> modes
             wanted,
             wait,
             hold,
@@ -231,12 +235,15 @@ impl<'c> Call<'c> {
         let span = self.hold_span(turn.acquisition(), fencing_token);
         let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
-        self.local.watch(&self.key, counted_for, now);
+        self.local.watch(turn.acquisition(), counted_for, now);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
+        if self.mode.is_shared() {
+            return Ok(self.local.enter_beside(&self.key, self.wanted, self.begun));
+        }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
@@ -309,9 +316,7 @@ impl<'c> Call<'c> {
         match found {
             TakenUp::Superseded => Err(Setback::Superseded),
             TakenUp::Ended => Err(Setback::Failed(LockError::Closed)),
-            TakenUp::Fresh if self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now) => {
-                self.try_at_once(turn, now).await
-            }
+            TakenUp::Fresh if self.tries_at_once(now) => self.try_at_once(turn, now).await,
             TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
         }
     }

@@ -82,6 +82,13 @@ impl Held {
         }
     }
 
+    /// Shares the lock with others from now on. A view leaves that to the call that encloses it, which relies on having it alone.
+    pub(crate) fn downgrade(&self) {
+        if let Self::Turn { turn, .. } = self {
+            turn.lower();
+        }
+    }
+
     /// The frame of a body, which may see its guard.
     pub(crate) fn frame(&self, shows_guard: bool) -> Frame {
         Frame::of_body(self.tenure(), shows_guard)

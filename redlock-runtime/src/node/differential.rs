@@ -117,7 +117,15 @@ impl Redis {
     fn waiting(&mut self, key: &str) -> Vec<(String, &'static str)> {
         let queue = queue_name(key);
         let waiting: Vec<(String, f64)> = self.server.zrange_withscores(queue, 0, -1).unwrap();
-        let kind = |score: f64| if score == 0.0 { "alone" } else if score == 1.0 { "shared" } else { "heard" };
+        let kind = |score: f64| {
+            if score == 0.0 {
+                "alone"
+            } else if score == 1.0 {
+                "shared"
+            } else {
+                "heard"
+            }
+        };
         let mut waiting: Vec<_> = waiting.into_iter().map(|(member, score)| (member, kind(score))).collect();
         waiting.sort_unstable();
         waiting
@@ -186,9 +194,15 @@ impl Pair {
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
         self.have_the_same_stored(KEYS[key]);
         let published = without_times(std::mem::take(&mut self.memory.published));
-        assert_eq!(published, without_times(self.redis.published()), "memory left, Redis right");
+        let by_redis = without_times(self.redis.published());
+        let published = in_order(published);
+        assert_eq!(published, in_order(by_redis), "memory left, Redis right");
         self.seen.insert(kind(answer));
-        self.seen.extend(if mode == Mode::Shared { sharing(verb, answer, owner) } else { adoption(verb, token, other, owner) });
+        self.seen.extend(if mode == Mode::Shared {
+            sharing(verb, answer, owner)
+        } else {
+            adoption(verb, token, other, owner)
+        });
         self.seen.extend(hold(verb, answer));
         self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, answer)));
         self.seen.extend(fence.and_then(|_| numbering(answer)));
@@ -307,6 +321,16 @@ fn without_times(published: Vec<Wakeup>) -> Vec<Wakeup> {
         notice => notice,
     };
     published.into_iter().map(|Wakeup { subject, notice }| Wakeup { subject, notice: without(notice) }).collect()
+}
+
+/// Those who share a lock are told in the order in which their leases end, which may do so in the same millisecond: notices that
+/// follow each other are put in the order of their tokens.
+fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
+    let is_notice = |wakeup: &Wakeup| matches!(wakeup.notice, Notice::Contended { .. } | Notice::Wanted { .. });
+    published.chunk_by_mut(|one, other| is_notice(one) && is_notice(other)).for_each(|notices| {
+        notices.sort_by_key(|wakeup| wakeup.subject.token);
+    });
+    published
 }
 
 fn kind(reply: Reply) -> &'static str {

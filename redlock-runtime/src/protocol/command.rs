@@ -49,8 +49,8 @@ impl Subject {
     }
 
     /// Whether the lock is wanted together with others.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.mode == Mode::Shared
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.mode.is_shared()
     }
 }
 

@@ -11,6 +11,7 @@ mod fencing;
 mod holding;
 mod idling;
 mod loss_watchers;
+mod lowering;
 mod noting;
 mod present;
 mod releasing;
@@ -33,14 +34,16 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
+use crate::lock::reserved::line_of;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
 use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -50,6 +53,8 @@ use std::time::Duration;
 pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
+    /// The same as the nodes are asked from when the lock is shared that the token had alone.
+    lowered: OnceLock<Arc<Subject>>,
     state: Mutex<State>,
     /// The number of the call that has the token now.
     turn: AtomicU32,
@@ -62,19 +67,30 @@ impl Acquisition {
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
+            lowered: OnceLock::new(),
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
             turn: AtomicU32::new(0),
         }
     }
 
-    /// A new token of this process for `key`.
+    /// A new token of this process for `key`, which wants it alone.
     pub(crate) fn of_key(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
         Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
+    /// A new token of this process for `key`, which shares it.
+    pub(crate) fn sharing(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
+        Self::new(shared, Subject::new(key.clone(), shared.new_token()).of_mode(Mode::Shared), ttl, now)
+    }
+
+    /// The same with another token.
+    fn with_token(&self, token: OwnerToken, ttl: Duration) -> Self {
+        Self::new(&self.shared, Subject::new(self.key().clone(), token).of_mode(self.subject.mode), ttl, self.now())
+    }
+
     /// The next token of this process for the same key, at the end of the queues.
     pub(crate) fn successor(&self, ttl: Duration) -> Self {
-        Self::of_key(&self.shared, self.key(), ttl, self.now())
+        self.with_token(self.shared.new_token(), ttl)
     }
 
     /// Another token with the same place in the queues.
@@ -82,22 +98,35 @@ impl Acquisition {
         let is_dead = self.shared.rules.apply(Rule::ReleasedTokensAreDead);
         let again = |token: &OwnerToken| if token.asks() { token.asking() } else { token.again() };
         let token = if is_dead { again(self.token()) } else { *self.token() };
-        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl(), self.now())
+        self.with_token(token, self.ttl())
     }
 
     /// The next token of this process for the same key, for a call that only wants to know whether a body runs.
     pub(crate) fn asking(&self) -> Self {
         let token = self.shared.new_token().asking();
-        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl(), self.now())
+        self.with_token(token, self.ttl())
+    }
+
+    /// As what the nodes are asked for the lock.
+    fn subject(&self) -> &Arc<Subject> {
+        self.lowered.get().unwrap_or(&self.subject)
+    }
+
+    /// Whether the lock is for the present call alone, or shared with others.
+    pub(crate) fn mode(&self) -> Mode {
+        self.subject().mode
+    }
+
+    /// What the line is called in which the token stands: as its key, or for a lock that others share, in one of its own.
+    pub(crate) fn line(&self) -> Cow<'_, str> {
+        match self.subject.mode {
+            Mode::Exclusive => self.key().name().into(),
+            Mode::Shared => line_of(self.token()).into(),
+        }
     }
 
     pub(crate) fn key(&self) -> &LockKey {
         &self.subject.key
-    }
-
-    /// Whether the lock is for one call alone or shared with others.
-    pub(crate) fn mode(&self) -> Mode {
-        self.subject.mode
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -169,7 +198,7 @@ impl Acquisition {
 
     /// Sends what the nodes should be asked next. Whether anything was.
     fn send_next(&self, state: &mut State, now: Instant) -> bool {
-        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
         candidate.leave_tainted(now, |index, last| sender.release(index, last));
         candidate.next_commands(now, |index| self.is_ready(index), |out| sender.send(out))
     }

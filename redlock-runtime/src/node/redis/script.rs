@@ -58,7 +58,7 @@ const SHARING: u8 = 1;
 
 /// The score of a share that would have ended in 1970. A score says in its part above this as what the token has the lock, and in
 /// the one below when that ends, in milliseconds: so all shares of one kind are one range, exact in doubles, until the year 2109.
-pub(super) const SHARE: u64 = 1 << 42;
+pub(crate) const SHARE: u64 = 1 << 42;
 
 /// Puts the parts of a script together, which are files of `lua/`: a script cannot include another.
 macro_rules! parts {
@@ -89,7 +89,7 @@ macro_rules! among {
 /// The same in a script for locks that one token has alone, which goes on behind it where nobody shares the lock.
 macro_rules! or_among {
     ($($verb:literal),+) => {
-        concat!("if is_shared or last and last_class ~= 'ALONE' then\n", among!("ALONE": $($verb),+), "end\n")
+        concat!("if is_among then\n", among!("ALONE": $($verb),+), "end\n")
     };
 }
 
@@ -120,7 +120,7 @@ macro_rules! scripts {
             }
 
             /// The script that executes `command`, if one does.
-            pub(super) const fn of(&self, command: &Command) -> Option<&Script> {
+            pub(super) fn of(&self, command: &Command) -> Option<&Script> {
                 match (command.subject.mode, command.verb, command.fence) {
                     $($executes => Some(&self.$name),)+
                     $without => None,
@@ -219,9 +219,7 @@ fn call(eval: &str, script: &str, command: &Command, form: Form) -> Cmd {
         Verb::SetNx { ttl } | Verb::Extend { ttl } if is_shared => {
             call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg("")
         }
-        Verb::Adopt { ttl } if is_shared => {
-            call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg(command.other())
-        }
+        Verb::Adopt { ttl } if is_shared => call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg(command.other()),
         Verb::Acquire { ttl, claim, holds: false } => call.arg(millis(ttl)).arg(millis(claim)),
         Verb::Acquire { ttl, claim, holds: true } => call.arg(millis(ttl)).arg(millis(claim)).arg("holds"),
         Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),

@@ -30,7 +30,8 @@ impl NodeState {
     pub(crate) fn look(&self, key: &LockKey, now: Instant) -> Seen {
         let holder = self.locks.get(key.name()).filter(|holder| now < holder.expires);
         let queue = self.queues.get(key.name()).filter(|queue| !queue.is_gone(now));
-        let reader = |token| Some(SeenHolder { token, left: self.readers.get(key.name())?.end_of(token, now)?.since(now) });
+        let reader =
+            |token| Some(SeenHolder { token, left: self.readers.get(key.name())?.end_of(token, now)?.since(now) });
         let readers = self.readers.get(key.name()).map_or(Vec::new(), |readers| readers.live(now));
         Seen {
             readers: readers.into_iter().filter_map(reader).collect(),

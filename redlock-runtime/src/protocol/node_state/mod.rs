@@ -9,10 +9,10 @@ mod sharing;
 
 pub(crate) use self::look::Seen;
 pub(crate) use self::promotion::MOST_STEPS;
-pub(crate) use self::sharing::MOST_TOLD;
 use self::queue::Queue;
 use self::readers::Readers;
 use self::registers::Registers;
+pub(crate) use self::sharing::MOST_TOLD;
 use crate::lock::LockKey;
 use crate::lock::Mode;
 use crate::lock::OwnerToken;

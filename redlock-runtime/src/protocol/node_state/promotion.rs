@@ -1,6 +1,6 @@
 //! Letting those in who wait, where some of them share the lock.
 
-use super::{Execution, Queue};
+use super::Execution;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::rules::Rule;
 use std::time::Duration;
@@ -17,7 +17,10 @@ impl Execution<'_> {
     pub(super) fn promote(&mut self, claim: Duration, own_ttl: Option<Duration>) -> bool {
         let (mut has_own, mut has_shared) = (false, false);
         for _ in 0..MOST_STEPS {
-            let Some((next, mode)) = self.next_in().filter(|_| !has_shared || self.applies(Rule::ReadersTogether)) else { break };
+            let Some((next, mode)) = self.next_in().filter(|_| !has_shared || self.applies(Rule::ReadersTogether))
+            else {
+                break;
+            };
             if self.has_share(next) && self.applies(Rule::HoldersAreLeftAlone) {
                 self.strike(next);
                 continue;

@@ -38,16 +38,23 @@ impl Readers {
         self.members.get(&token).copied().filter(|end| now < *end)
     }
 
+    /// `token` has the share of `from`, which ends then. The key expires when it would have.
+    pub(super) fn replace(&mut self, from: OwnerToken, token: OwnerToken, end: Instant) {
+        self.members.remove(&from);
+        self.members.insert(token, end);
+    }
+
     /// `token` has no share any more. Whether it had one; and the key expires with the last of the others.
     pub(super) fn remove(&mut self, token: OwnerToken, now: Instant) -> bool {
-        let end = self.members.remove(&token);
+        let Some(end) = self.members.remove(&token) else { return false };
         self.expires = self.members.values().max().map_or(now, |last| self.expires.min(*last));
-        end.is_some_and(|end| now < end)
+        now < end
     }
 
     /// Those who have a share, in the order in which they lose it.
     pub(super) fn live(&self, now: Instant) -> Vec<OwnerToken> {
-        let mut live: Vec<_> = self.members.iter().filter(|(_, end)| now < **end).map(|(token, end)| (*end, *token)).collect();
+        let mut live: Vec<_> =
+            self.members.iter().filter(|(_, end)| now < **end).map(|(token, end)| (*end, *token)).collect();
         live.sort_unstable();
         live.into_iter().map(|(_, token)| token).collect()
     }

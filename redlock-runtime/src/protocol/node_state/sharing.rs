@@ -92,7 +92,10 @@ impl Execution<'_> {
             if self.promote(claim, Some(ttl)) {
                 return Reply::Granted { smaller: false, number: None };
             } else if !self.passes_a_writer_over() {
-                return Reply::Queued { left: self.key_left(), rank: self.queue().map_or(0, |queue| queue.rank(self.token)) };
+                return Reply::Queued {
+                    left: self.key_left(),
+                    rank: self.queue().map_or(0, |queue| queue.rank(self.token)),
+                };
             }
         }
     }
@@ -163,8 +166,7 @@ impl Execution<'_> {
         let Some(readers) = self.state.readers.get_mut(self.key.name()) else { return Reply::NotOwner };
         let end = readers.end_of(from, now).or_else(|| readers.end_of(token, now));
         let Some(end) = end else { return Reply::NotOwner };
-        readers.remove(from, now);
-        readers.put(token, end, now);
+        readers.replace(from, token, end);
         let is_told = self.notify(from, Notice::Revoked { by: token }) > 0;
         Reply::Revoked { left: end.since(now), is_told }
     }

@@ -19,10 +19,11 @@ if type(value) == 'table' then
   if type(ends) ~= 'string' or ends + 0 <= now or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
-  -- A server that is full does not let a script begin with a ZADD.
-  redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
-  redis.call('ZADD', lock, ends, token)
+  -- A server that is full does not let a script begin with a ZADD. And the key is gone for a moment when nobody else is there.
+  local left = redis.call('PTTL', lock)
   redis.call('ZREM', lock, from)
+  redis.call('ZADD', lock, ends, token)
+  redis.call('PEXPIRE', lock, left)
   local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
   return {ends - now, notify(from, said)}
 end
