@@ -158,12 +158,12 @@ mod tests {
 
     #[test]
     fn a_majority_says_who_shares_it() {
-        let reader = |counter| Owner { mode: Mode::Shared, ..owner(counter) };
-        let shared = |counters: &[u16]| Holder::Shared { owners: counters.iter().copied().map(reader).collect() };
+        let readers = [1, 2, 3].map(|counter| Owner { mode: Mode::Shared, ..owner(counter) });
+        let shared = |readers: &[Owner]| Holder::Shared { owners: readers.into() };
         // The first node has not heard of one yet, and the last has lost one.
-        let inspection = inspection([(shared(&[1, 2]), 9), (shared(&[1, 2, 3]), 8), (shared(&[2, 3]), 7)]);
-        assert_eq!(inspection.holder(), Some(&shared(&[1, 2, 3])));
-        assert_eq!(inspection.readers(), [1, 2, 3].map(reader).iter().collect::<Vec<_>>());
+        let inspection = inspection([(shared(&readers[..2]), 9), (shared(&readers), 8), (shared(&readers[1..]), 7)]);
+        assert_eq!(inspection.holder(), Some(&shared(&readers)));
+        assert_eq!(inspection.readers(), readers.iter().collect::<Vec<_>>());
         assert_eq!(inspection.remaining(), Some(Duration::from_secs(8)));
         let text = inspection.to_string();
         assert!(text.starts_with("\"order:7\": shared by 3 calls, 8.0s left") && text.matches("\n  shared by").count() == 3);

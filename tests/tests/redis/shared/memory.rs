@@ -40,7 +40,7 @@ async fn readers_enter_together_between_writers_and_in_turn() {
     assert!(guard.mode() == Mode::Exclusive && !last.is_finished());
     guard.release().await.unwrap();
     last.await.unwrap().unwrap().release().await.unwrap();
-    manager.try_acquire(KEY).await.unwrap();
+    drop(manager.try_acquire(KEY).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +69,7 @@ async fn readers_are_renewed_each() {
     other.ensure_held().unwrap();
     assert!(manager.try_acquire(KEY).await.unwrap_err().is_contended());
     drop(other);
-    manager.try_acquire(KEY).await.unwrap();
+    drop(manager.try_acquire(KEY).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,7 +100,7 @@ async fn a_share_can_be_left_and_taken_up() {
     drop(other);
     assert!(manager.try_acquire(KEY).await.unwrap_err().is_contended());
     drop(taken_up);
-    manager.try_acquire(KEY).await.unwrap();
+    drop(manager.try_acquire(KEY).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -166,7 +166,7 @@ async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
                 sleep(Duration::from_millis(1)).await;
             }
             let before = stream.entered();
-            timeout(PATIENCE, waits.acquire(one.clone())).await.expect("it is not kept out").unwrap();
+            drop(timeout(PATIENCE, waits.acquire(one.clone())).await.expect("it is not kept out").unwrap());
             let passed = stream.entered() - before;
             // Each of those that were there before it, and what each had asked for by then; with room for a first try that
             // finds the lock free in between.
