@@ -168,11 +168,7 @@ impl<'c> Call<'c> {
         Ok(Self {
             local,
             key,
-<<<<<<< HEAD
-            mode: request.mode,
-=======
             mode,
->>>>>>> modes
             wanted,
             wait,
             hold,

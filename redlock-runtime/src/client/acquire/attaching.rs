@@ -21,17 +21,9 @@ pub(crate) async fn attach(
     is_fenced: bool,
     location: &'static Location<'static>,
 ) -> Result<Obtained, LockError> {
-<<<<<<< HEAD
-    let mut request = LockRequest::new(detached.key().clone())
-        .mode(detached.mode())
-        .ttl(detached.ttl())
-        .wait(Wait::None)
-        .linger(Duration::ZERO);
-=======
     let mut request =
         LockRequest::new(detached.key().clone()).mode(detached.mode()).ttl(detached.ttl()).wait(Wait::None);
     request.linger = Some(Duration::ZERO);
->>>>>>> modes
     request.is_fenced = is_fenced;
     let request = request.asked_at(location);
     let asked = Asked::begin(local.shared(), &request);
