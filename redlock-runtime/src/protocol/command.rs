@@ -48,6 +48,12 @@ impl Subject {
         Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other: Some(Box::new(other)) })
     }
 
+    /// The same as one of those who share the lock, which the token had alone.
+    pub(crate) fn lowered(&self) -> Arc<Self> {
+        let Self { key, token, other, .. } = self;
+        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone() })
+    }
+
     /// Whether the lock is wanted together with others.
     pub(crate) const fn is_shared(&self) -> bool {
         self.mode.is_shared()

@@ -42,7 +42,7 @@ impl Acquisition {
         {
             let mut state = self.state();
             state.take_in(self.shared.clock);
-            let (candidate, mut sender) = state.parts(&self.shared, self.subject(), begun);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, begun);
             if !candidate.extend(fence, begun, |out| sender.send(out)) {
                 return Err(self.lost_by(&state));
             }

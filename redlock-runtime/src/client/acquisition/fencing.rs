@@ -60,7 +60,7 @@ impl Acquisition {
         {
             let mut state = self.state();
             state.take_in(self.shared.clock);
-            let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
             candidate.begin_fencing_round(now, |out| sender.send(out));
         }
         let answers = poll_fn(|cx| {

@@ -138,7 +138,7 @@ impl Acquisition {
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let is_held_for_long = state.candidate.is_round_due(soon);
-        let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         let news = if candidate.renew(now, soon, |out| sender.send(out)) {
             self.note_risk(&mut state, now)
         } else {
@@ -182,7 +182,7 @@ impl Acquisition {
         }
         // A node that has just said that it does not have the lock is asked for it soon, and the others at once.
         if state.candidate.look(now, now, false) == Look::Due {
-            let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
             candidate.renew(now, now, |out| sender.send(out));
         }
         self.send_next(&mut state, now);

@@ -43,7 +43,7 @@ use crate::time::clock::Instant;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A token, and what the nodes have said about it.
@@ -53,8 +53,6 @@ use std::time::Duration;
 pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
-    /// The same as the nodes are asked from when the lock is shared that the token had alone.
-    lowered: OnceLock<Arc<Subject>>,
     state: Mutex<State>,
     /// The number of the call that has the token now.
     turn: AtomicU32,
@@ -67,7 +65,6 @@ impl Acquisition {
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
-            lowered: OnceLock::new(),
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
             turn: AtomicU32::new(0),
         }
@@ -107,14 +104,9 @@ impl Acquisition {
         self.with_token(token, self.ttl())
     }
 
-    /// As what the nodes are asked for the lock.
-    fn subject(&self) -> &Arc<Subject> {
-        self.lowered.get().unwrap_or(&self.subject)
-    }
-
     /// Whether the lock is for the present call alone, or shared with others.
     pub(crate) fn mode(&self) -> Mode {
-        self.subject().mode
+        if self.lock().candidate.is_lowered() { Mode::Shared } else { self.subject.mode }
     }
 
     /// What the line is called in which the token stands: as its key, or for a lock that others share, in one of its own.
@@ -198,7 +190,7 @@ impl Acquisition {
 
     /// Sends what the nodes should be asked next. Whether anything was.
     fn send_next(&self, state: &mut State, now: Instant) -> bool {
-        let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.leave_tainted(now, |index, last| sender.release(index, last));
         candidate.next_commands(now, |index| self.is_ready(index), |out| sender.send(out))
     }

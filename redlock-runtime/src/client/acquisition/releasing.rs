@@ -22,7 +22,7 @@ impl Acquisition {
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
         let mut state = self.state();
         let lost = self.lost_by(&state);
-        let mut confirmed = ConfirmedRelease::new(&self.shared, self.subject(), lost, state.candidate.known_taken());
+        let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.known_taken());
         let news = self.end(&mut state, |sender, index, last| {
             sender.forget_answers(index);
             confirmed.send(index, last);
@@ -61,7 +61,7 @@ impl Acquisition {
         if let Some(rest) = state.candidate.kept_for(now) {
             self.shared.kept_tokens.keep(*self.token(), now.after(rest), now);
         }
-        let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
         news
     }
@@ -83,7 +83,7 @@ impl Acquisition {
         let news = self.end_present(&mut state, "detached", now);
         self.shared.kept_tokens.keep(*self.token(), now.after(state.candidate.detached_for()), now);
         state.take_in(self.shared.clock);
-        let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
         let says_so = state.says_that_it_ends();
         drop(state);

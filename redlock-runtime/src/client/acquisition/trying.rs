@@ -124,7 +124,7 @@ impl Acquisition {
         {
             let mut state = self.state();
             state.take_in(self.shared.clock);
-            let (candidate, mut sender) = state.parts(&self.shared, self.subject(), now);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
             candidate.try_at_once(now, |out| sender.send(out));
         }
         // A manager that closes ends the try, which may wait for silent nodes for longer than a shutdown should.

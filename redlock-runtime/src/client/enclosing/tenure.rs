@@ -250,9 +250,18 @@ impl Tenure {
         let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
         if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
             known.counters.lost();
-            let ((file, line), key, template) = (known.line(), self.shared().told(self.key()), known.template());
-            let mode = self.acquisition().mode();
-            events::lost(Named { key, template, mode, file, line }, cause, *held_for);
+            let (file, line) = known.line();
+            events::lost(
+                Named {
+                    key: self.shared().told(self.key()),
+                    mode: self.acquisition().mode(),
+                    template: known.template(),
+                    file,
+                    line,
+                },
+                cause,
+                *held_for,
+            );
         }
     }
 }

@@ -12,9 +12,18 @@ use super::next::Outgoing;
 use crate::time::clock::Instant;
 
 impl Candidate {
-    /// The lock is shared from now on. Every node that may know the token alone is told at once, or as soon as it can be.
-    pub(crate) fn lower(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
-        self.is_lowered = true;
+    /// The lock is shared from now on.
+    pub(crate) const fn lower(&mut self) {
+        self.hold_period.lower();
+    }
+
+    /// Whether others may share the lock that the token had alone.
+    pub(crate) const fn is_lowered(&self) -> bool {
+        self.hold_period.is_lowered()
+    }
+
+    /// Tells every node that the lock is shared: at once, or as soon as it can be.
+    pub(crate) fn tell_lowered(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         if !self.is_held(now) {
             return;
         }

@@ -28,7 +28,8 @@
 //!    [`wait_until`](Candidate::wait_until) when to look again at the latest.
 //! 6. **Hold.** [`begin`](Candidate::begin) gives the lock to a call, and [`pass`](Candidate::pass) to the next one; or
 //!    [`keep`](Candidate::keep) leaves it without one, and [`retake`](Candidate::retake) gives it to the next; and
-//!    [`lower`](Candidate::lower) shares it with others. The body
+//!    [`lower`](Candidate::lower) shares it with others, of which the nodes hear by
+//!    [`tell_lowered`](Candidate::tell_lowered). The body
 //!    may go on until [`held_until`](Candidate::held_until); [`look`](Candidate::look) says when to renew;
 //!    [`extension`](Candidate::extension) and [`fencing_decision`](Candidate::fencing_decision) say what has become of rounds
 //!    that somebody waits for, and [`issue`](Candidate::issue) gives the number. A lock that was left by another worker
@@ -138,8 +139,6 @@ pub(crate) struct Candidate {
     fencing: FencingNumber,
     /// The key has to stay taken after the present call.
     is_kept: bool,
-    /// The lock is shared, which the token had alone.
-    is_lowered: bool,
     /// The latest moment until which the lock ever was provably ours.
     proven_until: Option<Instant>,
     /// Others want the lock, too: since when this is known.
@@ -194,7 +193,6 @@ impl Candidate {
             adopts: false,
             fencing: FencingNumber::new(terms.rules),
             is_kept: false,
-            is_lowered: false,
             terms,
             proven_until: None,
             contended_since: None,

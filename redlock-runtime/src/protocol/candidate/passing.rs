@@ -39,7 +39,7 @@ impl Candidate {
     /// and whoever had the lock has it no more.
     pub(crate) fn pass(&mut self, wanted: Wanted, budget: LocalBudget, now: Instant) -> bool {
         let fits = self.hold_period.rest(now).is_none()
-            && !self.is_lowered
+            && !self.is_lowered()
             && wanted.ttl == self.terms.ttl
             && self.fencing.may_pass(wanted.is_fenced);
         fits && match self.phase {
