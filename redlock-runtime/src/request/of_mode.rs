@@ -15,7 +15,8 @@ impl LockRequest {
     /// # Who enters when
     /// Readers and writers are served together, in the order in which they began to wait. A reader does not pass a writer that
     /// waits, so that a stream of readers keeps no writer out for longer than those that were there before it; and the readers
-    /// that wait between two writers enter together.
+    /// that wait between two writers enter together. Among the writers of one process, the lock may go from call to call for as long
+    /// as [`local_handover`](crate::LockManagerBuilder::local_handover) says, before readers and others that have waited for longer.
     ///
     /// Every reader has a token and a lease of its own, which is renewed by itself. So one that dies keeps writers out until its
     /// own `ttl` is over, whatever the others do, and takes no share from them.
@@ -121,6 +122,6 @@ mod tests {
         drop(manager.acquire(LockRequest::shared("config")).await.unwrap());
         drop(manager.acquire(LockRequest::shared("config").linger(Duration::ZERO)).await.unwrap());
         assert_eq!(manager.stats().linger.kept, 0);
-        manager.try_acquire("config").await.unwrap();
+        drop(manager.try_acquire("config").await.unwrap());
     }
 }

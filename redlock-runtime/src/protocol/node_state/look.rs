@@ -3,7 +3,7 @@
 use super::NodeState;
 use super::queue::Queue;
 use crate::lock::slot::slot_of;
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) struct Seen {
     /// Those who share it, in the order in which their leases end.
     pub(crate) readers: Vec<SeenHolder>,
     /// The next one first.
-    pub(crate) waiters: Vec<OwnerToken>,
+    pub(crate) waiters: Vec<(OwnerToken, Mode)>,
     /// The largest ballot for the locks of its slot.
     pub(crate) ballot: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl NodeState {
         Seen {
             readers: readers.into_iter().filter_map(reader).collect(),
             holder: holder.map(|holder| SeenHolder { token: holder.token, left: holder.expires.since(now) }),
-            waiters: queue.map(Queue::tokens).into_iter().flatten().collect(),
+            waiters: queue.map(Queue::in_order).unwrap_or_default(),
             ballot: Some(self.registers.look(slot_of(key.name()))).filter(|ballot| *ballot > 0),
         }
     }

@@ -54,8 +54,17 @@ impl Queue {
     }
 
     /// Those who want the lock alone, and behind them those who share it.
+    #[cfg(test)]
     pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
         self.tokens.iter().chain(&self.sharing).copied()
+    }
+
+    /// All tokens, the next one first, each with what it waits for.
+    pub(super) fn in_order(&self) -> Vec<(OwnerToken, Mode)> {
+        let alone = self.tokens.iter().map(|token| (*token, Mode::Exclusive));
+        let mut all: Vec<_> = alone.chain(self.sharing.iter().map(|token| (*token, Mode::Shared))).collect();
+        all.sort_unstable_by_key(|(token, _)| *token);
+        all
     }
 
     /// As what `token` waits, if it does.

@@ -7,7 +7,6 @@ use crate::waiters::{assert_all_gone, managers, obtained, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockRequest, LossCause, Mode};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
-use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 #[tokio::test]
@@ -164,12 +163,15 @@ async fn a_guard_that_has_nothing_left_is_not_changed() {
     assert_eq!(held.mode(), Mode::Exclusive);
     assert!(theirs.try_acquire(LockRequest::shared(KEY)).await.unwrap_err().is_contended());
     drop((released, held));
-    let lost = ours.acquire(writer().ttl(Duration::from_secs(1)).renew(false)).await.unwrap();
+    let brief = brief(&nodes).await;
+    let lost = brief.acquire(writer().renew(false)).await.unwrap();
     assert_eq!(cause(lost.lost().await), LossCause::Expired);
     lost.downgrade();
     let error = lost.ensure_held().unwrap_err();
     assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
     drop(lost);
+    nodes.assert_empty(PATIENCE).await;
+    assert_nothing_left(&brief, &nodes).await;
     assert_nothing_left(&ours, &nodes).await;
     assert_nothing_left(&theirs, &nodes).await;
 }

@@ -1,7 +1,7 @@
 //! A writer that waits between readers and leaves, in whatever way, keeps nobody out who waits behind it.
 
 use super::{KEY, process, reader, second_process, writer};
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, manager, wait_until_queued};
+use crate::support::{SIZES, acquired_everywhere, wait_until_queued};
 use crate::waiters::{Waiting, assert_all_gone, cancelled, managers, obtained, waiting};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
@@ -13,6 +13,7 @@ use tokio::process::Child;
 struct Scene {
     nodes: Nodes,
     holder: LockManager,
+    leaver: LockManager,
     behind: LockManager,
     held: LockGuard,
 }
@@ -20,9 +21,9 @@ struct Scene {
 impl Scene {
     async fn begin(size: usize) -> Self {
         let nodes = Nodes::start(size).await;
-        let [holder, behind] = managers(&nodes, 2).await.try_into().unwrap();
+        let [holder, leaver, behind] = managers(&nodes, 3).await.try_into().unwrap();
         let held = acquired_everywhere(&holder, &nodes, LockRequest::shared(KEY)).await;
-        Self { nodes, holder, behind, held }
+        Self { nodes, holder, leaver, behind, held }
     }
 
     /// Readers behind the one writer that waits.
@@ -36,17 +37,14 @@ impl Scene {
     }
 
     /// Who waited behind the writer is in, while the first reader has its share still.
-    async fn end(self, readers: [Waiting; 2], leaver: Option<&LockManager>) {
+    async fn end(self, readers: [Waiting; 2]) {
         let [one, other] = readers;
         let guards = [obtained(one).await, obtained(other).await];
         assert!(self.held.is_held() && guards.iter().all(LockGuard::is_held));
         drop((guards, self.held));
-        if let Some(leaver) = leaver {
-            self.nodes.assert_empty(PATIENCE).await;
-            assert_nothing_left(leaver, &self.nodes).await;
+        for manager in [&self.holder, &self.leaver, &self.behind] {
+            assert_all_gone(manager, &self.nodes).await;
         }
-        assert_all_gone(&self.holder, &self.nodes).await;
-        assert_all_gone(&self.behind, &self.nodes).await;
     }
 }
 
@@ -54,12 +52,11 @@ impl Scene {
 async fn who_gives_up_frees_those_behind() {
     for size in SIZES {
         let scene = Scene::begin(size).await;
-        let leaver = manager(&scene.nodes).await;
-        let call = waiting(&leaver, writer().wait(Duration::from_secs(2)));
+        let call = waiting(&scene.leaver, writer().wait(Duration::from_secs(2)));
         let readers = scene.readers_behind().await;
         let error = call.await.unwrap().unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
-        scene.end(readers, Some(&leaver)).await;
+        scene.end(readers).await;
     }
 }
 
@@ -67,11 +64,10 @@ async fn who_gives_up_frees_those_behind() {
 async fn who_is_cancelled_frees_those_behind() {
     for size in SIZES {
         let scene = Scene::begin(size).await;
-        let leaver = manager(&scene.nodes).await;
-        let call = waiting(&leaver, writer());
+        let call = waiting(&scene.leaver, writer());
         let readers = scene.readers_behind().await;
         cancelled(call).await;
-        scene.end(readers, Some(&leaver)).await;
+        scene.end(readers).await;
     }
 }
 
@@ -79,13 +75,12 @@ async fn who_is_cancelled_frees_those_behind() {
 async fn a_manager_that_is_shut_down_frees_those_behind() {
     for size in SIZES {
         let scene = Scene::begin(size).await;
-        let leaver = manager(&scene.nodes).await;
-        let call = waiting(&leaver, writer());
+        let call = waiting(&scene.leaver, writer());
         let readers = scene.readers_behind().await;
-        assert!(leaver.shutdown().await);
+        assert!(scene.leaver.shutdown().await);
         let error = call.await.unwrap().unwrap_err();
         assert!(matches!(error, LockError::Closed), "{error:?}");
-        scene.end(readers, None).await;
+        scene.end(readers).await;
     }
 }
 
@@ -98,7 +93,7 @@ async fn a_process_that_is_killed_frees_those_behind() {
         let mut process = process(name, "writer", &scene.nodes);
         let readers = scene.readers_behind().await;
         process.kill().await.unwrap();
-        scene.end(readers, None).await;
+        scene.end(readers).await;
     }
 }
 

@@ -13,13 +13,13 @@ use tokio::time::{sleep, timeout};
 
 /// One call for each request, each of another manager and in the queue of every node in this order, behind whoever holds the
 /// lock.
-async fn queue_up(nodes: &Nodes, requests: &[LockRequest]) -> (Vec<LockManager>, Vec<Waiting>) {
-    let (managers, mut calls) = (managers(nodes, requests.len()).await, Vec::new());
+async fn queue_up(managers: &[LockManager], nodes: &Nodes, requests: &[LockRequest]) -> Vec<Waiting> {
+    let mut calls = Vec::new();
     for (manager, request) in managers.iter().zip(requests) {
         calls.push(waiting(manager, request.clone()));
         wait_until_queued(nodes, KEY, calls.len()).await;
     }
-    (managers, calls)
+    calls
 }
 
 #[tokio::test]
@@ -27,9 +27,9 @@ async fn a_writer_hands_over_to_three_readers_together() {
     // Redisson #1542: one after the other, and each after a wake-up for all.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
-        let holder = manager(&nodes).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
-        let (managers, calls) = queue_up(&nodes, &[reader(), reader(), reader()]).await;
+        let calls = queue_up(&managers, &nodes, &[reader(), reader(), reader()]).await;
         reset_counts(&nodes).await;
         held.release().await.unwrap();
         let mut guards = Vec::new();
@@ -40,7 +40,7 @@ async fn a_writer_hands_over_to_three_readers_together() {
         // The release, and a lease for each; with room for a safety poll of each.
         let scripts = most_scripts(&nodes).await;
         assert!(scripts <= 1 + 2 * 3, "{scripts} scripts on one of {size} nodes");
-        drop((guards, managers));
+        drop(guards);
         assert_all_gone(&holder, &nodes).await;
     }
 }
@@ -74,9 +74,9 @@ async fn nobody_who_waits_for_a_wake_up_waits_for_the_safety_poll() {
 async fn readers_between_two_writers_enter_together_and_in_turn() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
-        let holder = manager(&nodes).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
-        let (managers, calls) = queue_up(&nodes, &[reader(), reader(), writer(), reader()]).await;
+        let calls = queue_up(&managers, &nodes, &[reader(), reader(), writer(), reader()]).await;
         let [one, other, alone, last] = calls.try_into().unwrap();
         held.release().await.unwrap();
         let readers = [obtained(one).await, obtained(other).await];
@@ -89,7 +89,6 @@ async fn readers_between_two_writers_enter_together_and_in_turn() {
         assert!(guard.mode() == Mode::Exclusive && !last.is_finished());
         guard.release().await.unwrap();
         obtained(last).await.release().await.unwrap();
-        drop(managers);
         assert_all_gone(&holder, &nodes).await;
     }
 }
@@ -98,9 +97,9 @@ async fn readers_between_two_writers_enter_together_and_in_turn() {
 async fn a_reader_does_not_pass_a_writer_that_waits() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
-        let holder = manager(&nodes).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
         let held = acquired_everywhere(&holder, &nodes, LockRequest::shared(KEY)).await;
-        let (managers, calls) = queue_up(&nodes, &[writer(), reader()]).await;
+        let calls = queue_up(&managers, &nodes, &[writer(), reader()]).await;
         let [alone, last] = calls.try_into().unwrap();
         // Not by a first try either, and not in the process that has a share.
         for manager in managers.iter().chain([&holder]) {
@@ -113,7 +112,6 @@ async fn a_reader_does_not_pass_a_writer_that_waits() {
         assert!(!last.is_finished());
         guard.release().await.unwrap();
         obtained(last).await.release().await.unwrap();
-        drop(managers);
         assert_all_gone(&holder, &nodes).await;
     }
 }
@@ -166,7 +164,7 @@ async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
                 sleep(Duration::from_millis(1)).await;
             }
             let before = stream.entered();
-            timeout(PATIENCE, waits.acquire(one.clone())).await.expect("it is not kept out").unwrap();
+            drop(timeout(PATIENCE, waits.acquire(one.clone())).await.expect("it is not kept out").unwrap());
             let passed = stream.entered() - before;
             // Each of those that were there before it, and what each had asked for by then; with room for a first try that
             // finds the lock free in between.

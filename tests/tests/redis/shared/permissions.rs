@@ -82,8 +82,6 @@ async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
         };
         let error = tokio::time::timeout(PATIENCE, outcome).await.expect("nobody waits for that").unwrap_err();
         assert!(matches!(error, LockError::Refused { .. }), "{missing}: {error:?}");
-        let command = missing.trim_start_matches('+');
-        assert!(error.to_string().to_lowercase().contains(command), "{missing}: {error}");
         manager.acquire("config:other").await.unwrap().release().await.unwrap();
         assert!(manager.shutdown().await, "{missing}: {:?}", manager.stats().releases);
         nodes.assert_empty(PATIENCE).await;

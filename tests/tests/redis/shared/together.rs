@@ -222,9 +222,8 @@ async fn a_reader_keeps_writers_out_for_its_least_hold_and_no_readers() {
 #[tokio::test]
 async fn a_reader_that_is_stuck_ends_with_max_hold() {
     let nodes = Nodes::start(3).await;
-    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    let request = reader().ttl(super::TTL).max_hold(super::TTL / 2);
-    let stuck = ours.acquire(request).await.unwrap();
+    let [ours, theirs] = [super::brief(&nodes).await, super::brief(&nodes).await];
+    let stuck = ours.acquire(reader().max_hold(super::TTL / 2)).await.unwrap();
     let other = ours.acquire(reader()).await.unwrap();
     assert_eq!(super::cause(stuck.lost().await), LossCause::MaxHold);
     other.ensure_held().unwrap();
