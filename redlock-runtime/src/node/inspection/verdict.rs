@@ -101,7 +101,9 @@ impl fmt::Display for Inspection {
             node.write(self.holder(), f)?;
         }
         let readers = self.readers();
-        readers.iter().try_for_each(|owner| write!(f, "\n  shared by {owner}, which asked {} ago", spoken(owner.age())))?;
+        readers
+            .iter()
+            .try_for_each(|owner| write!(f, "\n  shared by {owner}, which asked {} ago", spoken(owner.age())))?;
         self.waiters().iter().try_for_each(|owner| {
             let what = if owner.mode.is_shared() { "waits to share it" } else { "waits" };
             write!(f, "\n  {what} for {}: {owner}", spoken(owner.age()))
@@ -117,8 +119,8 @@ impl fmt::Display for Inspection {
 mod tests {
     use super::*;
     use crate::error::NodeError;
-    use crate::lock::{Mode, OwnerToken};
     use crate::lock::owner_token::ManagerId;
+    use crate::lock::{Mode, OwnerToken};
     use crate::time::token_clock::TokenTime;
 
     fn owner(counter: u16) -> Owner {
@@ -166,7 +168,9 @@ mod tests {
         assert_eq!(inspection.readers(), readers.iter().collect::<Vec<_>>());
         assert_eq!(inspection.remaining(), Some(Duration::from_secs(8)));
         let text = inspection.to_string();
-        assert!(text.starts_with("\"order:7\": shared by 3 calls, 8.0s left") && text.matches("\n  shared by").count() == 3);
+        assert!(
+            text.starts_with("\"order:7\": shared by 3 calls, 8.0s left") && text.matches("\n  shared by").count() == 3
+        );
     }
 
     #[test]
