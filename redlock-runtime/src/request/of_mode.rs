@@ -15,8 +15,9 @@ impl LockRequest {
     /// # Who enters when
     /// Readers and writers are served together, in the order in which they began to wait. A reader does not pass a writer that
     /// waits, so that a stream of readers keeps no writer out for longer than those that were there before it; and the readers
-    /// that wait between two writers enter together. Among the writers of one process, the lock may go from call to call for as long
-    /// as [`local_handover`](crate::LockManagerBuilder::local_handover) says, before readers and others that have waited for longer.
+    /// that wait between two writers enter together. Writers of one process are an exception: while one of them has the lock, the
+    /// others stand in the line of their process, which is represented in the queues by the first of them; and it may go from one to
+    /// the next for as long as [`local_handover`](crate::LockManagerBuilder::local_handover) says.
     ///
     /// Every reader has a token and a lease of its own, which is renewed by itself. So one that dies keeps writers out until its
     /// own `ttl` is over, whatever the others do, and takes no share from them.

@@ -215,8 +215,8 @@ async fn every_way_out_of_a_share_leaves_the_shares_of_others_alone() {
         // Those that need a lock which is not shared have none here.
         for (name, exit) in &EXITS[..EXITS.len() - 2] {
             println!("{name}, {size} nodes");
-            let held = acquired_everywhere(&other, &nodes, LockRequest::shared(KEY)).await;
             let manager = manager(&nodes).await;
+            let held = acquired_everywhere(&other, &nodes, LockRequest::shared(KEY)).await;
             let (mode, entered) = (Mode::Shared, Arc::default());
             let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), mode, entered };
             tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);

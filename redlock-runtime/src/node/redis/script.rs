@@ -150,7 +150,11 @@ scripts! {
     ),
     release: (Mode::Exclusive, Verb::Release { .. }, _) => concat!(
         parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify"),
-        or_among!("release_timeless", "release_among"),
+        "if is_among then\n",
+        // Before the part that asks for the time.
+        parts!("release_timeless"),
+        among!("ALONE": "release_among"),
+        "end\n",
         parts!("lock", "hand", "release")
     ),
     revoke: (_, Verb::Revoke, _) => parts!("names", "value", "token", "notify", "revoke"),
@@ -182,8 +186,8 @@ scripts! {
         among!("SHARING": "yield_among")
     ),
     share_release: (Mode::Shared, Verb::Release { .. }, _) => concat!(
-        parts!("names", "share_release_alone", "share_value", "token", "claim", "notify"),
-        among!("SHARING": "release_timeless", "release_among")
+        parts!("names", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
+        among!("SHARING": "release_among")
     ),
 }
 

@@ -31,7 +31,7 @@ async fn every_master_has_the_shares_of_its_slots() {
         let shares: usize = cluster.member(number).inspect().command(&["ZCARD", &key]).await;
         assert_eq!(shares, guards.len());
         assert!(other.try_acquire(&key).await.unwrap_err().is_contended());
-        let (alone, behind) = (waiting(&manager, key.clone().into()), waiting(&other, LockRequest::shared(&key)));
+        let alone = waiting(&manager, key.clone().into());
         eventually(PATIENCE, "the writer waits", async || {
             let queue = format!("{{{key}}}:q");
             match cluster.member(number).inspect().command::<usize>(&["ZCOUNT", &queue, "0", "0"]).await {
@@ -40,6 +40,7 @@ async fn every_master_has_the_shares_of_its_slots() {
             }
         })
         .await;
+        let behind = waiting(&other, LockRequest::shared(&key));
         drop(guards);
         let guard = alone.await.unwrap().unwrap();
         guard.downgrade();

@@ -110,7 +110,8 @@ async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
     for is_restarted in [false, true] {
         let nodes = Nodes::start(3).await;
         // Short, because a node abstains for as long as the longest.
-        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL).longest_ttl(TTL);
+        let ttl = 3 * TTL;
+        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).longest_ttl(ttl);
         let (ours, theirs) = (connected(brief(), &nodes).await, connected(brief(), &nodes).await);
         let stranger = connected(brief(), &nodes).await;
         let guards = [
@@ -120,13 +121,15 @@ async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
         ];
         for node in nodes.iter() {
             if is_restarted {
-                node.restart_empty().await
+                node.restart_empty().await;
+                // It abstains for one longest ttl.
+                sleep(2 * ttl).await;
             } else {
-                node.inspect().flush_all().await
+                node.inspect().flush_all().await;
             }
             for guard in &guards {
-                eventually_eq(PATIENCE, "every node has the share", 3, async || holders(&nodes, guard).await).await;
-                guard.ensure_held().unwrap();
+                let holders = async || (holders(&nodes, guard).await, guard.is_held());
+                eventually_eq(PATIENCE, "every node has the share", (3, true), holders).await;
             }
         }
         let [one, other, last] = guards;

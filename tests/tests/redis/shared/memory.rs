@@ -20,27 +20,25 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_enter_together_between_writers_and_in_turn() {
-    // Without that, the writers of one process may have the lock one after the other for a while, whoever else waits.
-    let manager = LockManager::builder().local_handover(0, Duration::ZERO).in_memory().unwrap();
-    let held = manager.acquire(KEY).await.unwrap();
+async fn readers_enter_together_after_a_writer_and_not_before_it() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(reader()).await.unwrap();
     let mut calls = Vec::new();
-    for request in [reader(), reader(), writer(), reader()] {
+    for request in [writer(), reader(), reader()] {
         calls.push(waiting(&manager, request));
         settle().await;
     }
-    let [one, other, alone, last] = calls.try_into().unwrap();
-    drop(held);
-    let readers = [one.await.unwrap().unwrap(), other.await.unwrap().unwrap()];
-    settle().await;
-    assert!(readers.iter().all(LockGuard::is_held) && !alone.is_finished() && !last.is_finished());
+    let [alone, one, other] = calls.try_into().unwrap();
+    assert!(!alone.is_finished() && !one.is_finished() && !other.is_finished());
     assert!(manager.try_acquire(LockRequest::shared(KEY)).await.unwrap_err().is_contended());
-    drop(readers);
+    drop(held);
     let guard = alone.await.unwrap().unwrap();
     settle().await;
-    assert!(guard.mode() == Mode::Exclusive && !last.is_finished());
+    assert!(guard.mode() == Mode::Exclusive && !one.is_finished() && !other.is_finished());
     guard.release().await.unwrap();
-    last.await.unwrap().unwrap().release().await.unwrap();
+    let readers = [one.await.unwrap().unwrap(), other.await.unwrap().unwrap()];
+    assert!(readers.iter().all(LockGuard::is_held));
+    drop(readers);
     drop(manager.try_acquire(KEY).await.unwrap());
 }
 

@@ -66,7 +66,8 @@ async fn the_readme_says_what_it_takes() {
 
 #[tokio::test]
 async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
-    for missing in OF_SHARED {
+    // What is left is for those who count the writers that wait.
+    for missing in OF_SHARED.into_iter().filter(|missing| *missing != "+zcount") {
         let nodes = Nodes::start(1).await;
         let rules: Vec<_> = OF_SHARED.into_iter().filter(|rule| *rule != missing).collect();
         let manager = user(&nodes, &rules.join(" ")).await;
@@ -78,7 +79,10 @@ async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
             let other = manager.acquire(super::reader()).await?;
             other.extend().await?;
             other.release().await?;
-            one.release().await
+            one.release().await?;
+            let alone = manager.acquire(KEY).await?;
+            alone.downgrade();
+            alone.extend().await
         };
         let error = tokio::time::timeout(PATIENCE, outcome).await.expect("nobody waits for that").unwrap_err();
         assert!(matches!(error, LockError::Refused { .. }), "{missing}: {error:?}");

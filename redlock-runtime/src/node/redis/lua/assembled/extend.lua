@@ -118,5 +118,10 @@ if holder ~= token then
   return {-1, time, newest(holder, last)}
 end
 redis.call('PEXPIRE', lock, ARGV[2])
-local waiting = last and (is_among and redis.call('ZCOUNT', queue, 0, 1) or redis.call('ZCARD', queue))
-return {waiting or 0, time, newest(holder, last)}
+local waiting = 0
+if last then
+  waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 1)
+  -- Of a user who may not share locks, what stands beside the tokens is counted, too.
+  waiting = type(waiting) == 'number' and waiting or redis.call('ZCARD', queue)
+end
+return {waiting, time, newest(holder, last)}

@@ -71,6 +71,16 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
+-- The beginning of release.lua among readers, for a user who may not ask for the time or for scores: what the token has is given
+-- back, and those who wait find that out when they ask again.
+if redis.pcall('TIME').err or type(redis.pcall('ZSCORE', queue, token)) == 'table' then
+  redis.call('ZREM', queue, token, token .. '#')
+  local is_ours = value == token or value == token .. '+'
+  if is_ours and redis.call('DEL', lock) == 1 or not value and redis.call('ZREM', lock, token) == 1 then
+    return {1}
+  end
+  return {-1}
+end
 local class = 1
 -- The part of the scripts that look who has come last.
 
@@ -269,16 +279,6 @@ local function passes_a_writer_over()
   return false
 end
 
--- The beginning of release.lua among readers, for a user who may not ask for the time: what the token has is given back, and
--- those who wait find that out when they ask again.
-if redis.pcall('TIME').err then
-  redis.call('ZREM', queue, token, token .. '#')
-  local is_ours = value == token or value == token .. '+'
-  if is_ours and redis.call('DEL', lock) == 1 or not value and redis.call('ZREM', lock, token) == 1 then
-    return {1}
-  end
-  return {-1}
-end
 -- release.lua among readers, with the same arguments and replies. Whoever only waited lets those in, too, who were behind it.
 local claim = ARGV[2]
 local was_waiting = redis.call('ZREM', queue, token, token .. '#') > 0
