@@ -156,8 +156,6 @@ pub(crate) enum Rule {
     SilentWaitersLeave,
     /// Those who share a lock enter together, as long as nobody between them wants it alone.
     ReadersTogether,
-    /// Who has its share already, and stands in the queue as well, is given no claim: that would end its lease early.
-    HoldersAreLeftAlone,
     /// Who shares a lock with others that it had alone never has it alone again: they count on their shares.
     DowngradeNeverRises,
     /// Who shares a lock does not overtake those who have come to have it alone.

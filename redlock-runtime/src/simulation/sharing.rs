@@ -20,7 +20,7 @@ pub(super) fn readers_crowd() -> Profile {
 
 /// Those who wait give up.
 pub(super) fn readers_with_cancels() -> Profile {
-    Profile { cancels: 50, bodies: 20..=300, bound: 600, sharing: 60, ..readers_and_writers() }
+    Profile { cancels: 50, bodies: 800..=3000, bound: 500, sharing: 70, ..readers_and_writers() }
 }
 
 /// Writers die while they wait behind readers.

@@ -21,7 +21,8 @@ impl Execution<'_> {
             else {
                 break;
             };
-            if self.has_share(next) && self.applies(Rule::HoldersAreLeftAlone) {
+            if self.has_share(next) {
+                // A claim would end its lease early. It stands in the queue all the same when a late command has come in between.
                 self.strike(next);
                 continue;
             }
