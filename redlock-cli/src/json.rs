@@ -2,7 +2,7 @@
 //! so milliseconds since 1970.
 
 use redlock_runtime::{
-    BreakOutcome, BreakReport, CheckReport, Holder, Inspection, LockList, NodeBreak, NodeFailure, NodeInspection,
+    BreakOutcome, BreakReport, CheckReport, Holder, Inspection, LockList, Mode, NodeBreak, NodeFailure, NodeInspection,
     NodeReport, Owner,
 };
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ fn millis(duration: Duration) -> u64 {
 pub(crate) fn owner(owner: &Owner) -> Value {
     json!({
         "token": owner.token.as_str(),
+        "mode": if owner.mode == Mode::Shared { "shared" } else { "exclusive" },
         "asked_at_ms": millis(owner.asked_at.duration_since(UNIX_EPOCH).unwrap_or_default()),
         "age_ms": millis(owner.age()),
         "label": owner.label,
@@ -27,6 +28,9 @@ fn holder(holder: &Holder) -> Value {
     match holder {
         Holder::Nobody => json!({"kind": "nobody"}),
         Holder::Owner(of) => json!({"kind": "owner", "owner": owner(of)}),
+        Holder::Shared { owners, .. } => {
+            json!({"kind": "shared", "owners": owners.iter().map(owner).collect::<Vec<_>>()})
+        }
         Holder::Foreign { value, .. } => json!({"kind": "foreign", "value": value}),
         Holder::Data => json!({"kind": "data"}),
         _ => json!({"kind": "unknown"}),
@@ -51,6 +55,7 @@ pub(crate) fn inspection(inspection: &Inspection) -> Value {
         "needed": inspection.needed,
         "holder": inspection.holder().map(holder),
         "remaining_ms": inspection.remaining().map(millis),
+        "readers": inspection.readers().into_iter().map(owner).collect::<Vec<_>>(),
         "waiters": inspection.waiters().into_iter().map(owner).collect::<Vec<_>>(),
         // As text, because JavaScript rounds numbers of that size.
         "fence": inspection.fence().map(|fence| fence.to_string()),

@@ -51,6 +51,15 @@ fn generic() {
 }
 
 #[test]
+fn shared() {
+    check(
+        r#"key = "config", mode = shared, ttl = 10"#,
+        "async fn read(name: &str) -> Result<String, Error> { load(name).await }",
+        expect_file!["../snapshots/shared.rs"],
+    );
+}
+
+#[test]
 fn handler() {
     check(
         r#"key = "nightly", on_error = |error| error.is_contended()"#,

@@ -96,7 +96,7 @@ mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, Inherited, LockGuard};
-pub use self::lock::{LockKey, OwnerToken};
+pub use self::lock::{LockKey, Mode, OwnerToken};
 pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
 pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,

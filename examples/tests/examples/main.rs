@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod config_reload;
 mod http;
 mod order_service;
 mod program;

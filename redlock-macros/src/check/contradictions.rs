@@ -7,7 +7,7 @@ use crate::analyze::key::Key;
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::Time;
-use crate::options::{Contended, Failed, Lost, Options, Release, Waiting};
+use crate::options::{Contended, Failed, Lost, Mode, Options, Release, Waiting};
 use proc_macro2::Ident;
 use std::time::Duration;
 use syn::Type;
@@ -37,6 +37,9 @@ pub(super) fn check(
 pub(super) fn check_options(options: &Options, errors: &mut Errors) {
     let contradictions = [
         permits_have_no_mode(options),
+        shared_locks_have_no_order(options),
+        shared_locks_are_no_single_run(options),
+        shared_locks_do_not_linger(options),
         path_is_the_key(options),
         max_hold_fits_into_the_lease(options),
         no_stale_token(options),
@@ -71,6 +74,28 @@ fn both<'a>(options: &'a Options, one: &str, other: &str) -> Option<Vec<&'a Iden
 
 fn permits_have_no_mode(options: &Options) -> Option<Contradiction<'_>> {
     Some((both(options, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
+}
+
+/// Numbers tell owners apart that come one after the other.
+fn shared_locks_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "calls with `mode = shared` overlap, so a fencing token orders nothing: leave one out";
+    Some((with_shared(options, "fencing")?, message.into()))
+}
+
+fn shared_locks_are_no_single_run(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "`once_per` runs once in each window, and calls with `mode = shared` overlap: leave one out";
+    Some((with_shared(options, "once_per")?, message.into()))
+}
+
+fn shared_locks_do_not_linger(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "`linger` leaves the lock to the next call of this process, and a shared one is left to nobody: leave one \
+                   out";
+    Some((with_shared(options, "linger").filter(|_| lingers(options))?, message.into()))
+}
+
+/// The names of `mode` and of another option, if the mode is shared and the other one is given.
+fn with_shared<'a>(options: &'a Options, other: &str) -> Option<Vec<&'a Ident>> {
+    both(options, "mode", other).filter(|_| options.mode == Mode::Shared)
 }
 
 fn path_is_the_key(options: &Options) -> Option<Contradiction<'_>> {
@@ -215,7 +240,7 @@ fn guard_is_seen_by_the_body(options: &Options, form: Option<&Form>, errors: &mu
 
 /// `fencing` without `guard`, which alone has the token.
 fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
-    if options.on_lost == Lost::Continue {
+    if options.on_lost == Lost::Continue || with_shared(options, "fencing").is_some() {
         // Another rule has refused it.
         return;
     }

@@ -7,7 +7,7 @@ use crate::analyze::identity::{self, Identity};
 use crate::analyze::item::Function;
 use crate::analyze::key::Key;
 use crate::analyze::mentions::Mentions;
-use crate::options::Options;
+use crate::options::{Mode, Options};
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -42,11 +42,12 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Warning> {
     rules.into_iter().flatten().collect()
 }
 
-/// A function with an argument that says what is locked, and a key that does not.
+/// A function with an argument that says what is locked, and a key that does not. Calls that share their lock do not exclude
+/// each other, whatever they are called with.
 fn key_is_the_same_for_all_calls(checked: &Checked<'_>) -> Option<Warning> {
     let Checked { options, function, bindings, key, in_options, .. } = checked;
     let template = options.key.as_ref()?;
-    if template.constant.is_some() || key.depends_on_the_call() {
+    if template.constant.is_some() || key.depends_on_the_call() || options.mode == Mode::Shared {
         return None;
     }
     let mut identities = identity::of_arguments(&function.signature, bindings, &key.template);
@@ -97,10 +98,15 @@ fn call_waits_for_itself(checked: &Checked<'_>) -> Option<Warning> {
         return None;
     }
     let Found { span, only_if } = recursion::find(function, form, bindings, key, in_body)?;
+    let name = &function.signature.ident;
+    let why = match options.mode {
+        Mode::Exclusive => "needs the lock that its caller holds, so it can only wait for it in vain",
+        // Behind a writer that waits for the caller.
+        Mode::Shared => "needs the lock of which its caller has a share, and fails as soon as a writer waits for that",
+    };
     let message = format!(
-        "this call of `{}` needs the lock that its caller holds, so it can only wait for it in vain: write `reentrant`, or move \
-         what is repeated into a function without `#[distributed_lock]`",
-        function.signature.ident
+        "this call of `{name}` {why}: write `reentrant`, or move what is repeated into a function without \
+         `#[distributed_lock]`"
     );
     Some(Warning { span, message, only_if })
 }

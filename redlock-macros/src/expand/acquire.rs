@@ -5,7 +5,7 @@ use super::tokens::{at, here};
 use super::value::{root, way};
 use super::writer::Writer;
 use crate::analyze::key::{Named, Part, Root};
-use crate::options::{Order, Time, Waiting};
+use crate::options::{Mode, Order, Time, Waiting};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use std::time::Duration;
@@ -73,10 +73,11 @@ impl Writer<'_> {
     /// evaluating a constant for each function costs the compiler more than the calls.
     fn settings(&self) -> TokenStream {
         let private = &self.private;
+        let shared = (self.lock.options.mode == Mode::Shared).then(|| quote_spanned!(here()=> .shared()));
         let ttl = self.lock.options.ttl.as_ref().map(|ttl| self.ttl(ttl));
         let wait = self.lock.options.wait.as_ref().map(|wait| self.wait(wait));
         let hold = self.hold_terms();
-        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #ttl #wait #hold)
+        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #shared #ttl #wait #hold)
     }
 
     /// The options that say for how long the lock is held, whatever the body does, and whose it may be before.

@@ -138,12 +138,29 @@ const ALIASES: &[Alias] = &[
     Alias { words: &["fence", "fenced", "fencingtoken", "token"], option: "fencing", hint: "" },
     Alias { words: &["lock", "lockguard", "handle", "as"], option: "guard", hint: "" },
     Alias { words: &["recursive", "reentrance", "reentrancy", "nested"], option: "reentrant", hint: "" },
-    Alias { words: &["shared", "exclusive", "rwlock", "read", "write"], option: "mode", hint: "" },
+    Alias { words: &["exclusive"], option: "mode", hint: ", as in `mode = exclusive`" },
+    Alias {
+        words: &["shared", "share", "rwlock", "rw", "read", "reader", "readers", "readlock", "write", "writer"],
+        option: "mode",
+        hint: ", as in `mode = shared` for whoever reads, and nothing for whoever writes",
+    },
     Alias { words: &["semaphore", "slots", "concurrency"], option: "permits", hint: "" },
 ];
 
 /// Words for the order in which waiting calls are served, which is not a choice here.
 pub(super) const FAIR: &[&str] = &["fair", "fairness", "fifo", "queue", "queued"];
+
+/// Words of one meaning, in small letters, and the mode that has it.
+const MODES: &[(&[&str], &str)] = &[
+    (&["read", "reader", "readers", "rlock", "s", "r", "many"], "shared"),
+    (&["write", "writer", "wlock", "x", "w", "mutex", "unique", "alone"], "exclusive"),
+];
+
+/// The mode that others call `word`.
+pub(super) fn mode(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    MODES.iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, mode)| *mode)
+}
 
 /// Ends of names that say in which unit a number is, and a value that says it here.
 const UNITS: &[(&str, &str)] = &[
@@ -175,7 +192,7 @@ pub(super) fn meant(word: &str, options: &[&'static str]) -> Option<(&'static st
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIASES, meant};
+    use super::{ALIASES, MODES, meant, mode};
     use std::collections::HashSet;
 
     #[test]
@@ -199,6 +216,9 @@ mod tests {
 
     #[test]
     fn every_word_means_one_thing() {
+        let modes: Vec<_> = MODES.iter().flat_map(|(words, _)| *words).collect();
+        assert_eq!(modes.len(), modes.iter().collect::<HashSet<_>>().len());
+        assert!(["shared", "exclusive"].iter().all(|word| mode(word).is_none()), "the words themselves are no mistake");
         let words: Vec<_> = ALIASES.iter().flat_map(|alias| alias.words).collect();
         assert_eq!(words.len(), words.iter().collect::<HashSet<_>>().len());
         assert!(words.iter().all(|word| !word.contains('_') && word.to_lowercase() == **word));

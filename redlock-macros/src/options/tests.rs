@@ -1,6 +1,6 @@
 //! What can be read, and what is said of what cannot.
 
-use super::{Contended, Lost, Options, Release, Time, Waiting};
+use super::{Contended, Lost, Mode, Options, Release, Time, Waiting};
 use crate::errors::Errors;
 
 fn read(tokens: &str) -> (Options, Vec<String>) {
@@ -32,6 +32,19 @@ fn the_defaults_can_be_written() {
     assert_eq!(mistakes, [""; 0]);
     assert!(options.on_contended.is_none());
     assert_eq!((options.on_lost, options.release), (Lost::Cancel, Release::Background));
+}
+
+#[test]
+fn a_lock_is_exclusive_unless_it_is_shared() {
+    let table =
+        [("", Mode::Exclusive), ("mode = exclusive", Mode::Exclusive), ("mode = shared, ttl = 5", Mode::Shared)];
+    for (tokens, expected) in table {
+        let (options, mistakes) = read(tokens);
+        assert_eq!((options.mode, mistakes.len()), (expected, 0), "{tokens}");
+    }
+    let (options, _) = read("mode = exclusive, __defaults(mode = shared)");
+    assert_eq!(options.mode, Mode::Exclusive);
+    assert_eq!(read("ttl = 3, __defaults(mode = shared)").0.mode, Mode::Shared);
 }
 
 #[test]
@@ -107,7 +120,18 @@ fn every_mistake_is_found() {
         ("= 5, ttl = 0", &["expected an option", "a `ttl` of zero"]),
         ("ttl = 1, wait = 2, ttl = 3", &["`ttl` is given twice", "a second time here"]),
         ("reentrant = true, fencing(5)", &["`reentrant` is a flag", "`fencing` is a flag"]),
-        ("reentrant, mode = shared", &["`mode` is not available yet"]),
+        (
+            "mode = \"shared\", mode = read",
+            &["write `mode = shared`", "given twice", "second", "did you mean `mode = shared`"],
+        ),
+        ("mode = Exclusive, ttl = 0", &["did you mean `mode = exclusive`", "a `ttl` of zero"]),
+        ("mode = writer, ttl = 0", &["did you mean `mode = exclusive`", "a `ttl` of zero"]),
+        (
+            "mode = 5, mode",
+            &["`mode` is one of `exclusive` and `shared`", "given twice", "second", "`mode` needs a value"],
+        ),
+        ("mode = self.mode, ttl = 0", &["unknown word `self`: `mode` is one of", "a `ttl` of zero"]),
+        ("shared, rwlock = true", &["did you mean `mode`, as in `mode = shared`", "did you mean `mode`"]),
         ("permits = 0, permits = 4", &["no permits", "is given twice", "a second time", "`permits` is not available"]),
         (
             "permits = \"4\", permits = -1",

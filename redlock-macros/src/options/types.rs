@@ -10,6 +10,7 @@ use syn::{Expr, LitStr, Path};
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) key: Option<KeyTemplate>,
+    pub(crate) mode: Mode,
     pub(crate) ttl: Option<Time>,
     pub(crate) wait: Option<Waiting>,
     pub(crate) manager: Option<Expr>,
@@ -54,6 +55,14 @@ pub(crate) struct KeyTemplate {
     pub(crate) named: Vec<(Ident, Expr)>,
     /// `constant`: the user says that all calls are meant to have this key.
     pub(crate) constant: Option<Ident>,
+}
+
+/// Whether the lock is for one call alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    #[default]
+    Exclusive,
+    Shared,
 }
 
 /// How long to wait.

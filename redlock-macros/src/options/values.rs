@@ -1,9 +1,10 @@
 //! Reads the value of each option but the key.
 
+use super::aliases;
 use super::common::{expression, has_quotes, refuse, ungrouped, unquoted, word};
 use super::duration::{self, Time};
 use super::proposal;
-use super::types::{Contended, Failed, Lost, Nested, Options, Order, Release, Waiting};
+use super::types::{Contended, Failed, Lost, Mode, Nested, Options, Order, Release, Waiting};
 use std::time::Duration;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
@@ -145,8 +146,20 @@ fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     }
 }
 
-pub(super) fn read_mode(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    word(input, "mode", &[("exclusive", ()), ("shared", ())])
+pub(super) fn read_mode(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    if let Some((word, mode)) = mode_of_another_library(input) {
+        let message = format!("unknown word `{word}`: did you mean `mode = {mode}`?");
+        return refuse(word, message);
+    }
+    options.mode = word(input, "mode", &[("exclusive", Mode::Exclusive), ("shared", Mode::Shared)])?;
+    Ok(())
+}
+
+/// A word by which others call a mode, and the mode.
+fn mode_of_another_library(input: ParseStream<'_>) -> Option<(Ident, &'static str)> {
+    let word: Ident = input.fork().parse().ok()?;
+    let mode = aliases::mode(&word.to_string())?;
+    Some((word, mode))
 }
 
 pub(super) fn read_permits(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {

@@ -20,7 +20,7 @@ use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::error::LockError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
@@ -103,6 +103,7 @@ pub(crate) async fn acquire<'c>(
 struct Call<'c> {
     local: &'c Arc<LocalQueue>,
     key: LockKey,
+    mode: Mode,
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
@@ -139,6 +140,7 @@ impl<'c> Call<'c> {
     /// [`LockError::Configuration`] for what is out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
+        request.check_mode()?;
         let linger = policy.linger_of(request)?;
         let key = request.key.clone().below(&shared.namespace);
         if let Some(fault) = key.fault() {
@@ -160,12 +162,13 @@ impl<'c> Call<'c> {
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
-        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let LockRequest { mode, hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {
             local,
             key,
+            mode,
             wanted,
             wait,
             hold,
@@ -228,12 +231,15 @@ impl<'c> Call<'c> {
         let span = self.hold_span(turn.acquisition(), fencing_token);
         let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
-        self.local.watch(&self.key, counted_for, now);
+        self.local.watch(turn.acquisition(), counted_for, now);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
+        if self.mode.is_shared() {
+            return Ok(self.local.enter_beside(&self.key, self.wanted, self.begun));
+        }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
@@ -306,9 +312,7 @@ impl<'c> Call<'c> {
         match found {
             TakenUp::Superseded => Err(Setback::Superseded),
             TakenUp::Ended => Err(Setback::Failed(LockError::Closed)),
-            TakenUp::Fresh if self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now) => {
-                self.try_at_once(turn, now).await
-            }
+            TakenUp::Fresh if self.tries_at_once(now) => self.try_at_once(turn, now).await,
             TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
         }
     }

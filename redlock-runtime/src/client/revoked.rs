@@ -13,8 +13,7 @@ use std::sync::Arc;
 /// Somebody says by node number `index` that he breaks the lock in `subject`, and that `by` has its place there. Whether this
 /// process knows that token.
 pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, by: OwnerToken) -> bool {
-    let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
-    let Some(ours) = ours.filter(|ours| ours.notice(index, Notice::Revoked { by })) else {
+    let Some(ours) = local.find(subject).filter(|ours| ours.notice(index, Notice::Revoked { by })) else {
         return is_dead(local.shared(), subject, by);
     };
     if !local.shared().rules.apply(Rule::StoppedIsSaidByTheEnd) {
@@ -22,7 +21,7 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
     }
     if !local.recall(&ours, by) {
         // It asks, and looks for the answer.
-        local.look_at(&subject.key);
+        local.look_at(&ours);
     }
     true
 }

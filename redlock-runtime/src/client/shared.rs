@@ -174,6 +174,11 @@ impl Shared {
         }
     }
 
+    /// Whether the channels for wake-ups are open, or about to be.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.listening.load(Ordering::Relaxed)
+    }
+
     /// No acquisition begins from now on. Those that wait are to be told by whoever has them.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);

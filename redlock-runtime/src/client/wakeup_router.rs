@@ -1,6 +1,6 @@
 //! Brings what the nodes announce to the token that it is about, and news of their connections to all tokens.
 //!
-//! 1. The token of this process for the key, if it is that one, is told. If no call has it, it is given back to those who
+//! 1. The token of this process for the key, if it is that one, or that shares the lock, is told. If no call has it, it is given back to those who
 //!    want it.
 //! 2. A token that only keeps its key taken is left alone.
 //! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
@@ -73,7 +73,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     if let Some(by) = wanted_by.filter(|_| shared.rules.apply(Rule::TokensFollowTheLatest)) {
         shared.token_clock.observe(by.time());
     }
-    let ours = local.acquisition(subject.key.name()).filter(|ours| *ours.token() == subject.token);
+    let ours = local.find(&subject);
     let recalls = || wanted_by.zip(ours.as_ref()).is_some_and(|(by, ours)| local.recall(ours, by));
     let knows_first = shared.rules.apply(Rule::RecallAfterKnown);
     let mut is_recalled = !knows_first && recalls();

@@ -6,7 +6,7 @@ use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::node::{BoxFuture, Status};
 use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
@@ -45,7 +45,7 @@ async fn acquire_window(
     let (place, label) = (request.place, request.label);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
-    let named = || named(shared, &key, place, label);
+    let named = || named(shared, (&key, Mode::Exclusive), place, label);
     let time = match time(shared, &key).await {
         Ok(time) => time,
         Err(error) => {
@@ -70,6 +70,7 @@ async fn acquire_window(
 /// [`LockError::Configuration`] for what does not go with windows.
 fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
     windows.check()?;
+    request.check_mode()?;
     if let Some(fault) = request.key.fault() {
         return Err(LockError::configuration(fault));
     }

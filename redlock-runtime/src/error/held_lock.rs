@@ -7,11 +7,12 @@ use std::fmt;
 
 /// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
 ///
-/// `Display` says what follows the key that was asked for, with what to do. There are three kinds:
+/// `Display` says what follows the key that was asked for, with what to do. There are four kinds:
 ///
 /// | the caller has | the call | what to do |
 /// |---|---|---|
 /// | the same lock | is not [reentrant](crate::LockRequest::reentrant), and would wait for its own caller | make it reentrant, or move what both need into a function without the lock |
+/// | the same lock, as one of those who share it | wants it alone, reentrant or not | take the exclusive lock in the first place, and [`downgrade`](crate::LockGuard::downgrade) it |
 /// | the same lock, by another manager of the same servers | would wait in vain, reentrant or not | use one manager for both |
 /// | another lock, which [`key`](Self::key) names | asks for its own in an order that contradicts others, by [`OrderCheck::Deny`](crate::OrderCheck::Deny) | take both in one order everywhere, or say by `order_check` that it cannot happen |
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct HeldLock {
 pub(crate) enum Why {
     /// It wants the same lock, and not as a nested call.
     Same,
+    /// Its caller shares the lock that it wants alone.
+    Upgrade,
     /// Its caller has the same lock by another manager.
     OtherManager,
     /// These steps were taken elsewhere, the first from the lock that is asked for and the last to the one that is held.
@@ -89,6 +92,11 @@ impl fmt::Display for HeldLock {
                 f,
                 "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
                  make the inner call `reentrant`, or move what both need into a function without the lock"
+            ),
+            Why::Upgrade => write!(
+                f,
+                "is shared by the call at {taken_at}, whose body asks at {asked_at} to have it alone and would wait for itself: \
+                 take the exclusive lock first, and `downgrade` it where others may share it"
             ),
             Why::OtherManager => write!(
                 f,

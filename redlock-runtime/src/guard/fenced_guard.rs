@@ -10,7 +10,8 @@ use std::ops::Deref;
 
 /// A held lock that has a [`FencingToken`]. It derefs to the [`LockGuard`]; dropping it gives the lock back.
 ///
-/// The token stays the same for as long as the guard lives: a renewal draws no other.
+/// The token stays the same for as long as the guard lives: a renewal draws no other, and
+/// [`downgrade`](LockGuard::downgrade) does not either.
 ///
 /// # Examples
 /// ```

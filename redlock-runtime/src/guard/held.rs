@@ -8,7 +8,7 @@ use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
-use crate::lock::OwnerToken;
+use crate::lock::{Mode, OwnerToken};
 use crate::observe::{events, spans};
 use crate::request::Place;
 use std::sync::Arc;
@@ -38,6 +38,11 @@ impl Held {
             Self::Turn { turn, .. } => turn.acquisition(),
             Self::View(view) => view.acquisition(),
         }
+    }
+
+    /// Whether the lock is for one call alone or shared with others. That of a view is that of the call which encloses it.
+    pub(crate) fn mode(&self) -> Mode {
+        self.acquisition().mode()
     }
 
     /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the
@@ -74,6 +79,13 @@ impl Held {
                 events::not_detached(shared.told(view.acquisition().key()));
                 shared.new_token()
             }
+        }
+    }
+
+    /// Shares the lock with others from now on. A view leaves that to the call that encloses it, which relies on having it alone.
+    pub(crate) fn downgrade(&self) {
+        if let Self::Turn { turn, .. } = self {
+            turn.lower();
         }
     }
 

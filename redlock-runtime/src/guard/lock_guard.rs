@@ -9,8 +9,7 @@ use crate::error::LockError;
 use crate::guard::held::Held;
 use crate::guard::inherited::{Inherited, Scoped};
 use crate::guard::loss_timer::Watched;
-use crate::lock::LockKey;
-use crate::lock::OwnerToken;
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::request::DetachedLock;
 use std::fmt;
 use std::future::Future;
@@ -59,7 +58,49 @@ impl LockGuard {
         self.held.acquisition().key()
     }
 
-    /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock.
+    /// Whether it is for this call alone or shared with others: as what it was asked for, and [`Mode::Shared`] after a
+    /// [`downgrade`](Self::downgrade).
+    ///
+    /// A nested call that is [reentrant](crate::LockRequest::reentrant) has the mode of the lock that it has entered, whatever it
+    /// asked for.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.held.mode()
+    }
+
+    /// Lets readers in, and goes on as one of them: an exclusive lock becomes a [shared](crate::LockRequest::shared) one, and
+    /// nobody has it alone in between. For a writer that has written, and reads what it wrote.
+    ///
+    /// From the call on, the guard counts on a share only, and the nodes are told at once. Readers that wait enter, but none that
+    /// has come after a writer that waits: that one is served when the guard is dropped. The token, the lease and its renewal, and
+    /// the limits of the request stay what they are, and so does a [fencing token](crate::FencingToken), with which nothing should
+    /// be written any more: the next writer has a larger one, and has it only after the last reader.
+    ///
+    /// There is no way back: whoever wants the lock alone again gives it back first. Two that had not would wait for each other.
+    ///
+    /// It does nothing where the lock is shared already, was given back, or is lost; and nothing on the guard of a
+    /// [reentrant](crate::LockRequest::reentrant) call in the body of another, whose lock it is. Such calls, as far as they run,
+    /// share the lock from then on as well: a body should not do that while they write.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("config").await?;
+    /// // .. write it
+    /// guard.downgrade();
+    /// assert_eq!(guard.mode(), Mode::Shared);
+    /// let reader = manager.acquire(LockRequest::shared("config")).await?;
+    /// assert!(guard.is_held() && reader.is_held());
+    /// # Ok(()) }
+    /// ```
+    pub fn downgrade(&self) {
+        self.held.downgrade();
+    }
+
+    /// Who holds it: the value under the key at the nodes, there with a `+` behind it when others may wait for the lock. Those
+    /// who share it are members of a sorted set.
     #[must_use]
     pub fn token(&self) -> &OwnerToken {
         self.held.acquisition().token()
@@ -227,12 +268,14 @@ impl LockGuard {
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///
+    /// It stays what it is, for one call alone or [shared](crate::LockRequest::shared).
     /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A lock that was handed over just before has at
     /// least a second left, or its `ttl` if that is shorter, until the servers have executed what asks for more. A guard that was released before has
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        DetachedLock::new(self.key().clone(), self.held.detach(), self.ttl())
+        let (key, mode) = (self.key().clone(), self.mode());
+        DetachedLock::new(key, mode, self.held.detach(), self.ttl())
     }
 }
 
@@ -257,6 +300,7 @@ impl fmt::Debug for LockGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockGuard")
             .field("key", self.key())
+            .field("mode", &self.mode())
             .field("token", self.token())
             .field("remaining", &self.remaining())
             .finish()

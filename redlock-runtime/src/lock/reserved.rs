@@ -2,10 +2,17 @@
 //!
 //! `node::redis::side_key` makes these names, and a test there sees to it that they are all known here.
 
+use crate::lock::OwnerToken;
 use std::borrow::Cow;
 
 /// How the names of fencing registers begin. They are the same for all locks of a slot, and do not expire.
 pub(crate) const REGISTER: &str = "redlock:f:";
+
+/// What a process calls a token by that stands in the line of no key, because others share its lock. It begins as no name of a
+/// lock does.
+pub(crate) fn line_of(token: &OwnerToken) -> String {
+    [REGISTER, token.as_str()].concat()
+}
 
 /// Where versions that counted kept the largest fencing number that a node had given.
 pub(crate) const LARGEST_NUMBER: &str = "redlock:fence";

@@ -12,7 +12,7 @@ use std::panic::Location;
 impl LockManager {
     /// Takes up a lock that another worker has left with [`LockGuard::detach`]. Both managers need the same namespace.
     ///
-    /// The nodes keep the lock under a token of this manager from then on. Its lease starts anew and is renewed, without the
+    /// The nodes keep the lock under a token of this manager from then on, for one call alone or shared as it was before. Its lease starts anew and is renewed, without the
     /// limits that it had there.
     ///
     /// A text is taken up at most once: of the workers that a job is delivered to, no two ever hold the lock. Those that
@@ -55,7 +55,8 @@ impl LockManager {
     /// [`FencingToken`](crate::FencingToken). It is larger than the one that the lock had there, if it had one.
     ///
     /// # Errors
-    /// Those of [`attach`](Self::attach). [`LockError::NoQuorum`] also when too few nodes gave a number; the lock is given
+    /// Those of [`attach`](Self::attach), [`LockError::Configuration`] also for a [shared](crate::Mode::Shared) lock, which
+    /// nobody takes up by that. [`LockError::NoQuorum`] also when too few nodes gave a number; the lock is given
     /// back then.
     ///
     /// # Panics

@@ -159,10 +159,13 @@ impl LockManagerBuilder {
 
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
-        let node = Arc::new(MemoryNode::new(clock));
         let builder = Self { policy: self.policy.of_nodes(1), ..self };
-        let environment = builder.environment(clock, 1);
-        builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None, None)
+        let (environment, router) = (builder.environment(clock, 1), WakeupRouter::default());
+        let of_node = Environment { deliver: router.of_node(0), ..environment.clone() };
+        let node = Arc::new(MemoryNode::new(clock, of_node));
+        let manager = builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None, None);
+        router.connect(&manager.local);
+        manager
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {

@@ -2,7 +2,7 @@
 
 use super::LockManager;
 use crate::client::acquisition::Acquisition;
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::stats::LockSite;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct Holding {
     /// What is locked.
     pub key: LockKey,
+    /// Whether it is for one call alone or shared with others.
+    pub mode: Mode,
     /// Under which token the nodes have it.
     pub token: OwnerToken,
     /// Where the call has asked for it that has it now.
@@ -26,6 +28,7 @@ pub struct Holding {
 impl LockManager {
     /// The locks that calls of this manager have now, those held the longest first.
     ///
+    /// A lock that calls of this manager [share](crate::LockRequest::shared) is here once for each of them.
     /// [Idle](crate::LockManagerBuilder::linger) locks are left out, and nested calls, which are in the lock of another one. A
     /// guard that was leaked is here until another call of the manager takes its place. Each manager tells of its own; what
     /// others hold, the nodes know.
@@ -52,8 +55,8 @@ impl LockManager {
         let holding = |acquisition: &Acquisition| {
             let held = acquisition.holding()?;
             let site = self.shared().sites.get(held.site)?.site();
-            let (key, token) = (acquisition.key().clone(), *acquisition.token());
-            Some(Holding { key, token, site, held_for: held.held_for, remaining: held.remaining })
+            let (key, mode, token) = (acquisition.key().clone(), acquisition.mode(), *acquisition.token());
+            Some(Holding { key, mode, token, site, held_for: held.held_for, remaining: held.remaining })
         };
         let mut all: Vec<_> = self.local.acquisitions().iter().filter_map(|acquisition| holding(acquisition)).collect();
         all.sort_by_key(|held| std::cmp::Reverse(held.held_for));

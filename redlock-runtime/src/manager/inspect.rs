@@ -5,7 +5,7 @@ use crate::client::gather::gather;
 use crate::client::shared::Shared;
 use crate::error::{NodeError, NodeFailure};
 use crate::lock::LockKey;
-use crate::node::inspection::{AT_A_TIME, Holder, Inspection, LockList, Names, NodeInspection};
+use crate::node::inspection::{AT_A_TIME, Inspection, LockList, Names, NodeInspection};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ impl LockManager {
     /// made for it, and only of nodes where somebody has the key or waits. That costs a server some milliseconds for each ten
     /// thousand clients: once when somebody wants to know it is nothing, and many times a second it is not.
     ///
-    /// The user needs `+eval` and what locks need anyway, `+client|list` to be told of processes, and `+zscore` on
+    /// The user needs `+eval` and what locks need anyway (of [shared](crate::LockRequest::shared) ones also `+time`, or it is told of
+    /// those whose shares have just ended, too), `+client|list` to be told of processes, and `+zscore` on
     /// `~redlock:f:*` for fencing numbers. What is missing is said in the answer.
     ///
     /// # Panics
@@ -138,8 +139,8 @@ fn literally(text: &str) -> String {
 /// Tokens of this process need no list of clients.
 fn with_own_name(mut node: NodeInspection, shared: &Shared) -> NodeInspection {
     let own = shared.id.to_string();
-    let holder = if let Holder::Owner(owner) = &mut node.holder { Some(owner) } else { None };
-    for owner in holder.into_iter().chain(&mut node.waiters).filter(|owner| owner.token.manager() == own) {
+    let owners = node.holder.owners_mut().iter_mut().chain(&mut node.waiters);
+    for owner in owners.filter(|owner| owner.token.manager() == own) {
         owner.label.get_or_insert_with(|| (&*shared.label).into());
     }
     node

@@ -95,6 +95,8 @@ impl LockManager {
     ///   nodes. Within the line, the lock goes from call to call without a command; see
     ///   [`local_handover`](LockManagerBuilder::local_handover) for how long, while others wait as well. Calls with
     ///   another `ttl` than the one before are an exception: they go to the end of the queues.
+    /// - Calls that [share](LockRequest::shared) the lock stand in no line: each asks the nodes, and those that wait between two
+    ///   others, which want the lock alone, get it together.
     /// - The order among managers is that of their first try, by clocks that never stay behind one another. A call
     ///   that finds the lock free takes it, whoever waits elsewhere, unless its manager has seen others wait for the
     ///   lock in the last two seconds.

@@ -7,10 +7,11 @@ mod handing_on;
 mod step;
 
 use self::step::{HOUR, Step};
-use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
+use crate::lock::{Mode, OwnerToken};
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::{SHARE, queue_name};
 use crate::node::{BackgroundThread, Environment, Node};
 use crate::protocol::command::{Claim, Command, Notice, Number, Reply, Subject, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 /// Runs the one sequence that this seed makes.
 const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
-const SEQUENCES: u64 = 200;
+const SEQUENCES: u64 = 400;
 const STEPS: usize = 80;
 const KEYS: [&str; 3] = ["order:7", "order:{8}", "a}\n9"];
 const MANAGERS: usize = 3;
@@ -99,10 +100,50 @@ impl Redis {
         }
     }
 
+    /// The tokens that share `key`, in their order.
+    fn readers(&mut self, key: &str, kind: &str) -> Vec<String> {
+        if kind != "zset" {
+            return Vec::new();
+        }
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query(&mut self.server).unwrap();
+        let now = SHARE + seconds * 1000 + micros / 1000;
+        let live = redis::cmd("ZRANGE").arg(key).arg(now).arg("+inf").arg("BYSCORE").query(&mut self.server);
+        let mut live: Vec<String> = live.unwrap();
+        live.sort_unstable();
+        live
+    }
+
+    /// The tokens that wait for `key`, and whether they share it; behind each that was heard of stands its heartbeat.
+    fn waiting(&mut self, key: &str) -> Vec<(String, &'static str)> {
+        let queue = queue_name(key);
+        let waiting: Vec<(String, f64)> = self.server.zrange_withscores(queue, 0, -1).unwrap();
+        let kind = |score: f64| {
+            if score == 0.0 {
+                "alone"
+            } else if score == 1.0 {
+                "shared"
+            } else {
+                "heard"
+            }
+        };
+        let mut waiting: Vec<_> = waiting.into_iter().map(|(member, score)| (member, kind(score))).collect();
+        waiting.sort_unstable();
+        waiting
+    }
+
     fn pass(&mut self, time: Duration) {
         // In the past, Redis expires the key at once.
         let shorten = "for _, key in ipairs(redis.call('KEYS', '*')) do
             local left = redis.call('PTTL', key)
+            if left >= 0 and redis.call('TYPE', key).ok == 'zset' then
+                local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+                for i = 1, #members, 2 do
+                    local at = tonumber(members[i + 1])
+                    if at >= 4398046511104 then
+                        redis.call('ZADD', key, string.format('%.0f', at - ARGV[1]), members[i])
+                    end
+                end
+            end
             if left >= 0 then
                 redis.call('PEXPIRE', key, left - ARGV[1])
             end
@@ -138,24 +179,30 @@ impl Pair {
     async fn ask(
         &mut self,
         verb: Verb,
+        mode: Mode,
         fence: Option<Ballot>,
         key: usize,
         token: OwnerToken,
         other: Option<OwnerToken>,
     ) {
-        let subject = Subject { key: KEYS[key].into(), token, other: other.map(Box::new) };
+        let subject = Subject { key: KEYS[key].into(), token, mode, other: other.map(Box::new) };
         let owner = self.memory.state.owner(KEYS[key], self.memory.clock.now());
         let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
         assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
-        let stored: Option<String> = self.redis.server.get(KEYS[key]).unwrap();
-        assert_eq!(self.memory.state.value(KEYS[key], self.memory.clock.now()), stored, "the owner and the mark");
+        self.have_the_same_stored(KEYS[key]);
         let published = without_times(std::mem::take(&mut self.memory.published));
-        assert_eq!(published, without_times(self.redis.published()), "memory left, Redis right");
+        let by_redis = without_times(self.redis.published());
+        let published = in_order(published);
+        assert_eq!(published, in_order(by_redis), "memory left, Redis right");
         self.seen.insert(kind(answer));
-        self.seen.extend(adoption(verb, token, other, owner));
+        self.seen.extend(if mode == Mode::Shared {
+            sharing(verb, answer, owner)
+        } else {
+            adoption(verb, token, other, owner)
+        });
         self.seen.extend(hold(verb, answer));
         self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, answer)));
         self.seen.extend(fence.and_then(|_| numbering(answer)));
@@ -171,7 +218,7 @@ impl Pair {
 
     /// Sends what the watchdog sends when many locks are due, which goes out together.
     async fn extend_all(&mut self, ttl: Duration) {
-        let subject = |key: &str, token| Arc::new(Subject { key: key.into(), token, other: None });
+        let subject = |key: &str, token| Arc::new(Subject::new(key.into(), token));
         let all = KEYS.iter().flat_map(|key| self.tokens.iter().map(move |token| subject(key, *token)));
         let commands: Vec<_> = all.map(|subject| Command { verb: Verb::Renew { ttl }, fence: None, subject }).collect();
         let replies: Vec<_> = commands.iter().map(|command| self.memory.execute(command)).collect();
@@ -182,6 +229,20 @@ impl Pair {
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
         let extended = replies.iter().filter(|reply| matches!(reply, Reply::Extended { .. })).count();
         self.seen.extend((extended > 1).then_some("several were extended at once"));
+    }
+
+    /// Compares the owner with its mark, those who share the lock, and those who wait, with what they wait for.
+    fn have_the_same_stored(&mut self, key: &str) {
+        let (state, now, server) = (&self.memory.state, self.memory.clock.now(), &mut self.redis.server);
+        let kind: String = redis::cmd("TYPE").arg(key).query(server).unwrap();
+        let stored: Option<String> = if kind == "zset" { None } else { server.get(key).unwrap() };
+        assert_eq!(state.value(key, now), stored, "the owner and the mark");
+        let mut readers: Vec<_> = state.readers(key, now).iter().map(ToString::to_string).collect();
+        readers.sort_unstable();
+        assert_eq!(readers, self.redis.readers(key, &kind), "those who share it");
+        let mut waiting: Vec<_> = self.memory.state.waiting(key, now);
+        waiting.sort_unstable();
+        assert_eq!(waiting, self.redis.waiting(key), "those who wait");
     }
 
     fn listens(&self, manager: usize) -> bool {
@@ -215,15 +276,15 @@ impl Pair {
         self.begin(seed);
         let mut latest = (0, 0);
         for step in 0..STEPS {
-            let next = Step::random(&mut random, &mut latest);
+            let next = Step::random(&mut random, &mut latest, seed % 2 == 1);
             println!("{SEED}={seed}, step {step}: {next:?}");
             match next {
                 Step::Pass(time) => self.pass(time).await,
                 Step::Turn { manager } => self.turn(manager),
                 Step::ExtendAll { ttl } => self.extend_all(ttl).await,
-                Step::Ask { verb, fence, key, token, other } => {
+                Step::Ask { verb, mode, fence, key, token, other } => {
                     let other = other.map(|index| self.tokens[index]);
-                    self.ask(verb, fence, key, self.tokens[token], other).await;
+                    self.ask(verb, mode, fence, key, self.tokens[token], other).await;
                 }
             }
         }
@@ -234,7 +295,7 @@ impl Pair {
     async fn clear(&mut self) {
         let all = (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token)));
         for (key, token) in all.clone().chain(all) {
-            self.ask(Verb::Release { claim: HOUR }, None, key, self.tokens[token], None).await;
+            self.ask(Verb::Release { claim: HOUR }, Mode::Exclusive, None, key, self.tokens[token], None).await;
         }
         assert!(self.memory.state.is_empty(self.memory.clock.now()));
         let left: Vec<String> = self.redis.server.keys("*").unwrap();
@@ -278,6 +339,16 @@ fn without_times(published: Vec<Wakeup>) -> Vec<Wakeup> {
     published.into_iter().map(|Wakeup { subject, notice }| Wakeup { subject, notice: without(notice) }).collect()
 }
 
+/// Those who share a lock are told in the order in which their leases end, which may do so in the same millisecond: notices that
+/// follow each other are put in the order of their tokens.
+fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
+    let is_notice = |wakeup: &Wakeup| matches!(wakeup.notice, Notice::Contended { .. } | Notice::Wanted { .. });
+    published.chunk_by_mut(|one, other| is_notice(one) && is_notice(other)).for_each(|notices| {
+        notices.sort_by_key(|wakeup| wakeup.subject.token);
+    });
+    published
+}
+
 fn kind(reply: Reply) -> &'static str {
     match reply {
         Reply::Granted { smaller: false, .. } => "granted",
@@ -317,6 +388,24 @@ fn adoption(
     }
 }
 
+/// What whoever shares a lock gets, which `owner` had alone before.
+fn sharing(verb: Verb, reply: Reply, owner: Option<OwnerToken>) -> Option<&'static str> {
+    match (verb, reply) {
+        (Verb::SetNx { .. }, Reply::Granted { .. }) => Some("shared at once"),
+        (Verb::SetNx { .. }, _) => Some("not shared"),
+        (Verb::Acquire { .. }, Reply::Granted { .. }) => Some("shared"),
+        (Verb::Acquire { .. }, _) => Some("waits to share"),
+        (Verb::Extend { .. }, Reply::Extended { .. }) if owner.is_some() => Some("lowered"),
+        (Verb::Extend { .. }, Reply::Extended { .. }) => Some("a share goes on"),
+        (Verb::Adopt { .. }, Reply::Extended { .. }) => Some("a share is adopted"),
+        (Verb::Yield { .. }, Reply::Yielded { .. }) => Some("a share is yielded"),
+        (Verb::Yield { .. }, Reply::Kept) => Some("a share is kept"),
+        (Verb::Release { .. }, Reply::Released) => Some("a share is released"),
+        (Verb::Revoke, Reply::Revoked { .. }) => Some("a share is broken"),
+        _ => None,
+    }
+}
+
 /// What a holder gets that asks for a vote.
 const fn hold(verb: Verb, reply: Reply) -> Option<&'static str> {
     match (verb, reply) {
@@ -347,7 +436,7 @@ const fn numbering(reply: Reply) -> Option<&'static str> {
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
 /// together, all kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 34;
+const KINDS: usize = 45;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

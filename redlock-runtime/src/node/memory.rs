@@ -1,4 +1,8 @@
 //! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
+//!
+//! All who wait for it are in this process. What it has to say to them is kept until somebody asks for it who has no mutex of
+//! an acquisition, as whoever sends a command has: it may be about any other one. So those who wait are woken, and the first of
+//! them brings it to all ([`deliver`](Node::deliver)).
 
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
@@ -6,8 +10,8 @@ use crate::node::inspection::NodeInspection;
 use crate::node::pending::{Pending, Recipient};
 use crate::node::report::NodeReport;
 use crate::node::status::Status;
-use crate::node::{BoxFuture, Node};
-use crate::protocol::command::{Command, Occupant, Reply};
+use crate::node::{BoxFuture, Environment, Node};
+use crate::protocol::command::{Command, Occupant, Reply, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::time::clock::Clock;
 use std::future::ready;
@@ -18,18 +22,35 @@ use std::time::Duration;
 pub(crate) struct MemoryNode {
     clock: Clock,
     state: Mutex<NodeState>,
+    environment: Environment,
+    /// What was said, and not delivered yet.
+    said: Mutex<Vec<Wakeup>>,
 }
 
 impl MemoryNode {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, state: Mutex::default() }
+    pub(crate) fn new(clock: Clock, environment: Environment) -> Self {
+        Self { clock, state: Mutex::default(), environment, said: Mutex::default() }
     }
 
     fn execute(&self, command: &Command) -> Reply {
-        // Nobody listens: whoever waits for a lock of this process waits in the process. And all tokens have their
-        // times from one clock.
-        let (reply, _) = self.state().execute(self.clock.now(), command, &mut |_, _| 0);
+        let (ours, mut said) = (self.environment.manager.to_string(), Vec::new());
+        let mut publish = |_: &str, wakeup: Wakeup| {
+            let is_ours = wakeup.subject.token.manager() == ours;
+            said.extend(is_ours.then_some(wakeup));
+            usize::from(is_ours)
+        };
+        // All tokens have their times from one clock.
+        let (reply, _) = self.state().execute(self.clock.now(), command, &mut publish);
+        if !said.is_empty() {
+            self.said().append(&mut said);
+            self.environment.changed.notify_waiters();
+        }
         reply
+    }
+
+    fn said(&self) -> MutexGuard<'_, Vec<Wakeup>> {
+        // No code that can panic runs under this mutex.
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, NodeState> {
@@ -65,7 +86,18 @@ impl Node for MemoryNode {
 
     fn listen(&self) {}
 
-    /// There are no wake-ups to miss: all who wait for the node wait in the line of this process.
+    fn deliver(&self) {
+        loop {
+            // Under no mutex: whoever is told may send commands, by which others are to be told.
+            let said = std::mem::take(&mut *self.said());
+            if said.is_empty() {
+                return;
+            }
+            said.into_iter().for_each(|wakeup| (self.environment.deliver)(wakeup));
+        }
+    }
+
+    /// There are no wake-ups to miss: they are kept until they are delivered.
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         true
     }
@@ -80,10 +112,6 @@ impl Node for MemoryNode {
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
         Box::pin(ready(Ok(Duration::from_millis(self.clock.wall_ms()))))
-    }
-
-    fn hands_over(&self) -> bool {
-        false
     }
 
     fn inspect<'a>(

@@ -98,6 +98,9 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// executed when the channel is open.
     fn listen(&self);
 
+    /// Delivers the wake-ups that it keeps, if it does not deliver each by itself. To be called under no mutex.
+    fn deliver(&self) {}
+
     /// Whether wake-ups about `key` arrive.
     fn is_listening_for(&self, key: &LockKey) -> bool;
 

@@ -16,21 +16,21 @@ macro_rules! tell {
 /// A call has its lock.
 pub(crate) fn acquired(lock: Named<'_>, token: &OwnerToken, path: Path, waited: Duration) {
     tell!(DEBUG, "acquired", {
-        key = %lock.key(), template = lock.template, site = %lock.site(), token = %token, path = path.name(),
-        waited_ms = millis(waited)
+        key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode(), token = %token,
+        path = path.name(), waited_ms = millis(waited)
     }, "the lock was acquired");
 }
 
 /// A call has been waiting for a while.
 pub(crate) fn waiting(lock: Named<'_>, waited: Duration) {
     tell!(DEBUG, "waiting", {
-        key = %lock.key(), template = lock.template, site = %lock.site(), waited_ms = millis(waited)
+        key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode(), waited_ms = millis(waited)
     }, "a call waits for the lock");
 }
 
 /// A call that does not wait has found the lock taken.
 pub(crate) fn skipped(lock: Named<'_>) {
-    tell!(DEBUG, "skipped", { key = %lock.key(), template = lock.template, site = %lock.site() },
+    tell!(DEBUG, "skipped", { key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode() },
         "another owner has the lock, and the call does not wait");
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn window_skipped(lock: Named<'_>, window: i64, ends_in: Duration) {
 /// A call has waited for as long as it may.
 pub(crate) fn timed_out(lock: Named<'_>, waited: Duration) {
     tell!(INFO, "timed_out", {
-        key = %lock.key(), template = lock.template, site = %lock.site(), waited_ms = millis(waited)
+        key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode(), waited_ms = millis(waited)
     }, "the lock was held by another owner during the whole wait");
 }
 

@@ -1,6 +1,7 @@
 //! A lock as it is called in what is told.
 
 use super::ToldKey;
+use crate::lock::Mode;
 use std::fmt;
 
 /// A lock as it is called in what is told, and where it was asked for.
@@ -9,6 +10,8 @@ pub(crate) struct Named<'a> {
     pub(crate) key: ToldKey<'a>,
     /// The key as it was written, with its placeholders, or the label of a call by hand.
     pub(crate) template: Option<&'static str>,
+    /// As what it is asked for. What is told of a lock for one call alone does not say so.
+    pub(crate) mode: Mode,
     pub(crate) file: &'static str,
     pub(crate) line: u32,
 }
@@ -17,6 +20,11 @@ impl<'a> Named<'a> {
     /// The key. Where keys are not to be told it is the template, or a hash if there is none.
     pub(super) const fn key(self) -> KeyText<'a> {
         KeyText(self)
+    }
+
+    /// `shared`, if the lock is.
+    pub(super) fn mode(self) -> Option<&'static str> {
+        self.mode.is_shared().then_some("shared")
     }
 
     /// The line of the source.
@@ -56,7 +64,8 @@ mod tests {
     fn a_redacted_key_is_its_template_or_a_hash() {
         let key = LockKey::from("order:4711");
         let told = |key: &LockKey, is_redacted, template| {
-            Named { key: ToldKey::new(key, is_redacted), template, file: "a.rs", line: 7 }.key().to_string()
+            let (key, mode) = (ToldKey::new(key, is_redacted), Mode::Exclusive);
+            Named { key, template, mode, file: "a.rs", line: 7 }.key().to_string()
         };
         assert_eq!(told(&key, false, Some("order:{id}")), "order:4711");
         assert_eq!(told(&key, true, Some("order:{id}")), "order:{id}");

@@ -40,6 +40,7 @@ pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, se
 fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
     LockRequest {
         key: LockKey::from_template(key.to_string()),
+        mode: settings.mode,
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,
@@ -56,9 +57,9 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
 #[cfg(test)]
 mod tests {
     use super::request;
-    use crate::LockRequest;
     use crate::private::{Settings, Site};
     use crate::request::Place;
+    use crate::{LockRequest, Mode};
 
     #[test]
     fn a_request_knows_the_attribute_that_it_comes_from() {
@@ -69,5 +70,13 @@ mod tests {
         let shown = format!("{request:?}");
         assert!(shown.contains("\"order:{id}\" in shop::orders at src/orders.rs:7"), "{shown}");
         assert!(!format!("{:?}", LockRequest::new("order:12")).contains("place"));
+    }
+
+    #[test]
+    fn a_request_has_the_mode_that_the_attribute_says() {
+        static SITE: Site = Site::new("config", "shop::config", "src/config.rs", 3);
+        let mode = |settings| request(format_args!("config"), settings).mode;
+        assert_eq!(mode(Settings::of(&SITE)), Mode::Exclusive);
+        assert_eq!(mode(Settings::of(&SITE).shared()), Mode::Shared);
     }
 }

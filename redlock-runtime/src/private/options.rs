@@ -9,6 +9,11 @@
 /// Anything else gets a name: `key("order:{first}", first = order.lines[0])`. Required.
 pub type key = &'static str;
 
+/// Whether the lock is for one call alone: `mode = exclusive`, or `mode = shared` together with all others that share the key.
+///
+/// Served in the order in which they began to wait, readers and writers alike. Default: `exclusive`.
+pub type mode = crate::Mode;
+
 /// How long the lock lives at the nodes without being renewed: the longest time for which a crashed holder keeps others out.
 ///
 /// Seconds, as in `ttl = 30`, or with units: `ttl = 1m30s`. A constant or an expression may be any `Duration`. Default: the

@@ -1,15 +1,16 @@
 //! What an attribute says beside its key, and where it stands.
 
-use crate::Wait;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
 use crate::request::site::Site;
+use crate::{Mode, Wait};
 use std::time::Duration;
 
 /// What an attribute says beside its key, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub(super) site: &'static Site,
+    pub(super) mode: Mode,
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
     pub(super) hold: HoldOptions,
@@ -25,6 +26,7 @@ impl Settings {
     pub const fn of(site: &'static Site) -> Self {
         Self {
             site,
+            mode: Mode::Exclusive,
             ttl: None,
             wait: None,
             hold: HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN },
@@ -33,6 +35,12 @@ impl Settings {
             is_reentrant: false,
             has_ordered_lock: true,
         }
+    }
+
+    /// `mode = shared`
+    #[must_use]
+    pub const fn shared(self) -> Self {
+        Self { mode: Mode::Shared, ..self }
     }
 
     /// `ttl = expression`

@@ -2,6 +2,7 @@
 
 use crate::error::NodeError;
 use crate::lock::LockKey;
+use crate::lock::Mode;
 use crate::lock::OwnerToken;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
@@ -24,6 +25,8 @@ pub(crate) struct Command {
 pub(crate) struct Subject {
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
+    /// As what the token wants the lock. A release gives back whatever the token has, so that it may say anything there.
+    pub(crate) mode: Mode,
     /// The token that an `Adopt` takes the place of, because the lock was left with it, or a `Revoke`, because somebody breaks
     /// its lock; or that a `Yield` names. Boxed: it is rare, and there are many subjects.
     pub(crate) other: Option<Box<OwnerToken>>,
@@ -31,12 +34,29 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
-        Self { key, token, other: None }
+        Self { key, token, mode: Mode::Exclusive, other: None }
+    }
+
+    /// The same in this mode.
+    pub(crate) fn of_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
     }
 
     /// The same token, and another one.
     pub(crate) fn naming(&self, other: OwnerToken) -> Arc<Self> {
-        Arc::new(Self { key: self.key.clone(), token: self.token, other: Some(Box::new(other)) })
+        let Self { key, token, mode, .. } = self;
+        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other: Some(Box::new(other)) })
+    }
+
+    /// The same as one of those who share the lock, which the token had alone.
+    pub(crate) fn lowered(&self) -> Arc<Self> {
+        let Self { key, token, other, .. } = self;
+        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone() })
+    }
+
+    /// Whether the lock is wanted together with others.
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.mode.is_shared()
     }
 }
 
@@ -59,7 +79,8 @@ impl Command {
 /// `claim` is the lifetime of what is handed to the next waiter: a vote, which it must turn into a lease by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// `SET L token NX PX ttl`: take a free lock. The plain command, so that every Redlock client is excluded.
+    /// `SET L token NX PX ttl`: take a free lock. The plain command, so that every Redlock client is excluded. A shared lock
+    /// is taken as it can be together with others, by a script: and only if nobody who wants it alone has come before.
     SetNx { ttl: Duration },
     /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
     ///

@@ -146,6 +146,20 @@ pub(crate) enum Rule {
     DeadTokensSaySo,
     /// A token that another call of its process has superseded is not dead before its body has stopped.
     SupersededMayWork,
+    /// All who share a lock hear of a waiter: each may have to give way.
+    AllHoldersHear,
+    /// Who leaves the queue unblocks those behind, whether or not it had the lock.
+    LeavingUnblocks,
+    /// Who cannot share a lock because of an earlier waiter asks after that one, and passes it over when its process is gone.
+    BlockersArePinged,
+    /// A waiter that was not heard of for a while is passed over by those who can share the lock meanwhile.
+    SilentWaitersLeave,
+    /// Those who share a lock enter together, as long as nobody between them wants it alone.
+    ReadersTogether,
+    /// Who shares a lock with others that it had alone never has it alone again: they count on their shares.
+    DowngradeNeverRises,
+    /// Who shares a lock does not overtake those who have come to have it alone.
+    WaitersComeFirst,
 }
 
 /// Which rules apply.

@@ -45,6 +45,11 @@ pub(crate) const LOOKS_PER_CLAIM: u32 = 8;
 /// live would lose their places; larger, the entries of dead processes stay for longer where nobody hands over.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
 
+/// A waiting token that was not heard of for so long does not keep others from sharing a lock that it cannot have yet: its
+/// process may be frozen. Smaller than a few polls, waiters that live lose their places now and then; larger, a frozen process
+/// keeps others out for longer.
+pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
+
 /// A waiting token asks every node again after about this time, should all wake-ups have been lost. Smaller, it is polling;
 /// larger, a lock that another program has deleted stays unnoticed for longer.
 pub(crate) const POLL: Duration = Duration::from_secs(1);

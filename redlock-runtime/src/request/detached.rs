@@ -1,8 +1,7 @@
 //! A lock on its way from one worker to another.
 
 use crate::error::LockError;
-use crate::lock::LockKey;
-use crate::lock::OwnerToken;
+use crate::lock::{LockKey, Mode, OwnerToken};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +12,9 @@ use std::time::Duration;
 /// It is plain text, to be sent along with a job: `Display` writes it and `FromStr` reads it, as do serde's traits with
 /// the feature `serde`. Whoever has the text can take up the lock: treat it like the job itself. It is taken up once,
 /// however often it is delivered.
+///
+/// Texts of versions that knew no [shared](Mode::Shared) locks are those of exclusive ones, and the other way round. Those
+/// versions refuse the text of a shared lock.
 ///
 /// # Examples
 /// ```
@@ -30,19 +32,30 @@ use std::time::Duration;
 #[must_use = "without it, nobody can take the lock up or give it back"]
 pub struct DetachedLock {
     key: LockKey,
+    mode: Mode,
     token: OwnerToken,
     ttl: Duration,
 }
 
+/// What stands before the `ttl` of a shared lock. Versions that know no shared locks find no number there, and refuse the text:
+/// they would take the lock up for one that excludes others.
+const SHARED: &str = "shared:";
+
 impl DetachedLock {
-    pub(crate) const fn new(key: LockKey, token: OwnerToken, ttl: Duration) -> Self {
-        Self { key, token, ttl }
+    pub(crate) const fn new(key: LockKey, mode: Mode, token: OwnerToken, ttl: Duration) -> Self {
+        Self { key, mode, token, ttl }
     }
 
     /// What is locked.
     #[must_use]
     pub const fn key(&self) -> &LockKey {
         &self.key
+    }
+
+    /// Whether it is for one call alone or shared with others; whoever takes it up has it so.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// Under which token the nodes keep it, until it is taken up.
@@ -58,10 +71,11 @@ impl DetachedLock {
     }
 }
 
-/// `<token> <ttl in milliseconds> <key>`
+/// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`
 impl fmt::Display for DetachedLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.token, self.ttl.as_millis(), self.key.as_str())
+        let mode = if self.mode.is_shared() { SHARED } else { "" };
+        write!(f, "{} {mode}{} {}", self.token, self.ttl.as_millis(), self.key.as_str())
     }
 }
 
@@ -74,8 +88,9 @@ impl FromStr for DetachedLock {
         let parse = || {
             let (token, rest) = text.split_once(' ')?;
             let (ttl, key) = rest.split_once(' ')?;
+            let (mode, ttl) = ttl.strip_prefix(SHARED).map_or((Mode::Exclusive, ttl), |ttl| (Mode::Shared, ttl));
             let ttl = Duration::from_millis(ttl.parse().ok()?);
-            Some(Self { key: key.into(), token: OwnerToken::parse(token)?, ttl })
+            Some(Self { key: key.into(), mode, token: OwnerToken::parse(token)?, ttl })
         };
         parse().ok_or_else(|| LockError::configuration("this is not the text of a detached lock"))
     }
@@ -105,16 +120,30 @@ mod tests {
     #[test]
     fn the_text_keeps_everything() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
-        for key in ["order:7", "two words", " ", "{order}\n9", ""] {
-            let detached = DetachedLock::new(key.into(), token, Duration::from_secs(30));
-            assert_eq!(detached.to_string().parse::<DetachedLock>().unwrap(), detached);
+        for key in ["order:7", "two words", " ", "{order}\n9", "", "shared:7", "shared: 7"] {
+            for mode in [Mode::Exclusive, Mode::Shared] {
+                let detached = DetachedLock::new(key.into(), mode, token, Duration::from_secs(30));
+                assert_eq!(detached.to_string().parse::<DetachedLock>().unwrap(), detached);
+            }
         }
+    }
+
+    #[test]
+    fn an_exclusive_lock_has_the_text_of_versions_that_knew_no_other_and_a_shared_one_has_not() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
+        let text = |mode| DetachedLock::new("order:7".into(), mode, token, Duration::from_secs(30)).to_string();
+        assert_eq!(text(Mode::Exclusive), format!("{token} 30000 order:7"));
+        // Those read a number behind the first space.
+        assert_eq!(text(Mode::Shared), format!("{token} shared:30000 order:7"));
     }
 
     #[test]
     fn other_texts_are_refused() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
-        for text in ["", "order:7", &format!("{token} order:7"), &format!("{token} -1 order:7"), "token 30 order:7"] {
+        let others =
+            ["order:7", "-1 order:7", "shared: order:7", "shared:-1 order:7", "Shared:30 order:7", "read:30 a"];
+        let others = others.map(|rest| format!("{token} {rest}"));
+        for text in others.iter().map(String::as_str).chain(["", "order:7", "token 30 order:7"]) {
             let error = text.parse::<DetachedLock>().unwrap_err();
             assert_eq!(error.to_string(), "this is not the text of a detached lock");
         }
@@ -125,7 +154,7 @@ mod tests {
     fn serde_writes_and_reads_the_text() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         for key in ["order:7", "", "with a space", "\"quoted\"\n\u{1F512}"] {
-            let detached = DetachedLock::new(key.into(), token, Duration::from_secs(30));
+            let detached = DetachedLock::new(key.into(), Mode::Shared, token, Duration::from_secs(30));
             let json = serde_json::to_string(&detached).unwrap();
             assert_eq!(json, serde_json::to_string(&detached.to_string()).unwrap());
             assert_eq!(serde_json::from_str::<DetachedLock>(&json).unwrap(), detached);

@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use crate::error::LockError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
 use crate::request::place::Place;
@@ -72,6 +72,7 @@ impl From<Duration> for Wait {
 #[must_use = "a request does nothing until a manager acquires it"]
 pub struct LockRequest {
     pub(crate) key: LockKey,
+    pub(crate) mode: Mode,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
@@ -93,10 +94,13 @@ pub struct LockRequest {
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label } =
-            self;
+        let Self { key, mode, ttl, wait, hold, linger, windows, .. } = self;
+        let Self { is_fenced, is_reentrant, has_ordered_lock, place, label, .. } = self;
         let mut request = f.debug_struct("LockRequest");
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
+        if mode.is_shared() {
+            request.field("mode", mode);
+        }
         if let Some(linger) = linger {
             request.field("linger", linger);
         }
@@ -127,8 +131,8 @@ impl LockRequest {
     pub fn new(key: impl Into<LockKey>) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
         let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
-        let key = key.into();
-        Self { key, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
+        let (key, mode) = (key.into(), Mode::Exclusive);
+        Self { key, mode, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
     }
 
     /// The same request, by a call at that place in the source.
@@ -267,6 +271,8 @@ impl LockRequest {
     /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
     ///   the lock. A fencing token is that of the caller, which must have one. In a body that goes on after the end of its
     ///   `max_hold`, a reentrant call is told [`LockError::Lost`], as long as the caller has the lock.
+    /// - It has the lock as its caller has it, [shared](Self::shared) or alone. A call for a share may enter either; one that
+    ///   wants the lock alone in the body of a reader is told [`LockError::WouldDeadlock`]: take the exclusive lock there.
     /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
     ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
     /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is

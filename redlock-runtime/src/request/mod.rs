@@ -9,6 +9,7 @@ pub(crate) mod fenced_set;
 #[cfg(feature = "inventory")]
 pub(crate) mod listed_site;
 pub(crate) mod lock_request;
+mod of_mode;
 pub(crate) mod order_check;
 pub(crate) mod place;
 pub(crate) mod policy;

@@ -121,6 +121,8 @@ impl Policy {
             "once_per"
         } else if request.hold.min_hold.is_some() {
             "min_hold"
+        } else if request.mode.is_shared() {
+            return Ok(Duration::ZERO);
         } else {
             return Ok(request.linger.unwrap_or(self.linger));
         };
@@ -249,6 +251,8 @@ mod tests {
             (windows.clone(), Some(Duration::ZERO)),
             (windows.clone().linger(Duration::ZERO), Some(Duration::ZERO)),
             (windows.linger(second), None),
+            (LockRequest::shared("a"), Some(Duration::ZERO)),
+            (LockRequest::shared("a").min_hold(second), Some(Duration::ZERO)),
         ];
         for (request, expected) in table {
             assert_eq!(policy.linger_of(&request).ok(), expected, "{request:?}");

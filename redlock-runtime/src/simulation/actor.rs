@@ -145,9 +145,9 @@ impl Actor {
     }
 
     async fn acquire(&self, call: &Call) -> Obtained {
-        let mut request = LockRequest::new(key(call.key)).ttl(call.ttl).wait(call.wait);
+        let mut request = LockRequest::new(key(call.key)).mode(call.mode).ttl(call.ttl).wait(call.wait);
         request.hold = call.hold;
-        if call.hold.min_hold.is_none() {
+        if call.hold.min_hold.is_none() && !call.mode.is_shared() {
             request = request.linger(call.linger);
         }
         if !call.is_fenced {
@@ -168,7 +168,14 @@ async fn body(guard: &LockGuard, call: &Call) {
         // What was proven before stays proven.
         let _: Result<(), LockError> = guard.extend().await;
     }
-    sleep(if call.extends { call.body / 2 } else { call.body }).await;
+    let rest = if call.extends { call.body / 2 } else { call.body };
+    if call.is_lowered {
+        sleep(rest / 2).await;
+        guard.downgrade();
+        sleep(rest / 2).await;
+    } else {
+        sleep(rest).await;
+    }
 }
 
 /// Another program, which asks all servers at the same moment.
@@ -219,6 +226,7 @@ impl<F: Future> Future for Process<F> {
 
 /// How a call is called in a trace.
 pub(super) fn words(client: usize, call: &Call, now: Instant) -> String {
-    let Call { key: index, ttl, wait, .. } = call;
-    format!("{} wants {} for {ttl:?}, waits {wait:?} ({} ms)", client_name(client), key(*index), now.millis())
+    let Call { key: index, ttl, wait, mode, .. } = call;
+    let wants = if mode.is_shared() { "wants to share" } else { "wants" };
+    format!("{} {wants} {} for {ttl:?}, waits {wait:?} ({} ms)", client_name(client), key(*index), now.millis())
 }

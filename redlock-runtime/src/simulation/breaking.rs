@@ -121,7 +121,7 @@ impl World {
         standing: Option<Duration>,
         now: Instant,
     ) {
-        let Subject { key, token, other: Some(holder) } = &*command.subject else { return };
+        let Subject { key, token, other: Some(holder), .. } = &*command.subject else { return };
         let (Some(left), Reply::Revoked { .. }) = (standing, reply) else { return };
         let standing = Standing { holder: **holder, is_told: false, has_stopped: false };
         self.broken.stand_ins.entry(*token).or_insert(standing);

@@ -15,6 +15,10 @@ use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
+use super::sharing::{
+    lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels, readers_with_crashes,
+    readers_with_pauses, stream_of_readers,
+};
 use super::{Failure, SCHEDULES, SEED, number, search};
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
@@ -34,7 +38,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 65] = [
+const CASES: [Case; 72] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -101,6 +105,13 @@ const CASES: [Case; 65] = [
     (Rule::StoppedIsSaidByTheEnd, breaks, &[Promise::Exclusion]),
     (Rule::DeadTokensSaySo, heard_breaks, &[Promise::Progress, Promise::Clean]),
     (Rule::SupersededMayWork, breaks, &[Promise::Exclusion]),
+    (Rule::AllHoldersHear, readers_crowd, &[Promise::Progress]),
+    (Rule::LeavingUnblocks, readers_with_cancels, &[Promise::Progress]),
+    (Rule::BlockersArePinged, readers_with_crashes, &[Promise::Progress]),
+    (Rule::SilentWaitersLeave, readers_with_pauses, &[Promise::Progress]),
+    (Rule::ReadersTogether, readers_and_writers, &[Promise::Progress, Promise::Order]),
+    (Rule::DowngradeNeverRises, lowered_with_cuts, &[Promise::Exclusion, Promise::Owned]),
+    (Rule::WaitersComeFirst, stream_of_readers, &[Promise::Fairness, Promise::Order]),
 ];
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) struct Profile {
     pub(super) of_old: u8,
     /// How many calls leave their lock to others.
     pub(super) detaches: u8,
+    /// How many calls share their locks; of the others, as many share theirs from the middle of their bodies on as half of these.
+    pub(super) sharing: u8,
     /// How many people break locks, each one at the most.
     pub(super) operators: usize,
     /// How much of what is said about broken locks is lost.
@@ -132,6 +134,7 @@ impl Profile {
             foreign: 0,
             of_old: 0,
             detaches: 0,
+            sharing: 0,
             operators: 0,
             losses: 0,
             lingers: Vec::new(),
@@ -196,6 +199,8 @@ impl Profile {
         // Some of what is said of a break is said by liars, and to processes whose threads are blocked.
         let faults = if operators > 0 { Faults { blocks: 1, lies: 1, ..faults } } else { faults };
         let (calm, millis) = (Self::calm(), Duration::from_millis);
+        // The last, so that older seeds mean what they meant.
+        let sharing = if random.u8(0..3) == 0 { random.u8(20..=90) } else { 0 };
         Self {
             clients: 2..=5,
             tasks: 1..=3,
@@ -228,6 +233,7 @@ impl Profile {
             of_old,
             faults,
             after_restart: if forgets > 0 { AfterRestart::Abstain } else { AfterRestart::Trust },
+            sharing,
             drift_ppm: 4500,
             skew: 10_000,
             has_no_wall_clocks: fenced % 3 == 0,

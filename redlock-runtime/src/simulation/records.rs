@@ -87,6 +87,7 @@ pub(super) struct Records {
 pub(super) struct Window {
     pub(super) key: usize,
     pub(super) token: OwnerToken,
+    pub(super) is_shared: bool,
     pub(super) until: Instant,
     /// Whether nothing can go wrong with it.
     pub(super) is_promised: bool,
@@ -127,6 +128,7 @@ pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) client: usize,
     pub(super) key: usize,
+    pub(super) is_shared: bool,
     pub(super) since: Instant,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Instant>,
@@ -180,6 +182,19 @@ impl Holder {
             ends_by: None,
             keeps_until: None,
         }
+    }
+
+    /// Whether it shares the lock, as far as its guard says now.
+    pub(super) fn is_shared(&self) -> bool {
+        match &self.proof {
+            Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.mode().is_shared()),
+            Proof::Foreign { .. } => false,
+        }
+    }
+
+    /// Whether both cannot have the lock at the same time.
+    pub(super) fn excludes(&self, other: &Self) -> bool {
+        self.key == other.key && !(self.is_shared() && other.is_shared())
     }
 
     pub(super) fn is_valid(&self, now: Instant) -> bool {

@@ -190,6 +190,21 @@ impl Server {
         self.state.owner(key, self.wall(now))
     }
 
+    /// Those who share `key`.
+    pub(super) fn readers(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.state.readers(key, self.wall(now))
+    }
+
+    /// Those who have `key`, alone or with others.
+    pub(super) fn holders(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.state.holders(key, self.wall(now))
+    }
+
+    /// Whether `token` has `key`, alone or with others.
+    pub(super) fn has(&self, key: &str, token: OwnerToken, now: Instant) -> bool {
+        self.lease_left(key, token, now).is_some()
+    }
+
     /// The tokens in the queue of `key`, and since when they have been there.
     pub(super) fn queued_since(&self, key: &str, now: Instant) -> Vec<(OwnerToken, Instant)> {
         let queue = self.state.queue(key, self.wall(now)).into_iter();

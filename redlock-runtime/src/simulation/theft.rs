@@ -48,8 +48,7 @@ impl World {
     /// Marks the tokens that hold `key` at the servers that are `hit` and not at enough others for as long: what the
     /// former have promised is counted on until then.
     fn mark_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
-        for server in hit {
-            let Some(token) = self.servers[*server].owner(key.name(), now) else { continue };
+        for (_, token) in hit.iter().flat_map(|server| self.holders(*server, key, now)).collect::<Vec<_>>() {
             let left = |server: usize| self.servers[server].lease_left(key.name(), token, now);
             let counted_on = hit.iter().filter_map(|server| left(*server)).max();
             let others = (0..self.servers.len()).filter(|other| !hit.contains(other));
@@ -58,6 +57,11 @@ impl World {
                 self.robbed.insert(token, now);
             }
         }
+    }
+
+    /// Those who have `key` at a server.
+    fn holders(&self, server: usize, key: &LockKey, now: Instant) -> impl Iterator<Item = (usize, OwnerToken)> + use<> {
+        self.servers[server].holders(key.name(), now).into_iter().map(move |token| (server, token))
     }
 
     /// Nobody else can have a lock that is held at so many servers.
@@ -72,7 +76,7 @@ impl World {
 
     /// The same if it stood at so many `more`.
     pub(super) fn excludes_with(&self, key: &LockKey, token: OwnerToken, more: usize, now: Instant) -> bool {
-        let holds = |server: &&Server| server.owner(key.name(), now) == Some(token);
+        let holds = |server: &&Server| server.has(key.name(), token, now);
         self.servers.iter().filter(holds).count() + more >= self.enough_to_exclude()
     }
 }

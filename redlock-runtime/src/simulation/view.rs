@@ -26,9 +26,11 @@ impl Network {
 
     /// Whether so many servers could serve `clients`, who wait for `key`, that one of them should get it. `kept` are the
     /// tokens that somebody still has in use.
-    pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken]) -> bool {
+    /// Those who `share` it are in nobody's way.
+    pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken], share: bool) -> bool {
         let (world, now) = (self.world(), self.now());
-        let serving = (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, kept, now)).count();
+        let serving =
+            (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, (kept, share), now)).count();
         serving >= world.quorum.needed
     }
 
@@ -43,7 +45,7 @@ impl Network {
     pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken, client: usize) -> bool {
         let (world, now) = (self.world(), self.now());
         let troubled = if world.is_minority { (world.servers.len() - 1) / 2 } else { 0 };
-        let is_owned = |server: &usize| world.servers[*server].owner(key.name(), now) == Some(token);
+        let is_owned = |server: &usize| world.servers[*server].has(key.name(), token, now);
         let can_be_asked = |server: &usize| world.is_minority || world.has_wire(client, *server);
         let owners = (troubled..world.servers.len()).filter(is_owned).filter(can_be_asked);
         owners.count() >= world.quorum.needed
@@ -142,7 +144,14 @@ impl World {
         self.clients.iter().position(|client| client.channel == channel)
     }
 
-    fn serves(&self, server: usize, key: &LockKey, clients: &[usize], kept: &[OwnerToken], now: Instant) -> bool {
+    fn serves(
+        &self,
+        server: usize,
+        key: &LockKey,
+        clients: &[usize],
+        (kept, share): (&[OwnerToken], bool),
+        now: Instant,
+    ) -> bool {
         let is_free_to_go = |owner: OwnerToken| {
             // Another program, or a process that is gone: only time helps. Whoever still works with it will give it back.
             let client = self.client_of(owner).filter(|client| self.clients[*client].is_well(now));
@@ -151,6 +160,7 @@ impl World {
         self.servers[server].is_well(now)
             && clients.iter().all(|client| self.is_connected(*client, server))
             && self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
+            && (share || self.servers[server].readers(key.name(), now).into_iter().all(is_free_to_go))
     }
 
     fn has_wire(&self, client: usize, server: usize) -> bool {

@@ -1,6 +1,7 @@
 //! What the programs do that use the locks.
 
 use super::profile::Profile;
+use crate::lock::Mode;
 use crate::protocol::hold_options::HoldOptions;
 use crate::request::Wait;
 use fastrand::Rng;
@@ -23,6 +24,9 @@ pub(super) struct Call {
     /// The body extends the lease halfway.
     pub(super) extends: bool,
     pub(super) is_fenced: bool,
+    pub(super) mode: Mode,
+    /// From the middle of the body on, others may share the lock.
+    pub(super) is_lowered: bool,
     pub(super) hold: HoldOptions,
     /// For how long its process keeps the lock afterwards.
     pub(super) linger: Duration,
@@ -85,9 +89,20 @@ impl Call {
             is_held: sometimes.holds,
             extends: sometimes.extends,
             is_fenced: random.u8(0..100) < profile.fenced,
+            mode: Mode::Exclusive,
+            is_lowered: false,
             hold: terms(random, profile, ttl, sometimes.end),
             linger: millis(linger),
             end: sometimes.end,
+        }
+        .shared_sometimes(random, profile.sharing)
+    }
+
+    /// The same, shared by so many percent of all.
+    fn shared_sometimes(self, random: &mut Rng, percent: u8) -> Self {
+        match if percent == 0 { 100 } else { random.u8(0..100) } {
+            drawn if drawn < percent => Self { mode: Mode::Shared, is_fenced: false, ..self },
+            drawn => Self { is_lowered: drawn < percent + percent / 2 && !self.is_fenced, ..self },
         }
     }
 }

@@ -11,6 +11,7 @@ mod nested;
 mod options;
 mod outcomes;
 mod shapes;
+mod shared;
 mod size;
 mod templates;
 

@@ -1,6 +1,6 @@
 //! The events about calls and locks, each seen to happen.
 
-use crate::subscriber::{Told, event, events, keep_all};
+use crate::subscriber::{Told, event, events, keep_all, spans};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock};
 use redlock_tests::Nodes;
 use std::future::pending;
@@ -52,6 +52,33 @@ async fn a_call_tells_what_becomes_of_it() {
     let told = only("timed_out", "who waits in vain");
     assert!(told.level == Level::INFO && told.field("waited_ms").parse::<u64>().unwrap() >= 400, "{told:?}");
     assert_eq!(only("waiting", "who waits in vain").level, Level::DEBUG);
+    held.release().await.unwrap();
+}
+
+#[distributed_lock(key = "events:{what}", mode = shared, manager = locks, wait = none)]
+async fn reading(locks: &LockManager, what: &'static str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_shared_lock_says_so_and_nothing_else_does() {
+    let nodes = Nodes::start(1).await;
+    let (manager, others) = (manager(&nodes).await, manager(&nodes).await);
+    reading(&manager, "read").await.unwrap();
+    annotated(&manager, "written").await.unwrap();
+    for (key, expected) in [("events:read", "shared"), ("events:written", "")] {
+        let span = |name: &str| spans(name, key).into_iter().next().unwrap();
+        let told = [only("acquired", key), span("redlock.acquire"), span("redlock.hold")];
+        assert!(told.iter().all(|told| told.field("mode") == expected), "{told:#?}");
+    }
+    let held = others.acquire("events:written to").await.unwrap();
+    reading(&manager, "written to").await.unwrap_err();
+    assert_eq!(only("skipped", "events:written to").field("mode"), "shared");
+    let request = LockRequest::shared("events:written to").wait(TTL).label("who reads in vain");
+    manager.acquire(request).await.unwrap_err();
+    for event in ["waiting", "timed_out"] {
+        assert_eq!(only(event, "who reads in vain").field("mode"), "shared", "{event}");
+    }
     held.release().await.unwrap();
 }
 

@@ -1,23 +1,29 @@
 //! An acquisition dropped at any point leaves nothing behind (defects 3 and 4 of peers).
 
 use crate::support::{
-    GENEROUS, SIZES, asked, assert_nothing_left, barrier, builder, holders, majority, manager, manager_through, polled,
-    wait_until_asked,
+    GENEROUS, SIZES, acquired_everywhere, asked, assert_nothing_left, barrier, builder, holders, majority, manager,
+    manager_through, polled, wait_until_asked,
 };
-use redlock_runtime::{LockError, LockManager, LockRequest};
+use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
 use redlock_tests::{Nodes, PATIENCE};
 use std::time::Duration;
 
 const KEY: &str = "order:7";
 
+const MODES: [Mode; 2] = [Mode::Exclusive, Mode::Shared];
+
+fn request(mode: Mode) -> LockRequest {
+    LockRequest::new(KEY).mode(mode)
+}
+
 /// More polls than any acquisition of a free lock takes.
 const MOST_POLLS: usize = 200;
 
 /// Polls `acquire` once, twice, and so on until it is done, each time with a fresh manager.
-async fn drop_at_every_poll(nodes: &Nodes, make: impl AsyncFn() -> LockManager) -> usize {
+async fn drop_at_every_poll(nodes: &Nodes, mode: Mode, make: impl AsyncFn() -> LockManager) -> usize {
     for polls in 1..MOST_POLLS {
         let manager = make().await;
-        let acquired = polled(manager.acquire(KEY), polls).await;
+        let acquired = polled(manager.acquire(request(mode)), polls).await;
         let is_done = acquired.is_some();
         drop(acquired.transpose().unwrap());
         assert_nothing_left(&manager, nodes).await;
@@ -30,24 +36,33 @@ async fn drop_at_every_poll(nodes: &Nodes, make: impl AsyncFn() -> LockManager) 
 
 #[tokio::test]
 async fn dropped_at_every_poll_leaves_nothing() {
-    for size in SIZES {
+    for (size, mode) in SIZES.into_iter().flat_map(|size| MODES.map(|mode| (size, mode))) {
         let nodes = Nodes::start(size).await;
-        let polls = drop_at_every_poll(&nodes, async || manager(&nodes).await).await;
+        let polls = drop_at_every_poll(&nodes, mode, async || manager(&nodes).await).await;
         assert!(polls > 1, "dropped before its end at least once");
     }
 }
 
 #[tokio::test]
 async fn dropped_at_every_poll_while_still_connecting_leaves_nothing() {
-    for size in SIZES {
+    for (size, mode) in SIZES.into_iter().flat_map(|size| MODES.map(|mode| (size, mode))) {
         let nodes = Nodes::start(size).await;
-        let polls = drop_at_every_poll(&nodes, async || builder(nodes.urls()).build().unwrap()).await;
+        let polls = drop_at_every_poll(&nodes, mode, async || builder(nodes.urls()).build().unwrap()).await;
         assert!(polls > 1, "dropped before its end at least once");
     }
 }
 
 #[tokio::test]
 async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
+    for [held, wanted] in
+        [[Mode::Exclusive, Mode::Exclusive], [Mode::Exclusive, Mode::Shared], [Mode::Shared, Mode::Exclusive]]
+    {
+        dropped_at_every_poll_of_a_wait(held, wanted).await;
+    }
+}
+
+/// A call that wants the lock as `wanted`, while another has it as `held`.
+async fn dropped_at_every_poll_of_a_wait(held: Mode, wanted: Mode) {
     const POLLS: usize = 12;
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -56,9 +71,9 @@ async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
         for _ in 1..POLLS {
             managers.push(manager(&nodes).await);
         }
-        let held = holder.acquire(KEY).await.unwrap();
+        let held = acquired_everywhere(&holder, &nodes, request(held)).await;
         for (polls, manager) in (1..POLLS).zip(managers) {
-            let dropped = polled(manager.acquire(KEY), polls).await;
+            let dropped = polled(manager.acquire(request(wanted)), polls).await;
             assert!(dropped.is_none(), "{dropped:?}");
             assert!(manager.shutdown().await);
             barrier(&nodes).await;
@@ -78,8 +93,8 @@ enum Stage {
     OnTheWire,
 }
 
-async fn dropped_with_frozen_nodes(size: usize, frozen: usize, stage: Stage) {
-    println!("{frozen} of {size} nodes frozen, {stage:?}");
+async fn dropped_with_frozen_nodes(size: usize, frozen: usize, stage: Stage, mode: Mode) {
+    println!("{frozen} of {size} nodes frozen, {stage:?}, {mode:?}");
     let nodes = Nodes::start(size).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -87,11 +102,11 @@ async fn dropped_with_frozen_nodes(size: usize, frozen: usize, stage: Stage) {
     let before = asked(&proxies);
     let is_possible = size - frozen >= majority(size);
     match stage {
-        Stage::Queued => assert!(polled(manager.acquire(KEY), 1).await.is_none()),
+        Stage::Queued => assert!(polled(manager.acquire(request(mode)), 1).await.is_none()),
         Stage::OnTheWire => {
             let task = tokio::spawn({
                 let manager = manager.clone();
-                async move { manager.acquire(KEY).await }
+                async move { manager.acquire(request(mode)).await }
             });
             wait_until_asked(&proxies, &before).await;
             if is_possible {
@@ -111,7 +126,9 @@ async fn dropped_with_frozen_nodes(size: usize, frozen: usize, stage: Stage) {
 async fn dropped_with_a_frozen_minority_or_majority_leaves_nothing_after_the_thaw() {
     for (size, frozen) in [(1, 1), (3, 1), (3, 2), (5, 2), (5, 3)] {
         for stage in [Stage::Queued, Stage::OnTheWire] {
-            dropped_with_frozen_nodes(size, frozen, stage).await;
+            for mode in MODES {
+                dropped_with_frozen_nodes(size, frozen, stage, mode).await;
+            }
         }
     }
 }
@@ -119,13 +136,14 @@ async fn dropped_with_a_frozen_minority_or_majority_leaves_nothing_after_the_tha
 #[tokio::test]
 async fn failed_for_want_of_a_quorum_leaves_nothing_after_the_thaw() {
     // Defect 4: the nodes that did not answer execute the command when they thaw.
-    for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
+    let sizes = [(1, 1), (3, 2), (5, 3)].into_iter();
+    for ((size, frozen), mode) in sizes.flat_map(|size| MODES.map(|mode| (size, mode))) {
         let nodes = Nodes::start(size).await;
         let patient = manager(&nodes).await;
         let manager = builder(nodes.urls()).node_timeout(Duration::from_millis(20)).build().unwrap();
         crate::support::wait_until_all_vote(&manager, &nodes).await;
         nodes[..frozen].iter().for_each(redlock_tests::RedisServer::freeze);
-        let request = LockRequest::new(KEY).wait(Duration::from_millis(100));
+        let request = request(mode).wait(Duration::from_millis(100));
         let error = tokio::time::timeout(PATIENCE, manager.acquire(request)).await.unwrap().unwrap_err();
         assert!(matches!(error, LockError::NoQuorum { .. }), "{error:?}");
         nodes[..frozen].iter().for_each(redlock_tests::RedisServer::thaw);

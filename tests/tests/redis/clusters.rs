@@ -5,6 +5,7 @@ mod leaving;
 mod listing;
 mod load;
 mod moving;
+mod sharing;
 mod tls;
 
 use crate::support::{builder, causes, warnings};

@@ -1,7 +1,10 @@
-//! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15 and 16 of peers).
+//! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15 and 16 of peers), and a share of it as
+//! well, whether or not others have one.
 
-use crate::support::{GENEROUS, SIZES, assert_nothing_left, holders, majority, manager, wait_until_queued};
-use redlock_runtime::{LockError, LockGuard, LockManager};
+use crate::support::{
+    GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, majority, manager, wait_until_queued,
+};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
 use redlock_tests::Nodes;
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -17,6 +20,7 @@ const KEY: &str = "order:7";
 struct Scene {
     nodes: Arc<Nodes>,
     manager: LockManager,
+    mode: Mode,
     entered: Arc<Notify>,
 }
 
@@ -32,6 +36,10 @@ impl From<LockError> for Failure {
 }
 
 impl Scene {
+    fn request(&self) -> LockRequest {
+        LockRequest::new(KEY).mode(self.mode)
+    }
+
     /// Without this the tests could pass by never locking anything.
     async fn enter(&self, guard: &LockGuard) {
         let holders = holders(&self.nodes, guard).await;
@@ -45,7 +53,7 @@ impl Scene {
             self.enter(guard).await;
             Ok(pending().await)
         };
-        self.manager.with_lock(KEY, body).await
+        self.manager.with_lock(self.request(), body).await
     }
 }
 
@@ -54,7 +62,7 @@ async fn returns(scene: Scene) {
         scene.enter(guard).await;
         Ok::<_, LockError>(7)
     };
-    assert_eq!(scene.manager.with_lock(KEY, body).await.unwrap(), 7);
+    assert_eq!(scene.manager.with_lock(scene.request(), body).await.unwrap(), 7);
 }
 
 async fn question_mark(scene: Scene) {
@@ -63,7 +71,7 @@ async fn question_mark(scene: Scene) {
         Err::<(), _>(Failure::Work)?;
         unreachable!("the line above returns")
     };
-    match scene.manager.with_lock(KEY, body).await {
+    match scene.manager.with_lock(scene.request(), body).await {
         Err(Failure::Work) => {}
         Err(Failure::Lock(error)) => panic!("{error}"),
         Ok(()) => panic!("the error is lost"),
@@ -81,7 +89,7 @@ async fn early_return(scene: Scene) {
         }
         Err(LockError::Closed)
     };
-    assert_eq!(scene.manager.with_lock(KEY, body).await.unwrap(), 3);
+    assert_eq!(scene.manager.with_lock(scene.request(), body).await.unwrap(), 3);
 }
 
 async fn panic(scene: Scene) {
@@ -90,7 +98,7 @@ async fn panic(scene: Scene) {
             scene.enter(guard).await;
             panic!("in the body")
         };
-        scene.manager.with_lock(KEY, body).await
+        scene.manager.with_lock(scene.request(), body).await
     };
     let error = tokio::spawn(call).await.unwrap_err();
     assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "in the body");
@@ -118,18 +126,18 @@ async fn timeout(scene: Scene) {
 }
 
 async fn guard_dropped(scene: Scene) {
-    let guard = scene.manager.acquire(KEY).await.unwrap();
+    let guard = scene.manager.acquire(scene.request()).await.unwrap();
     scene.enter(&guard).await;
 }
 
 async fn guard_released(scene: Scene) {
-    let guard = scene.manager.acquire(KEY).await.unwrap();
+    let guard = scene.manager.acquire(scene.request()).await.unwrap();
     scene.enter(&guard).await;
     guard.release().await.unwrap();
 }
 
 async fn release_not_awaited(scene: Scene) {
-    let guard = scene.manager.acquire(KEY).await.unwrap();
+    let guard = scene.manager.acquire(scene.request()).await.unwrap();
     scene.enter(&guard).await;
     drop(guard.release());
 }
@@ -150,7 +158,7 @@ async fn dropped_while_waiting_for_another_holder(scene: Scene) {
 async fn gave_up_waiting(scene: Scene) {
     let other = manager(&scene.nodes).await;
     let held = other.acquire(KEY).await.unwrap();
-    let request = redlock_runtime::LockRequest::new(KEY).wait(Duration::from_millis(20));
+    let request = scene.request().wait(Duration::from_millis(20));
     let error = scene.manager.acquire(request).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
     held.release().await.unwrap();
@@ -174,16 +182,52 @@ const EXITS: [(&str, Exit); 12] = [
     ("gave up waiting", |scene| Box::pin(gave_up_waiting(scene))),
 ];
 
+async fn every_way_out_leaves_nothing(size: usize, mode: Mode) {
+    let nodes = Arc::new(Nodes::start(size).await);
+    for (name, exit) in EXITS {
+        println!("{name}, {size} nodes, {mode:?}");
+        let manager = manager(&nodes).await;
+        let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), mode, entered: Arc::default() };
+        tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
 #[tokio::test]
 async fn every_way_out_leaves_nothing_on_1_3_and_5_nodes() {
     for size in SIZES {
+        every_way_out_leaves_nothing(size, Mode::Exclusive).await;
+    }
+}
+
+#[tokio::test]
+async fn every_way_out_of_a_share_leaves_nothing_on_1_3_and_5_nodes() {
+    for size in SIZES {
+        every_way_out_leaves_nothing(size, Mode::Shared).await;
+    }
+}
+
+#[tokio::test]
+async fn every_way_out_of_a_share_leaves_the_shares_of_others_alone() {
+    for size in SIZES {
         let nodes = Arc::new(Nodes::start(size).await);
-        for (name, exit) in EXITS {
+        let (other, waits) = (manager(&nodes).await, manager(&nodes).await);
+        // Those that need a lock which is not shared have none here.
+        for (name, exit) in &EXITS[..EXITS.len() - 2] {
             println!("{name}, {size} nodes");
             let manager = manager(&nodes).await;
-            let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), entered: Arc::default() };
+            let held = acquired_everywhere(&other, &nodes, LockRequest::shared(KEY)).await;
+            let (mode, entered) = (Mode::Shared, Arc::default());
+            let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), mode, entered };
             tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);
-            assert_nothing_left(&manager, &nodes).await;
+            assert!(manager.shutdown().await, "{name}");
+            barrier(&nodes).await;
+            assert_eq!(holders(&nodes, &held).await, size, "{name}");
+            held.release().await.unwrap();
+            // Alone, and at once: of the other share nothing is left.
+            waits.try_acquire(KEY).await.expect(name).release().await.unwrap();
         }
+        assert_nothing_left(&other, &nodes).await;
+        assert_nothing_left(&waits, &nodes).await;
     }
 }

@@ -1,7 +1,11 @@
 //! What most tests here need: managers that do not give up early, and the question what is left in Redis.
 
-use redlock_runtime::{CheckReport, LockError, LockGuard, LockManager, LockManagerBuilder, NodeConfig, NodeError};
+use crate::waiters::queue;
+use redlock_runtime::{
+    CheckReport, LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, NodeConfig, NodeError,
+};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -54,8 +58,12 @@ pub(crate) async fn wait_until_all_vote(manager: &LockManager, nodes: &Nodes) {
 }
 
 /// Takes the lock, and waits until the last node holds it, too: an acquisition is done when a majority does.
-pub(crate) async fn acquired_everywhere(manager: &LockManager, nodes: &Nodes, key: &str) -> LockGuard {
-    let guard = manager.acquire(key).await.unwrap();
+pub(crate) async fn acquired_everywhere(
+    manager: &LockManager,
+    nodes: &Nodes,
+    request: impl Into<LockRequest>,
+) -> LockGuard {
+    let guard = manager.acquire(request).await.unwrap();
     eventually_eq(PATIENCE, "every node holds the lock", nodes.len(), async || holders(nodes, &guard).await).await;
     guard
 }
@@ -80,22 +88,20 @@ pub(crate) async fn owner_at(node: &RedisServer, key: &str) -> Option<String> {
     node.inspect().get(key).await.map(|value| owner(&value).to_owned())
 }
 
-/// How many running nodes hold the lock for `guard`.
+/// How many running nodes hold the lock for `guard`, or its share.
 pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
-    let contents = nodes.contents().await;
-    let held = |keys: &&std::collections::BTreeMap<String, String>| {
-        keys.get(guard.key().as_str()).is_some_and(|value| owner(value) == guard.token().as_str())
-    };
+    let (contents, token) = (nodes.contents().await, guard.token().as_str());
+    // Those who share a lock are the members of a sorted set.
+    let is_of = |value: &String| owner(value) == token || value.starts_with("zset ") && value.contains(token);
+    let held = |keys: &&BTreeMap<String, String>| keys.get(guard.key().as_str()).is_some_and(is_of);
     contents.values().filter(held).count()
 }
 
 /// Waits until `waiting` calls stand in the queue for `key` on every node.
 pub(crate) async fn wait_until_queued(nodes: &Nodes, key: &str, waiting: usize) {
     for node in nodes.iter() {
-        eventually_eq(PATIENCE, "they wait in the queue", waiting, async || {
-            node.inspect().command::<usize>(&["ZCARD", &format!("{{{key}}}:q")]).await
-        })
-        .await;
+        eventually_eq(PATIENCE, "they wait in the queue", waiting, async || queue(node.inspect(), key).await.len())
+            .await;
     }
 }
 

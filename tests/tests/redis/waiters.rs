@@ -67,7 +67,10 @@ pub(crate) fn queue_of(key: &str) -> String {
 
 /// The tokens in the queue, the first one first.
 pub(crate) async fn queue(inspect: &Inspector, key: &str) -> Vec<String> {
-    inspect.command(&["ZRANGE", &queue_of(key), "0", "-1"]).await
+    let mut members: Vec<String> = inspect.command(&["ZRANGE", &queue_of(key), "0", "-1"]).await;
+    // Beside a token may stand when it was heard of.
+    members.retain(|member| !member.ends_with('#'));
+    members
 }
 
 /// Waits until no queue for `key` is left on any node.

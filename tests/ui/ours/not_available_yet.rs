@@ -5,11 +5,6 @@ pub async fn later() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key = "nightly", mode = shared)]
-pub async fn shared() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/tenants")]
 pub async fn path() -> Result<(), LockError> {
     Ok(())

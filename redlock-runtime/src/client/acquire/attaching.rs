@@ -22,7 +22,8 @@ pub(crate) async fn attach(
     location: &'static Location<'static>,
 ) -> Result<Obtained, LockError> {
     let mut request =
-        LockRequest::new(detached.key().clone()).ttl(detached.ttl()).wait(Wait::None).linger(Duration::ZERO);
+        LockRequest::new(detached.key().clone()).mode(detached.mode()).ttl(detached.ttl()).wait(Wait::None);
+    request.linger = Some(Duration::ZERO);
     request.is_fenced = is_fenced;
     let request = request.asked_at(location);
     let asked = Asked::begin(local.shared(), &request);
@@ -58,7 +59,7 @@ impl Call<'_> {
         self.may_start().await?;
         let mut turn = self.enter().await?;
         let other = Some(Box::new(*detached.token()));
-        let subject = Subject { key: self.key.clone(), token: self.shared().new_token(), other };
+        let subject = Subject { other, ..Subject::new(self.key.clone(), self.shared().new_token()) }.of_mode(self.mode);
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
         turn.acquisition().take_up(self.wanted);

@@ -12,10 +12,22 @@ use crate::time::clock::Instant;
 use tokio::time::sleep;
 
 impl Call<'_> {
+    /// Whether the call begins with a try, and not with a place in the queues. A script takes the share of a lock in either case,
+    /// so that a try saves nothing but the channel for wake-ups, where that is not open yet.
+    pub(super) fn tries_at_once(&self, now: Instant) -> bool {
+        if self.mode.is_shared() {
+            return !self.waits() || !self.shared().is_listening() || self.shares_with_a_caller().is_some();
+        }
+        self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now)
+    }
+
     /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
     pub(super) async fn try_at_once(&self, turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
         if !self.waits() {
             return self.try_until_answered(turn).await;
+        }
+        if let Some(frame) = self.shares_with_a_caller() {
+            return self.try_beside(turn, &frame).await;
         }
         match turn.acquisition().try_at_once(now, self.patience()).await {
             Verdict::Reached => {
@@ -31,7 +43,7 @@ impl Call<'_> {
 
     /// Takes the lock, or finds that another owner has it. Nodes that do not answer get as long as from everybody else: who
     /// does not wait for a holder waits for them all the same, because a hiccup says nothing about the lock.
-    async fn try_until_answered(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+    pub(super) async fn try_until_answered(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let limit = self.now().after(LONGEST_SILENCE);
         loop {
             let now = self.now();

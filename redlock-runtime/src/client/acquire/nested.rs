@@ -5,14 +5,17 @@
 //! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
 //! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
+//! | and both share it | the call has a share of its own; it does not wait for a writer, who waits for its caller |
+//! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
 //! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
-use super::{Call, Obtained, Share};
+use super::{Call, Obtained, Setback, Share};
 use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
+use crate::client::local_queue::LocalTurn;
 use crate::error::{HeldLock, LockError, Why};
 use crate::observe::events;
 use crate::observe::spans::Path;
@@ -127,7 +130,9 @@ impl Call<'_> {
         }
         let mut outlived = None;
         for Frame { tenure, is_inherited, .. } in frames_of(&self.key) {
-            if tenure.shared().id != self.shared().id {
+            // Who shares a lock has nothing to give to who wants it alone.
+            let is_too_weak = tenure.acquisition().mode().is_shared() && !self.mode.is_shared();
+            if tenure.shared().id != self.shared().id || is_too_weak {
                 continue;
             }
             if tenure.is_held() {
@@ -204,10 +209,46 @@ impl Call<'_> {
         Ok(may_end)
     }
 
+    /// A body that shares the lock which the call wants to share: its own caller.
+    pub(super) fn shares_with_a_caller(&self) -> Option<Frame> {
+        let is_shared = |frame: &Frame| frame.tenure.acquisition().mode().is_shared();
+        if !self.mode.is_shared() {
+            return None;
+        }
+        frames_of(&self.key).find(|frame| is_shared(frame) && self.in_the_way(frame).is_some())
+    }
+
+    /// Takes a share beside that of a caller. When it cannot be had at once, a writer has come in between, who waits for the
+    /// caller: to wait for that one would be to wait for oneself.
+    ///
+    /// # Errors
+    /// [`LockError::WouldDeadlock`], unless the caller may give its share back meanwhile.
+    pub(super) async fn try_beside(&self, turn: LocalTurn, frame: &Frame) -> Result<LocalTurn, Setback> {
+        let error = match self.try_until_answered(turn).await {
+            Err(Setback::Failed(error)) if error.is_contended() => error,
+            tried => return tried,
+        };
+        let Some(held) = self.in_the_way(frame) else { return Err(Setback::Superseded) };
+        if !frame.shows_guard {
+            return Err(Setback::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
+        }
+        let shared = self.shared();
+        events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+        drop(error);
+        Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
+    }
+
     /// Why a body is in the way of the call, which has a lock of the same name.
-    fn conflict(&self, Frame { tenure, .. }: &Frame) -> Option<HeldLock> {
+    fn conflict(&self, frame: &Frame) -> Option<HeldLock> {
+        let is_shared = frame.tenure.acquisition().mode().is_shared();
+        if is_shared && self.mode.is_shared() { None } else { self.in_the_way(frame) }
+    }
+
+    /// The lock of a body that is in the way of the call, should it have to wait.
+    fn in_the_way(&self, Frame { tenure, .. }: &Frame) -> Option<HeldLock> {
+        let is_shared = tenure.acquisition().mode().is_shared();
         let why = if tenure.shared().id == self.shared().id {
-            Why::Same
+            if is_shared && !self.mode.is_shared() { Why::Upgrade } else { Why::Same }
         } else if tenure.shared().has_the_nodes_of(self.shared()) {
             Why::OtherManager
         } else {

@@ -73,7 +73,7 @@ impl Call<'_> {
 
     /// The lock as it is called in what is told.
     fn named(&self) -> Named<'_> {
-        named(self.shared(), &self.key, Some(self.place), self.label)
+        named(self.shared(), (&self.key, self.mode), Some(self.place), self.label)
     }
 
     const fn is_of_window(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::client::shared::Shared;
 use crate::error::LockError;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::observe::spans::Path;
 use crate::observe::{Named, events};
 use crate::request::Place;
@@ -62,13 +62,13 @@ impl Way {
 /// A lock as it is called in what is told.
 pub(crate) fn named<'k>(
     shared: &Shared,
-    key: &'k LockKey,
+    (key, mode): (&'k LockKey, Mode),
     place: Option<Place>,
     label: Option<&'static str>,
 ) -> Named<'k> {
     let line = place.unwrap_or_else(Place::unknown).line();
     let template = label.or(place.and_then(Place::template));
-    Named { key: shared.told(key), template, file: line.file(), line: line.line() }
+    Named { key: shared.told(key), template, mode, file: line.file(), line: line.line() }
 }
 
 /// Tells that too few nodes agreed, if that is what `error` says, and unless it was told just now.

@@ -11,6 +11,7 @@ mod fencing;
 mod holding;
 mod idling;
 mod loss_watchers;
+mod lowering;
 mod noting;
 mod present;
 mod releasing;
@@ -33,11 +34,13 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::reserved::line_of;
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
 use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,14 +70,24 @@ impl Acquisition {
         }
     }
 
-    /// A new token of this process for `key`.
+    /// A new token of this process for `key`, which wants it alone.
     pub(crate) fn of_key(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
         Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
+    /// A new token of this process for `key`, which shares it.
+    pub(crate) fn sharing(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
+        Self::new(shared, Subject::new(key.clone(), shared.new_token()).of_mode(Mode::Shared), ttl, now)
+    }
+
+    /// The same with another token.
+    fn with_token(&self, token: OwnerToken, ttl: Duration) -> Self {
+        Self::new(&self.shared, Subject::new(self.key().clone(), token).of_mode(self.subject.mode), ttl, self.now())
+    }
+
     /// The next token of this process for the same key, at the end of the queues.
     pub(crate) fn successor(&self, ttl: Duration) -> Self {
-        Self::of_key(&self.shared, self.key(), ttl, self.now())
+        self.with_token(self.shared.new_token(), ttl)
     }
 
     /// Another token with the same place in the queues.
@@ -82,13 +95,26 @@ impl Acquisition {
         let is_dead = self.shared.rules.apply(Rule::ReleasedTokensAreDead);
         let again = |token: &OwnerToken| if token.asks() { token.asking() } else { token.again() };
         let token = if is_dead { again(self.token()) } else { *self.token() };
-        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl(), self.now())
+        self.with_token(token, self.ttl())
     }
 
     /// The next token of this process for the same key, for a call that only wants to know whether a body runs.
     pub(crate) fn asking(&self) -> Self {
         let token = self.shared.new_token().asking();
-        Self::new(&self.shared, Subject::new(self.key().clone(), token), self.ttl(), self.now())
+        self.with_token(token, self.ttl())
+    }
+
+    /// Whether the lock is for the present call alone, or shared with others.
+    pub(crate) fn mode(&self) -> Mode {
+        if self.lock().candidate.is_lowered() { Mode::Shared } else { self.subject.mode }
+    }
+
+    /// What the line is called in which the token stands: as its key, or for a lock that others share, in one of its own.
+    pub(crate) fn line(&self) -> Cow<'_, str> {
+        match self.subject.mode {
+            Mode::Exclusive => self.key().name().into(),
+            Mode::Shared => line_of(self.token()).into(),
+        }
     }
 
     pub(crate) fn key(&self) -> &LockKey {

@@ -114,6 +114,7 @@ impl Acquisition {
         let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));
         Box::new(News {
             key: self.key().clone(),
+            mode: self.subject.mode,
             is_redacted: self.shared.policy.redacts_keys,
             template,
             line,

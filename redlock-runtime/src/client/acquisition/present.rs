@@ -1,7 +1,7 @@
 //! The call that has a lock now, and what there is to tell of it.
 
 use crate::error::LossCause;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::observe::{Named, ToldKey, events, spans};
 use crate::stats::SiteId;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ impl Present {
 #[must_use = "it is told when this is dropped"]
 pub(crate) struct News {
     pub(super) key: LockKey,
+    pub(super) mode: Mode,
     pub(super) is_redacted: bool,
     pub(super) template: Option<&'static str>,
     pub(super) line: (&'static str, u32),
@@ -52,7 +53,8 @@ pub(super) enum What {
 impl Drop for News {
     fn drop(&mut self) {
         let (file, line) = self.line;
-        let lock = Named { key: ToldKey::new(&self.key, self.is_redacted), template: self.template, file, line };
+        let (key, template, mode) = (ToldKey::new(&self.key, self.is_redacted), self.template, self.mode);
+        let lock = Named { key, template, mode, file, line };
         if let Some((span, outcome)) = self.span.take() {
             spans::ended(&span, outcome);
             spans::close(span);

@@ -4,8 +4,8 @@ use super::entrance::Entrance;
 use super::loss_watchers::LossWatchers;
 use super::present::Present;
 use crate::client::shared::Shared;
-use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
+use crate::lock::{Mode, OwnerToken};
 use crate::node::Pending;
 use crate::observe::held_back::{self, Untold};
 use crate::protocol::candidate::{Candidate, Fence, Outgoing, Queue};
@@ -75,6 +75,8 @@ impl Sleeper {
 pub(super) struct Sender<'a> {
     shared: &'a Shared,
     subject: &'a Arc<Subject>,
+    /// As what the nodes are asked for the lock.
+    mode: Mode,
     answers: &'a mut [Queue<Pending>],
     rare: &'a mut Option<Box<Rare>>,
     now: Instant,
@@ -149,7 +151,8 @@ impl State {
         now: Instant,
     ) -> (&'a mut Candidate, Sender<'a>) {
         let Self { candidate, answers, rare, .. } = self;
-        (candidate, Sender { shared, subject, answers, rare, now, ballot: None })
+        let mode = if candidate.is_lowered() { Mode::Shared } else { subject.mode };
+        (candidate, Sender { shared, subject, mode, answers, rare, now, ballot: None })
     }
 
     /// The task that waits, if it has something to do before it goes on by itself.
@@ -227,6 +230,7 @@ impl Sender<'_> {
         let fence = fence.and_then(|fence| self.ballot(fence));
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
+            let subject = if subject.mode == self.mode { subject } else { subject.lowered() };
             answers.push(node.ask(Command { verb, fence, subject }, self.now));
         }
     }

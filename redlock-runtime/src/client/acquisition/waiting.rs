@@ -31,10 +31,13 @@ impl Acquisition {
                 change.set(changed.notified());
             }
             loop {
+                self.shared.nodes.iter().for_each(|node| node.node().deliver());
                 let next = match self.advance(limit, cx) {
                     Ok(next) => next,
                     Err(waited) => return Poll::Ready(waited),
                 };
+                // What was sent may have made nodes say something, also to this token, which has a sleeper then.
+                self.shared.nodes.iter().for_each(|node| node.node().deliver());
                 timer.as_mut().reset(tokio::time::Instant::now() + next.since(self.now()));
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;

@@ -252,7 +252,13 @@ impl Tenure {
             known.counters.lost();
             let (file, line) = known.line();
             events::lost(
-                Named { key: self.shared().told(self.key()), template: known.template(), file, line },
+                Named {
+                    key: self.shared().told(self.key()),
+                    mode: self.acquisition().mode(),
+                    template: known.template(),
+                    file,
+                    line,
+                },
                 cause,
                 *held_for,
             );

@@ -1,7 +1,7 @@
 //! How a call comes into the line of a key.
 
 use super::LocalQueue;
-use super::entry::Entry;
+use super::entry::{Entry, Superseded};
 use super::local_turn::LocalTurn;
 use super::local_wait::LocalWait;
 use super::local_waiter::LocalWaiter;
@@ -21,6 +21,38 @@ pub(crate) enum Entered {
 }
 
 impl LocalQueue {
+    /// A turn for `key` that others may have as well, in a line of its own.
+    pub(crate) fn enter_beside(self: &Arc<Self>, key: &LockKey, wanted: Wanted, now: Instant) -> LocalTurn {
+        // The nodes would keep it from the call until whoever has left it idle hears of that.
+        self.end_idle(key.name());
+        let acquisition = Arc::new(Acquisition::sharing(&self.shared, key, wanted.ttl, now));
+        let (line, look_at) = (acquisition.line(), now.after(schedule::pause(wanted.ttl)));
+        let mut shard = self.shard(&line);
+        shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), look_at));
+        shard.look_by(&line, look_at);
+        drop(shard);
+        LocalTurn::new(self, acquisition)
+    }
+
+    /// Whoever has the turn as `before` goes on as `after`. Who shares its lock stands in the line of its token.
+    ///
+    /// # Errors
+    /// [`Superseded`] when another call has the turn.
+    pub(super) fn go_on_as(&self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) -> Result<(), Superseded> {
+        let (line, next) = (before.line(), after.line());
+        let mut shard = self.shard(&line);
+        if line == next {
+            return shard.entries.get_mut(&*line).ok_or(Superseded)?.replace(before, after);
+        }
+        let mut entry = shard.entries.remove(&*line).ok_or(Superseded)?;
+        drop(shard);
+        entry.replace(before, after)?;
+        let mut shard = self.shard(&next);
+        shard.entries.insert((&*next).into(), entry);
+        shard.look_by(&next, self.shared.clock.now());
+        Ok(())
+    }
+
     /// Takes the turn for `key`, or a place behind whoever has it if the caller `waits`.
     pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wanted: Wanted, waits: bool, now: Instant) -> Entered {
         let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl, now));

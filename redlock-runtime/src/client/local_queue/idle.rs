@@ -177,6 +177,15 @@ impl LocalQueue {
         true
     }
 
+    /// A call of this process wants to share the lock called `name` with others: it is given back, if it is idle.
+    pub(super) fn end_idle(&self, name: &str) {
+        if self.idling.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let ended = self.shard(name).end(name);
+        self.give_back(ended.as_slice());
+    }
+
     /// Nobody can call the manager any more, although some of its locks may still be held.
     pub(crate) fn without_handle(&self) {
         self.idling.has_no_handle.store(true, Ordering::Release);

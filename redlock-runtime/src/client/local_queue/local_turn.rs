@@ -53,12 +53,17 @@ impl LocalTurn {
         let acquisition = Arc::new(acquisition);
         // Before the entry names another one: until then, a wake-up about the token finds it.
         self.acquisition.release();
-        let name = self.acquisition.key().name();
-        let mut shard = self.local.shard(name);
-        shard.entries.get_mut(name).ok_or(Superseded)?.replace(&self.acquisition, &acquisition)?;
-        drop(shard);
+        self.local.go_on_as(&self.acquisition, &acquisition)?;
         (self.turn, self.acquisition) = (acquisition.turn(), acquisition);
         Ok(())
+    }
+
+    /// Shares the lock with others from now on, unless the turn has ended.
+    pub(crate) fn lower(&self) {
+        if !self.has_ended() && self.acquisition.lower() {
+            // Nodes that could not be told are asked soon.
+            self.local.look_at(&self.acquisition);
+        }
     }
 
     /// Whether the turn has ended; what it had may be another call's by now.
@@ -118,14 +123,14 @@ impl LocalTurn {
 
     /// What is to become of the turn, unless another call has it.
     fn next(&self) -> Option<Next> {
-        let name = self.acquisition.key().name();
+        let name = &*self.acquisition.line();
         let mut shard = self.local.shard(name);
         shard.entries.get_mut(name).filter(|entry| entry.is_of(&self.acquisition)).map(Entry::next)
     }
 
     /// Gives the turn to the first call in line that is there, with a new token.
     fn succeed(&self) {
-        let (name, mut ours) = (self.acquisition.key().name(), Arc::clone(&self.acquisition));
+        let (name, mut ours) = (&*self.acquisition.line(), Arc::clone(&self.acquisition));
         loop {
             let mut shard = self.local.shard(name);
             let Some(entry) = shard.entries.get_mut(name).filter(|entry| entry.is_of(&ours)) else { return };

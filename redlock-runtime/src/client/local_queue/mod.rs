@@ -28,6 +28,8 @@ use crate::client::shared::Shared;
 use crate::client::watchdog::schedule::{self, Looked};
 use crate::client::watchdog::{Watchdog, Watched};
 use crate::lock::LockKey;
+use crate::lock::reserved::line_of;
+use crate::protocol::command::Subject;
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
 use std::collections::HashMap;
@@ -90,6 +92,14 @@ impl LocalQueue {
         Some(Arc::clone(self.shard(name).entries.get(name)?.acquisition()))
     }
 
+    /// The token of this process that `subject` is about, if it is known here: that of the line of the key, or one that shares
+    /// the lock.
+    pub(crate) fn find(&self, subject: &Subject) -> Option<Arc<Acquisition>> {
+        let is_it = |ours: &Arc<Acquisition>| *ours.token() == subject.token && ours.key().name() == subject.key.name();
+        let shares = || self.acquisition(&line_of(&subject.token)).filter(is_it);
+        self.acquisition(subject.key.name()).filter(is_it).or_else(shares)
+    }
+
     /// All tokens of this process.
     pub(crate) fn acquisitions(&self) -> Vec<Arc<Acquisition>> {
         let of_shard =
@@ -112,17 +122,17 @@ impl LocalQueue {
         self.look_within(Duration::ZERO, now);
     }
 
-    /// The lock of `key` is held from now on with this `ttl`, and the watchdog looks at it in time.
-    pub(crate) fn watch(self: &Arc<Self>, key: &LockKey, ttl: Duration, now: Instant) {
-        let within = schedule::pause(ttl);
-        self.shard(key.name()).look_by(key.name(), now.after(within));
+    /// The lock of `acquisition` is held from now on with this `ttl`, and the watchdog looks at it in time.
+    pub(crate) fn watch(self: &Arc<Self>, acquisition: &Acquisition, ttl: Duration, now: Instant) {
+        let (line, within) = (acquisition.line(), schedule::pause(ttl));
+        self.shard(&line).look_by(&line, now.after(within));
         self.look_within(within, now);
     }
 
-    /// The watchdog looks at the lock of `key` at once.
-    pub(crate) fn look_at(self: &Arc<Self>, key: &LockKey) {
-        let now = self.shared.clock.now();
-        self.shard(key.name()).look_by(key.name(), now);
+    /// The watchdog looks at the lock of `acquisition` at once.
+    pub(crate) fn look_at(self: &Arc<Self>, acquisition: &Acquisition) {
+        let (line, now) = (acquisition.line(), self.shared.clock.now());
+        self.shard(&line).look_by(&line, now);
         self.look_within(Duration::ZERO, now);
     }
 

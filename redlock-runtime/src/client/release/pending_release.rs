@@ -198,6 +198,7 @@ mod tests {
     use super::*;
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
+    use crate::node::Environment;
     use crate::node::memory::MemoryNode;
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
@@ -236,7 +237,10 @@ mod tests {
     async fn a_release_that_nobody_has_confirmed_is_told() {
         let (clock, keeper) = (Clock::tokio(), Keeper::default());
         let _kept = tracing::subscriber::set_default(keeper.clone());
-        let (node, ledger) = (MemoryNode::new(clock), Arc::new(ReleaseLedger::new("memory", clock)));
+        let (node, ledger) = (
+            MemoryNode::new(clock, Environment::of_lone_node(ManagerId::random(), clock)),
+            Arc::new(ReleaseLedger::new("memory", clock)),
+        );
         for is_expected in [true, false] {
             let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(0, 0));
             let second = Duration::from_secs(1);

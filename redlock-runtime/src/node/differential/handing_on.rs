@@ -2,6 +2,7 @@
 
 use super::step::{HOUR, MOMENT, WHILE};
 use super::{MANAGERS, Pair, TOKENS};
+use crate::lock::Mode;
 use crate::protocol::command::Verb;
 use redlock_tests::RedisServer;
 
@@ -22,13 +23,13 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
                 pair.turn(manager);
             }
         }
-        pair.ask(Verb::SetNx { ttl: MOMENT }, None, 0, pair.tokens[last], None).await;
+        pair.ask(Verb::SetNx { ttl: MOMENT }, Mode::Exclusive, None, 0, pair.tokens[last], None).await;
         for waiter in 0..last {
-            pair.ask(acquire, None, 0, pair.tokens[waiter], None).await;
+            pair.ask(acquire, Mode::Exclusive, None, 0, pair.tokens[waiter], None).await;
         }
         pair.pass(WHILE).await;
         for (verb, token) in [(Verb::SetNx { ttl: HOUR }, owner), (acquire, last), (Verb::Release { claim }, owner)] {
-            pair.ask(verb, None, 0, pair.tokens[token], None).await;
+            pair.ask(verb, Mode::Exclusive, None, 0, pair.tokens[token], None).await;
         }
         pair.clear().await;
     }

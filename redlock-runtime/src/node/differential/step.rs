@@ -1,6 +1,7 @@
 //! Draws what happens next to both nodes.
 
 use super::{KEYS, MANAGERS, TOKENS};
+use crate::lock::Mode;
 use crate::protocol::command::Verb;
 use crate::time::ballot_clock::Ballot;
 use fastrand::Rng;
@@ -19,6 +20,7 @@ const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 pub(super) enum Step {
     Ask {
         verb: Verb,
+        mode: Mode,
         fence: Option<Ballot>,
         key: usize,
         token: usize,
@@ -37,8 +39,8 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// `latest`: the key and the token of the step before, which often are those of the next one.
-    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize)) -> Self {
+    /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well.
+    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize), shared: bool) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
@@ -64,7 +66,10 @@ impl Step {
         // Who adopts or revokes always names another one, and most of those who yield do.
         let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke)
             || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
-        Self::Ask { verb, fence: fence(random), key, token, other: names.then(|| random.usize(0..TOKENS)) }
+        // Most tokens stay what they are, and some have their locks alone before they share them.
+        let mode = if shared && (token % 2 == 0) != (random.u8(0..6) == 0) { Mode::Shared } else { Mode::Exclusive };
+        let fence = fence(random).filter(|_| mode == Mode::Exclusive);
+        Self::Ask { verb, mode, fence, key, token, other: names.then(|| random.usize(0..TOKENS)) }
     }
 }
 

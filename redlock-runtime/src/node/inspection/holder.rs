@@ -14,6 +14,12 @@ pub enum Holder {
     /// A call of this library, in this process or another one. A lock that [lingers](crate::LockManagerBuilder::linger) looks
     /// like one that is used.
     Owner(Owner),
+    /// Calls of this library that [share](crate::LockRequest::shared) the lock.
+    #[non_exhaustive]
+    Shared {
+        /// In the order in which they have asked for it; of many the first hundred.
+        owners: Vec<Owner>,
+    },
     /// A lock of another library or program: a text with an expiry that is no token of ours.
     #[non_exhaustive]
     Foreign {
@@ -25,13 +31,36 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Who it is, if it is a call of this library.
+    /// Who it is, if it is a call of this library that has the lock alone.
     #[must_use]
     pub const fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Owner(owner) => Some(owner),
             _ => None,
         }
+    }
+
+    /// Who they are, if they are calls of this library: one, or those that share the lock.
+    #[must_use]
+    pub fn owners(&self) -> &[Owner] {
+        match self {
+            Self::Owner(owner) => std::slice::from_ref(owner),
+            Self::Shared { owners } => owners,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn owners_mut(&mut self) -> &mut [Owner] {
+        match self {
+            Self::Owner(owner) => std::slice::from_mut(owner),
+            Self::Shared { owners } => owners,
+            _ => &mut [],
+        }
+    }
+
+    /// Whether two nodes say the same. Those who share a lock come and go, at one node sooner than at another.
+    pub(super) fn agrees_with(&self, other: &Self) -> bool {
+        self == other || matches!((self, other), (Self::Shared { .. }, Self::Shared { .. }))
     }
 }
 
@@ -41,6 +70,10 @@ impl fmt::Display for Holder {
             Self::Unknown => f.write_str("unknown"),
             Self::Nobody => f.write_str("free"),
             Self::Owner(owner) => write!(f, "held by {owner}"),
+            Self::Shared { owners } => match owners.as_slice() {
+                [only] => write!(f, "shared by {only}"),
+                several => write!(f, "shared by {} calls", several.len()),
+            },
             // Escaped: whoever has written it may have written anything.
             Self::Foreign { value } => write!(f, "held by another program, as {value:?}"),
             Self::Data => f.write_str("data, which is no lock"),

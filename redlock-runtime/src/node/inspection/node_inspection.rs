@@ -5,7 +5,7 @@ use super::clients::Clients;
 use super::holder::Holder;
 use super::owner::{Owner, spoken};
 use crate::error::NodeError;
-use crate::lock::OwnerToken;
+use crate::lock::{Mode, OwnerToken};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::node_state::Seen;
 use std::fmt;
@@ -60,11 +60,16 @@ impl NodeInspection {
 
     /// What the node in memory has: all who stand there are in this process.
     pub(crate) fn in_memory(node: &str, seen: &Seen) -> Self {
-        let owner = |token: OwnerToken| Owner { is_connected: Some(true), ..Owner::of(token) };
+        let owner = |token: OwnerToken, mode| Owner { is_connected: Some(true), ..Owner::of(token, mode) };
+        let alone = seen.holder.map(|holder| Holder::Owner(owner(holder.token, Mode::Exclusive)));
+        let mut owners: Vec<_> = seen.readers.iter().map(|reader| owner(reader.token, Mode::Shared)).collect();
+        owners.sort_by_key(|owner| owner.token);
+        owners.truncate(MOST_WAITERS);
+        let shared = if owners.is_empty() { Holder::Nobody } else { Holder::Shared { owners } };
         Self {
-            holder: seen.holder.map_or(Holder::Nobody, |holder| Holder::Owner(owner(holder.token))),
-            remaining: seen.holder.map(|holder| holder.left),
-            waiters: seen.waiters.iter().take(MOST_WAITERS).copied().map(owner).collect(),
+            holder: alone.unwrap_or(shared),
+            remaining: seen.holder.iter().chain(&seen.readers).map(|holder| holder.left).max(),
+            waiters: seen.waiters.iter().take(MOST_WAITERS).map(|(token, mode)| owner(*token, *mode)).collect(),
             waiting: u64::try_from(seen.waiters.len()).unwrap_or(u64::MAX),
             fence: seen.ballot.map(|ballot| FencingToken::new(ballot, 0)),
             ..Self::of(node)
@@ -73,20 +78,19 @@ impl NodeInspection {
 
     /// Whether it tells of anybody whose process can be looked for.
     pub(crate) fn has_owners(&self) -> bool {
-        self.holder.owner().is_some() || !self.waiters.is_empty()
+        !self.holder.owners().is_empty() || !self.waiters.is_empty()
     }
 
     /// The managers of those whose processes can be looked for.
     pub(crate) fn managers(&self) -> impl Iterator<Item = &str> {
-        self.holder.owner().into_iter().chain(&self.waiters).map(|owner| owner.token.manager())
+        self.holder.owners().iter().chain(&self.waiters).map(|owner| owner.token.manager())
     }
 
     /// Puts processes to the tokens.
     pub(crate) fn name(&mut self, clients: &Result<Clients, NodeError>) {
-        let holder = if let Holder::Owner(owner) = &mut self.holder { Some(owner) } else { None };
         match clients {
             Ok(clients) => {
-                let owners = holder.into_iter().chain(&mut self.waiters);
+                let owners = self.holder.owners_mut().iter_mut().chain(&mut self.waiters);
                 owners.for_each(|owner| owner.found(clients));
             }
             Err(error) => self.unnamed = Some(error.clone()),

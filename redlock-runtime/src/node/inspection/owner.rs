@@ -1,7 +1,7 @@
 //! Who a token belongs to.
 
 use super::clients::Clients;
-use crate::lock::OwnerToken;
+use crate::lock::{Mode, OwnerToken};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +13,8 @@ use std::time::{Duration, SystemTime};
 pub struct Owner {
     /// The token under which the call stands at the nodes.
     pub token: OwnerToken,
+    /// Whether it has the lock, or wants it, for itself alone or together with others.
+    pub mode: Mode,
     /// When the call asked for the lock, by the clock of its process. A lock that went from call to call within a process
     /// has the time of the first of them.
     pub asked_at: SystemTime,
@@ -30,8 +32,8 @@ pub struct Owner {
 
 impl Owner {
     /// What the token alone tells.
-    pub(crate) fn of(token: OwnerToken) -> Self {
-        Self { token, asked_at: token.asked_at(), label: None, address: None, is_connected: None }
+    pub(crate) fn of(token: OwnerToken, mode: Mode) -> Self {
+        Self { token, mode, asked_at: token.asked_at(), label: None, address: None, is_connected: None }
     }
 
     /// The same with what the server says of its `clients`.

@@ -30,11 +30,27 @@ impl Inspection {
     pub fn holder(&self) -> Option<&Holder> {
         let counted = || self.nodes.iter().filter(|node| node.error.is_none()).map(|node| &node.holder);
         let is_agreed = |holder: &&Holder| {
-            **holder != Holder::Unknown && counted().filter(|other| other == holder).count() >= self.needed
+            **holder != Holder::Unknown && counted().filter(|other| other.agrees_with(holder)).count() >= self.needed
         };
         let agreed = || counted().filter(is_agreed);
-        // Its process may be connected to some of the nodes only.
-        agreed().find(|holder| holder.owner().is_some_and(|owner| owner.address.is_some())).or_else(|| agreed().next())
+        // Its process may be connected to some of the nodes only. Of those who share it, a node may lack some.
+        let known = |holder: &Holder| holder.owners().iter().filter(|owner| owner.address.is_some()).count();
+        agreed().reduce(|best, next| {
+            let says_more = (known(next), next.owners().len()) > (known(best), best.owners().len());
+            if says_more { next } else { best }
+        })
+    }
+
+    /// Those who [share](crate::LockRequest::shared) the key by the word of so many nodes as must agree, in the order in which
+    /// they have asked for it; of many the first hundred.
+    #[must_use]
+    pub fn readers(&self) -> Vec<&Owner> {
+        let counted = self.nodes.iter().filter(|node| node.error.is_none());
+        let shared = counted.filter(|node| matches!(node.holder, Holder::Shared { .. }));
+        let mut readers: Vec<&Owner> = shared.flat_map(|node| node.holder.owners()).collect();
+        readers.sort_by_key(|owner| (owner.token, owner.address.is_none()));
+        let by_token = readers.chunk_by(|one, other| one == other).filter(|group| group.len() >= self.needed);
+        by_token.filter_map(|group| group.first().copied()).collect()
     }
 
     /// How much is left of the lease of the [`holder`](Self::holder), if nobody renews it: so many nodes keep it until then as
@@ -42,7 +58,7 @@ impl Inspection {
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let holder = self.holder()?;
-        let agreeing = self.nodes.iter().filter(|node| node.holder == *holder);
+        let agreeing = self.nodes.iter().filter(|node| node.holder.agrees_with(holder));
         let mut left: Vec<_> = agreeing.filter_map(|node| node.remaining).collect();
         left.sort_unstable_by(|a, b| b.cmp(a));
         left.get(self.needed.checked_sub(1)?).copied()
@@ -84,7 +100,14 @@ impl fmt::Display for Inspection {
             f.write_str("\n  ")?;
             node.write(self.holder(), f)?;
         }
-        self.waiters().iter().try_for_each(|owner| write!(f, "\n  waits for {}: {owner}", spoken(owner.age())))?;
+        let readers = self.readers();
+        readers
+            .iter()
+            .try_for_each(|owner| write!(f, "\n  shared by {owner}, which asked {} ago", spoken(owner.age())))?;
+        self.waiters().iter().try_for_each(|owner| {
+            let what = if owner.mode.is_shared() { "waits to share it" } else { "waits" };
+            write!(f, "\n  {what} for {}: {owner}", spoken(owner.age()))
+        })?;
         let unnamed = self.nodes.iter().filter_map(|node| Some((&node.node, node.unnamed.as_ref()?)));
         unnamed
             .into_iter()
@@ -96,12 +119,12 @@ impl fmt::Display for Inspection {
 mod tests {
     use super::*;
     use crate::error::NodeError;
-    use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
+    use crate::lock::{Mode, OwnerToken};
     use crate::time::token_clock::TokenTime;
 
     fn owner(counter: u16) -> Owner {
-        Owner::of(OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, counter)))
+        Owner::of(OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, counter)), Mode::Exclusive)
     }
 
     /// Three nodes that have these holders, each for some seconds.
@@ -133,6 +156,30 @@ mod tests {
                 "{inspection}"
             );
         }
+    }
+
+    #[test]
+    fn a_majority_says_who_shares_it() {
+        let readers = [1, 2, 3].map(|counter| Owner { mode: Mode::Shared, ..owner(counter) });
+        let shared = |readers: &[Owner]| Holder::Shared { owners: readers.into() };
+        // The first node has not heard of one yet, and the last has lost one.
+        let inspection = inspection([(shared(&readers[..2]), 9), (shared(&readers), 8), (shared(&readers[1..]), 7)]);
+        assert_eq!(inspection.holder(), Some(&shared(&readers)));
+        assert_eq!(inspection.readers(), readers.iter().collect::<Vec<_>>());
+        assert_eq!(inspection.remaining(), Some(Duration::from_secs(8)));
+        let text = inspection.to_string();
+        assert!(
+            text.starts_with("\"order:7\": shared by 3 calls, 8.0s left") && text.matches("\n  shared by").count() == 3
+        );
+    }
+
+    #[test]
+    fn a_node_that_has_another_reader_says_nothing_of_those_of_others() {
+        let reader = |counter| Owner { mode: Mode::Shared, ..owner(counter) };
+        let shared = |counter| Holder::Shared { owners: vec![reader(counter)] };
+        let inspection = inspection([(shared(1), 9), (shared(2), 8), (Holder::Nobody, 0)]);
+        assert!(matches!(inspection.holder(), Some(Holder::Shared { .. })));
+        assert!(inspection.readers().is_empty(), "neither has a majority");
     }
 
     #[test]

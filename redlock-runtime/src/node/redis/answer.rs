@@ -56,7 +56,11 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::SetNx { .. }, [Value::Okay, number @ Value::Int(_)]) => {
             Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
-        (Verb::SetNx { .. }, [Value::Nil] | [Value::Nil, _]) => Reply::Taken,
+        (Verb::SetNx { .. }, [Value::Nil] | [Value::Nil, _] | [Value::Int(0)]) => Reply::Taken,
+        // Of a lock that is shared, which a script has taken.
+        (Verb::SetNx { .. }, [Value::Int(1)] | [Value::Int(1), Value::Int(0)]) => {
+            Reply::Granted { smaller: false, number: None }
+        }
         (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller), number @ ..]) => {
             Reply::Granted { smaller: *smaller == 1, number: fencing_number(number).ok()? }
         }
@@ -195,6 +199,8 @@ mod tests {
         let table = [
             (Verb::SetNx { ttl: TTL }, Value::Okay, Reply::Granted { smaller: false, number: None }),
             (Verb::SetNx { ttl: TTL }, Value::Nil, Reply::Taken),
+            (Verb::SetNx { ttl: TTL }, numbers([1, 0]), Reply::Granted { smaller: false, number: None }),
+            (Verb::SetNx { ttl: TTL }, numbers([0]), Reply::Taken),
             (ACQUIRE, numbers([1, 1]), Reply::Granted { smaller: true, number: None }),
             (ACQUIRE, numbers([0, 1000, 3]), Reply::Queued { left: second, rank: 3 }),
             (ACQUIRE, numbers([0, -1, 0]), Reply::Queued { left: None, rank: 0 }),

@@ -29,9 +29,9 @@ use std::time::Duration;
 const LARGEST: usize = 64;
 
 /// The ttl of a `command` that may be sent together with others like it.
-pub(super) const fn joins(command: &Command) -> Option<Duration> {
+pub(super) fn joins(command: &Command) -> Option<Duration> {
     match (command.verb, &command.fence) {
-        (Verb::Renew { ttl }, None) => Some(ttl),
+        (Verb::Renew { ttl }, None) if !command.subject.is_shared() => Some(ttl),
         _ => None,
     }
 }

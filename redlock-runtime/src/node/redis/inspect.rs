@@ -8,10 +8,10 @@ use super::endpoint::Endpoint;
 use super::errand::Errand;
 use super::explained::explained;
 use super::live_connection::LiveConnection;
-use super::script::MEMBER;
+use super::script::{MEMBER, SHARE};
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::node::inspection::{AT_A_TIME, Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::wakeup::channel;
@@ -68,8 +68,8 @@ async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Ve
 /// What the server says of `key`. The questions are on their way when this returns.
 fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output = NodeInspection> + use<> {
     let (key, queue, register) = (key.name(), queue_name(key.name()), register_name(key.name()));
-    let (longest, most) = (LONGEST_VALUE.to_string(), MOST_WAITERS.to_string());
-    let state = live.probe(&["EVAL", SCRIPT, "2", key, &queue, &longest, &most]);
+    let (longest, most, share) = (LONGEST_VALUE.to_string(), MOST_WAITERS.to_string(), SHARE.to_string());
+    let state = live.probe(&["EVAL", SCRIPT, "2", key, &queue, &longest, &most, &share]);
     // By itself, because a user without fencing may not read it.
     let register = live.probe(&["ZSCORE", &register, MEMBER]);
     let (mut node, abstains_for) = (NodeInspection::of(label), live.abstains_for());
@@ -87,8 +87,8 @@ fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output
 /// The token that has the lock of `key`. The question is on its way when this returns.
 pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Output = Option<OwnerToken>> + use<> {
     // With the mark. By the script, which needs no permission that locks do not need.
-    let longest = (OwnerToken::LEN + 1).to_string();
-    let state = live.probe(&["EVAL", SCRIPT, "2", key.name(), &queue_name(key.name()), &longest, "1"]);
+    let (longest, share) = ((OwnerToken::LEN + 1).to_string(), SHARE.to_string());
+    let state = live.probe(&["EVAL", SCRIPT, "2", key.name(), &queue_name(key.name()), &longest, "1", &share]);
     async {
         let Value::Array(state) = state.await.ok()? else { return None };
         token(state.first()?)
@@ -98,28 +98,58 @@ pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Out
 /// Writes into `node` what the script has answered.
 fn describe(node: &mut NodeInspection, state: &Value) {
     let Value::Array(state) = state else { return unintelligible(node, state) };
-    let [value, Value::Int(pttl), Value::Int(waiting), Value::Array(waiters)] = state.as_slice() else {
+    let [
+        value,
+        Value::Int(pttl),
+        Value::Int(waiting),
+        Value::Array(waiters),
+        Value::Array(sharing),
+        Value::Array(readers),
+    ] = state.as_slice()
+    else {
         return unintelligible(node, &Value::Array(state.clone()));
     };
-    node.holder = holder(value, *pttl);
-    node.remaining = u64::try_from(*pttl).ok().map(Duration::from_millis);
+    node.holder = holder(value, readers, *pttl);
+    node.remaining = u64::try_from(*pttl).ok().map(Duration::from_millis).filter(|_| node.holder != Holder::Nobody);
     node.waiting = u64::try_from(*waiting).unwrap_or(0);
-    node.waiters = waiters.iter().filter_map(token).map(Owner::of).collect();
+    node.waiters = owners(waiters, Mode::Exclusive).chain(owners(sharing, Mode::Shared)).collect();
+    node.waiters.sort_by_key(|owner| owner.token);
+    node.waiters.truncate(MOST_WAITERS);
+}
+
+/// The tokens of those who have the lock in this mode, or wait for it.
+fn owners(values: &[Value], mode: Mode) -> impl Iterator<Item = Owner> {
+    values.iter().filter_map(token).map(move |token| Owner::of(token, mode))
 }
 
 fn unintelligible(node: &mut NodeInspection, state: &Value) {
     node.error = Some(NodeError::Unintelligible(format!("{state:?}").into()));
 }
 
-/// What a value with this `pttl` is.
-fn holder(value: &Value, pttl: i64) -> Holder {
+/// What a value with this `pttl` is, or a set of `readers`.
+fn holder(value: &Value, readers: &[Value], pttl: i64) -> Holder {
     let Value::BulkString(text) = value else {
-        return if *value == Value::Nil { Holder::Nobody } else { Holder::Data };
+        return match value {
+            Value::Nil => Holder::Nobody,
+            Value::Int(1) if pttl >= 0 => sharing(readers),
+            _ => Holder::Data,
+        };
     };
     match token(value) {
         _ if pttl == -1 => Holder::Data,
-        Some(token) => Holder::Owner(Owner::of(token)),
+        Some(token) => Holder::Owner(Owner::of(token, Mode::Exclusive)),
         None => Holder::Foreign { value: String::from_utf8_lossy(text).into() },
+    }
+}
+
+/// What a set is that has these `readers`: nobody has a lock whose shares are all over.
+fn sharing(readers: &[Value]) -> Holder {
+    let mut owners: Vec<_> = owners(readers, Mode::Shared).collect();
+    owners.sort_by_key(|owner| owner.token);
+    match owners.len() {
+        0 if readers.is_empty() => Holder::Nobody,
+        0 => Holder::Data,
+        _ => Holder::Shared { owners },
     }
 }
 
@@ -170,8 +200,19 @@ mod tests {
     fn what_stands_under_a_key() {
         let owner = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
         let text = |text: &str| Value::BulkString(text.into());
-        let ours = || Holder::Owner(Owner::of(owner));
+        let ours = || Holder::Owner(Owner::of(owner, Mode::Exclusive));
+        let shared = || Holder::Shared { owners: vec![Owner::of(owner, Mode::Shared)] };
         let foreign = |value: &str| Holder::Foreign { value: value.into() };
+        let (none, one, strange) = (vec![], vec![text(owner.as_str())], vec![text("a member")]);
+        let sets = [
+            (&none, 1000, Holder::Nobody),
+            (&one, 1000, shared()),
+            (&one, -1, Holder::Data),
+            (&strange, 1000, Holder::Data),
+        ];
+        for (readers, pttl, expected) in sets {
+            assert_eq!(holder(&Value::Int(1), readers, pttl), expected, "{readers:?} {pttl}");
+        }
         let table = [
             (Value::Nil, -2, Holder::Nobody),
             (text(owner.as_str()), 1000, ours()),
@@ -184,7 +225,7 @@ mod tests {
             (Value::Int(0), 1000, Holder::Data),
         ];
         for (value, pttl, expected) in table {
-            assert_eq!(holder(&value, pttl), expected, "{value:?} {pttl}");
+            assert_eq!(holder(&value, &[], pttl), expected, "{value:?} {pttl}");
         }
     }
 }

@@ -49,8 +49,10 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 /// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
 pub(super) fn is_abandoned(question: &Question) -> bool {
     let takes = match question.command.verb {
+        // A script for a lock that is shared, and otherwise none.
+        Verb::SetNx { .. } => true,
         Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. } | Verb::Renew { .. } => true,
-        Verb::SetNx { .. } | Verb::Keep { .. } | Verb::Yield { .. } | Verb::Release { .. } => false,
+        Verb::Keep { .. } | Verb::Yield { .. } | Verb::Release { .. } => false,
     };
     takes && question.recipient.is_gone()
 }
@@ -96,6 +98,8 @@ mod tests {
         let table = [
             (ACQUIRE, false, true),
             (ACQUIRE, true, false),
+            (Verb::SetNx { ttl: CLAIM }, false, true),
+            (Verb::SetNx { ttl: CLAIM }, true, false),
             (adopt, false, true),
             (adopt, true, false),
             (Verb::Revoke, false, true),

@@ -67,6 +67,8 @@ mod wording;
 
 pub use self::credentials::Credentials;
 pub use self::node_config::NodeConfig;
+#[cfg(test)]
+pub(crate) use self::{script::SHARE, side_key::queue_name};
 
 use self::answer::occupant;
 use self::cluster::redirection::Redirect;

@@ -5,10 +5,12 @@
 
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
-use crate::lock::OwnerToken;
 use crate::lock::owner_token::CLAIMS_VERSION;
+use crate::lock::{Mode, OwnerToken};
 use crate::protocol::command::{Command, Verb};
-use crate::protocol::timing::QUEUE_EXPIRY;
+use crate::protocol::lease;
+use crate::protocol::node_state::{MOST_STEPS, MOST_TOLD};
+use crate::protocol::timing::{QUEUE_EXPIRY, SILENT_AFTER};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
 use std::sync::LazyLock;
@@ -34,6 +36,12 @@ fn with_constants(parts: &str) -> String {
         ("CHANNEL", format!("'{}'", channel(""))),
         ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
         ("MEMBER", format!("'{MEMBER}'")),
+        ("ALONE", ALONE.to_string()),
+        ("SHARING", SHARING.to_string()),
+        ("SHARE", SHARE.to_string()),
+        ("SILENT_AFTER", millis(SILENT_AFTER).to_string()),
+        ("MOST_STEPS", MOST_STEPS.to_string()),
+        ("MOST_TOLD", MOST_TOLD.to_string()),
     ];
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
@@ -43,6 +51,14 @@ const MARK: &str = "'+'";
 
 /// The one member of a fencing register, whose score is the ballot.
 pub(super) const MEMBER: &str = "n";
+
+/// The score of a token in the queue that wants the lock alone, and of one that shares it; see `lua/readers.lua`.
+const ALONE: u8 = 0;
+const SHARING: u8 = 1;
+
+/// The score of a share that would have ended in 1970. A score says in its part above this as what the token has the lock, and in
+/// the one below when that ends, in milliseconds: so all shares of one kind are one range, exact in doubles, until the year 2109.
+pub(crate) const SHARE: u64 = 1 << 42;
 
 /// Puts the parts of a script together, which are files of `lua/`: a script cannot include another.
 macro_rules! parts {
@@ -59,6 +75,21 @@ macro_rules! fenced_parts {
             "end)()\n",
             parts!($end)
         )
+    };
+}
+
+/// Puts the part of a script together that does what `$verb` says where somebody shares the lock, for a token that wants to be
+/// of the class `$class`.
+macro_rules! among {
+    ($class:literal: $($verb:literal),+) => {
+        concat!("local class = ", $class, "\n", parts!("latest", "readers", $($verb),+))
+    };
+}
+
+/// The same in a script for locks that one token has alone, which goes on behind it where nobody shares the lock.
+macro_rules! or_among {
+    ($($verb:literal),+) => {
+        concat!("if is_among then\n", among!("ALONE": $($verb),+), "end\n")
     };
 }
 
@@ -101,8 +132,8 @@ macro_rules! scripts {
             }
 
             /// The script that executes `command`, if one does.
-            pub(super) const fn of(&self, command: &Command) -> Option<&Script> {
-                match (command.verb, command.fence) {
+            pub(super) fn of(&self, command: &Command) -> Option<&Script> {
+                match (command.subject.mode, command.verb, command.fence) {
                     $($executes => Some(&self.$name),)+
                     $without => None,
                 }
@@ -117,17 +148,61 @@ macro_rules! scripts {
 // Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
-    no script: (Verb::SetNx { .. }, _),
+    no script: (Mode::Exclusive, Verb::SetNx { .. }, _),
     several locks: extend_many => parts!("extend_many"),
-    acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"),
-    extend: (Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "extend_marked", "lock", "extend"),
-    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
-    yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "claim", "lock", "hand", "yield"),
-    release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "claim", "release_marked", "lock", "hand", "release"),
-    revoke: (Verb::Revoke, _) => parts!("names", "value", "token", "revoke"),
-    acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"; "acquire_fenced"),
-    extend_fenced: (Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "lock", "extend"; "extend_fenced"),
-    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "lock", "extend"; "extend_fenced"),
+    acquire: (Mode::Exclusive, Verb::Acquire { .. }, None) => concat!(
+        parts!("names", "value", "token", "crowd", "acquire_taken", "claim", "notify"),
+        or_among!("acquire_among"),
+        parts!("lock", "hand", "acquire")
+    ),
+    extend: (Mode::Exclusive, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
+    adopt: (Mode::Exclusive, Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
+    yield_up: (Mode::Exclusive, Verb::Yield { .. }, _) => concat!(
+        parts!("names", "value", "token", "crowd", "claim", "notify"),
+        or_among!("yield_among"),
+        parts!("lock", "hand", "yield")
+    ),
+    release: (Mode::Exclusive, Verb::Release { .. }, _) => concat!(
+        parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify"),
+        "if is_among then\n",
+        // Before the part that asks for the time.
+        parts!("release_timeless"),
+        among!("ALONE": "release_among"),
+        "end\n",
+        parts!("lock", "hand", "release")
+    ),
+    revoke: (_, Verb::Revoke, _) => parts!("names", "value", "token", "notify", "revoke"),
+    acquire_fenced: (Mode::Exclusive, Verb::Acquire { .. }, Some(_)) => concat!(
+        parts!("names", "fence"),
+        "local answer = (function()\n",
+        parts!("value", "token", "crowd", "acquire_taken", "claim", "notify"),
+        or_among!("acquire_among"),
+        parts!("lock", "hand", "acquire"),
+        "end)()\n",
+        parts!("acquire_fenced")
+    ),
+    extend_fenced: (Mode::Exclusive, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Mode::Exclusive, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
+    share_try: (Mode::Shared, Verb::SetNx { .. }, _) => concat!(
+        parts!("names", "share_alone", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "share_try")
+    ),
+    share_acquire: (Mode::Shared, Verb::Acquire { .. }, _) => concat!(
+        parts!("names", "share_alone", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "acquire_among")
+    ),
+    share_extend: (Mode::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
+        parts!("names", "token", "latest", "share_extend_alone", "share_value", "claim", "notify"),
+        among!("SHARING": "share_extend")
+    ),
+    share_yield: (Mode::Shared, Verb::Yield { .. }, _) => concat!(
+        parts!("names", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "yield_among")
+    ),
+    share_release: (Mode::Shared, Verb::Release { .. }, _) => concat!(
+        parts!("names", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
+        among!("SHARING": "release_among")
+    ),
 }
 
 impl Script {
@@ -168,7 +243,12 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
         call.arg(register_name(key));
     }
     call.arg(token);
+    let is_shared = command.subject.is_shared();
     match command.verb {
+        Verb::SetNx { ttl } | Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } if is_shared => {
+            call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg("")
+        }
+        Verb::Adopt { ttl } if is_shared => call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg(command.other()),
         Verb::Acquire { ttl, claim, holds: false } => call.arg(millis(ttl)).arg(millis(claim)),
         Verb::Acquire { ttl, claim, holds: true } => call.arg(millis(ttl)).arg(millis(claim)).arg("holds"),
         Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),

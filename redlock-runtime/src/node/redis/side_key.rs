@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 /// The queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
 /// `order:{7}`.
-pub(super) fn queue_name(lock: &str) -> String {
+pub(crate) fn queue_name(lock: &str) -> String {
     side_key(lock, "}:q")
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct HoldPeriod {
     linger: u32,
     /// Whether the present call has had the lock, and not only obtained it.
     is_used: bool,
+    /// Whether the lock is shared, which the token had alone. Then no other call has it.
+    is_lowered: bool,
     /// Whether the leases are started anew.
     renews: bool,
     /// When the call must be done, however often the lease is renewed.
@@ -40,6 +42,7 @@ impl HoldPeriod {
             ttl: millis(ttl),
             linger: 0,
             is_used: false,
+            is_lowered: false,
             renews: HoldOptions::UNTIL_BEGUN.renew,
             must_end: None,
             kept_until: None,
@@ -89,6 +92,15 @@ impl HoldPeriod {
 
     pub(crate) const fn lingers(&self) -> bool {
         self.linger != 0
+    }
+
+    /// The lock is shared from now on.
+    pub(crate) const fn lower(&mut self) {
+        self.is_lowered = true;
+    }
+
+    pub(crate) const fn is_lowered(&self) -> bool {
+        self.is_lowered
     }
 
     pub(crate) const fn is_used(&self) -> bool {

@@ -24,7 +24,7 @@ impl Candidate {
     /// changed.
     pub(crate) fn keep(&mut self, now: Instant) -> Option<Instant> {
         let is_wanted = self.is_contended() && self.terms.applies(Rule::WantedIsNotKept);
-        if self.phase != Phase::Holding || is_wanted {
+        if self.phase != Phase::Holding || is_wanted || self.is_lowered() {
             return None;
         }
         let useful_until = self.valid_until()?.before(self.terms.ttl / PASSABLE_PER_TTL);

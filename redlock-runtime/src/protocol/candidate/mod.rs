@@ -27,7 +27,9 @@
 //!    begins to wait; [`wait_outcome`](Candidate::wait_outcome) says whether that is over, and
 //!    [`wait_until`](Candidate::wait_until) when to look again at the latest.
 //! 6. **Hold.** [`begin`](Candidate::begin) gives the lock to a call, and [`pass`](Candidate::pass) to the next one; or
-//!    [`keep`](Candidate::keep) leaves it without one, and [`retake`](Candidate::retake) gives it to the next. The body
+//!    [`keep`](Candidate::keep) leaves it without one, and [`retake`](Candidate::retake) gives it to the next; and
+//!    [`lower`](Candidate::lower) shares it with others, of which the nodes hear by
+//!    [`tell_lowered`](Candidate::tell_lowered). The body
 //!    may go on until [`held_until`](Candidate::held_until); [`look`](Candidate::look) says when to renew;
 //!    [`extension`](Candidate::extension) and [`fencing_decision`](Candidate::fencing_decision) say what has become of rounds
 //!    that somebody waits for, and [`issue`](Candidate::issue) gives the number. A lock that was left by another worker
@@ -49,6 +51,7 @@
 //! | who else has the lock, and until when | [`taken`] |
 //! | a lease must be renewed, an extension is over | [`renewal`] |
 //! | a holder asks for the votes that it lacks | [`winning_back`] |
+//! | others may share it from now on | [`lowering`] |
 //! | the lock may be passed on inside the process | [`passing`] |
 //! | it stays held without a call, for the next one | [`idling`] |
 //! | which fencing number counts, and how a token comes to it | [`fencing_number`], [`fencing`] |
@@ -87,6 +90,7 @@ mod hold_period;
 mod idling;
 mod in_flight;
 mod lease_terms;
+mod lowering;
 mod next;
 mod passing;
 mod queue;

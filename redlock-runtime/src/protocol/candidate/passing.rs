@@ -9,8 +9,9 @@
 //! 4. The token stands in the queues, where its place belongs to the process; or it holds the lock, and can prove it.
 //! 5. The token has had the lock for less than one `ttl` in all, however often the lease was made longer. Should every
 //!    notice of a waiter be lost, other processes wait no longer than that.
-//! 6. Nobody says that he breaks the lock, or the nodes have been asked since.
-//! 7. Nobody elsewhere waits, as far as is known; or it is known for so short a time, and so few calls have gone first since
+//! 6. It is not shared: who comes next wants it alone.
+//! 7. Nobody says that he breaks the lock, or the nodes have been asked since.
+//! 8. Nobody elsewhere waits, as far as is known; or it is known for so short a time, and so few calls have gone first since
 //!    then, that the [`LocalBudget`] is not used up.
 //!
 //! Whether enough of the lease is left for whoever has it next is decided there ([`Candidate::is_passable`]).
@@ -38,6 +39,7 @@ impl Candidate {
     /// and whoever had the lock has it no more.
     pub(crate) fn pass(&mut self, wanted: Wanted, budget: LocalBudget, now: Instant) -> bool {
         let fits = self.hold_period.rest(now).is_none()
+            && !self.is_lowered()
             && wanted.ttl == self.terms.ttl
             && self.fencing.may_pass(wanted.is_fenced);
         fits && match self.phase {

@@ -188,7 +188,7 @@ impl Code {
             model::Verb::Yield { to } => (Verb::Yield { claim }, to.map(|to| Box::new(self.token(to)))),
             model::Verb::Release => (Verb::Release { claim }, None),
         };
-        let subject = Subject { key: KEY.into(), token: self.token(token), other };
+        let subject = Subject { other, ..Subject::new(KEY.into(), self.token(token)) };
         Command { verb, fence: None, subject: Arc::new(subject) }
     }
 

@@ -3,7 +3,7 @@
 use super::NodeState;
 use super::queue::Queue;
 use crate::lock::slot::slot_of;
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) holder: Option<SeenHolder>,
+    /// Those who share it, in the order in which their leases end.
+    pub(crate) readers: Vec<SeenHolder>,
     /// The next one first.
-    pub(crate) waiters: Vec<OwnerToken>,
+    pub(crate) waiters: Vec<(OwnerToken, Mode)>,
     /// The largest ballot for the locks of its slot.
     pub(crate) ballot: Option<u64>,
 }
@@ -28,9 +30,13 @@ impl NodeState {
     pub(crate) fn look(&self, key: &LockKey, now: Instant) -> Seen {
         let holder = self.locks.get(key.name()).filter(|holder| now < holder.expires);
         let queue = self.queues.get(key.name()).filter(|queue| !queue.is_gone(now));
+        let reader =
+            |token| Some(SeenHolder { token, left: self.readers.get(key.name())?.end_of(token, now)?.since(now) });
+        let readers = self.readers.get(key.name()).map_or(Vec::new(), |readers| readers.live(now));
         Seen {
+            readers: readers.into_iter().filter_map(reader).collect(),
             holder: holder.map(|holder| SeenHolder { token: holder.token, left: holder.expires.since(now) }),
-            waiters: queue.map(Queue::tokens).into_iter().flatten().collect(),
+            waiters: queue.map(Queue::in_order).unwrap_or_default(),
             ballot: Some(self.registers.look(slot_of(key.name()))).filter(|ballot| *ballot > 0),
         }
     }

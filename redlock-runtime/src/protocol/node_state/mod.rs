@@ -1,13 +1,20 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
 mod look;
+mod promotion;
 mod queue;
+mod readers;
 mod registers;
+mod sharing;
 
 pub(crate) use self::look::Seen;
+pub(crate) use self::promotion::MOST_STEPS;
 use self::queue::Queue;
+use self::readers::Readers;
 use self::registers::Registers;
+pub(crate) use self::sharing::MOST_TOLD;
 use crate::lock::LockKey;
+use crate::lock::Mode;
 use crate::lock::OwnerToken;
 use crate::lock::slot::slot_of;
 use crate::protocol::command::{Claim, Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
@@ -29,7 +36,10 @@ type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
 
 #[derive(Debug, Default)]
 pub(crate) struct NodeState {
+    /// Those that one token has.
     locks: HashMap<Arc<str>, Holder>,
+    /// Those that tokens have together: no key is among both.
+    readers: HashMap<Arc<str>, Readers>,
     queues: HashMap<Arc<str>, Queue>,
     registers: Registers,
     /// The number of entries at which expired ones are removed: twice what was left the last time.
@@ -51,6 +61,7 @@ struct Execution<'a> {
     now: Instant,
     key: &'a LockKey,
     token: OwnerToken,
+    mode: Mode,
     publish: Publish<'a>,
 }
 
@@ -64,25 +75,31 @@ impl NodeState {
     ) -> (Reply, Option<TokenTime>) {
         self.sweep(now);
         self.expire(command.key(), now);
-        let Subject { key, token, other } = &*command.subject;
-        let mut execution = Execution { state: self, now, key, token: *token, publish };
+        let Subject { key, token, mode, other } = &*command.subject;
+        let mut execution = Execution { state: self, now, key, token: *token, mode: *mode, publish };
         execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
-        let reply = execution.run(command.verb, other.as_deref().copied());
+        let other = other.as_deref().copied();
+        let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
+        let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
         let reply = execution.fenced(command.verb, reply, command.fence);
         (reply, seen)
     }
 
     /// What `PTTL` says of the key called `key`.
     pub(crate) fn occupant(&self, key: &str, now: Instant) -> Occupant {
-        let holder = self.locks.get(key).filter(|holder| now < holder.expires);
-        holder.map_or(Occupant::Nobody, |holder| Occupant::Lock(holder.expires.since(now)))
+        let alone = self.locks.get(key).map(|holder| holder.expires);
+        let end = alone.or_else(|| self.readers.get(key).map(Readers::expires)).filter(|end| now < *end);
+        end.map_or(Occupant::Nobody, |end| Occupant::Lock(end.since(now)))
     }
 
     /// Removes what has expired under `key`.
     fn expire(&mut self, key: &str, now: Instant) {
         if self.locks.get(key).is_some_and(|holder| holder.expires <= now) {
             self.locks.remove(key);
+        }
+        if self.readers.get(key).is_some_and(|readers| readers.is_gone(now)) {
+            self.readers.remove(key);
         }
         let expire = self.rules.apply(Rule::QueuesExpire);
         if self.queues.get(key).is_some_and(|queue| expire && queue.is_gone(now)) {
@@ -91,9 +108,10 @@ impl NodeState {
     }
 
     fn sweep(&mut self, now: Instant) {
-        let entries = |state: &Self| state.locks.len() + state.queues.len();
+        let entries = |state: &Self| state.locks.len() + state.readers.len() + state.queues.len();
         if entries(self) >= self.sweep_at.max(SWEEP_FROM) {
             self.locks.retain(|_, holder| now < holder.expires);
+            self.readers.retain(|_, readers| !readers.is_gone(now));
             self.queues.retain(|_, queue| !queue.is_gone(now));
             self.sweep_at = entries(self) * 2;
         }
@@ -158,7 +176,7 @@ impl Execution<'_> {
 
     /// What an adoption does before it is an extension.
     fn adopt(&mut self, verb: Verb, from: Option<&OwnerToken>) {
-        if let (Verb::Adopt { ttl }, Some(from)) = (verb, from)
+        if let (Verb::Adopt { ttl }, Some(from), Mode::Exclusive) = (verb, from, self.mode)
             && self.owner() == Some(*from)
         {
             if self.applies(Rule::AdopterReplaces) {
@@ -363,11 +381,12 @@ impl Execution<'_> {
     }
 
     fn seen(&self, verb: Verb) -> Option<TokenTime> {
-        if matches!(verb, Verb::SetNx { .. } | Verb::Revoke) {
+        let is_shared = self.mode == Mode::Shared;
+        if verb == Verb::Revoke || matches!(verb, Verb::SetNx { .. }) && !is_shared {
             // A plain `SET` shows no tokens, and who breaks a lock has the latest.
             return None;
         }
-        let looks = matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();
+        let looks = is_shared || matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();
         let queue = self.queue().filter(|_| looks);
         let largest = self.owner().max(queue.and_then(Queue::last));
         largest.filter(|largest| *largest > self.token).map(|largest| largest.time())

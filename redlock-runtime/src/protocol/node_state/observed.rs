@@ -24,7 +24,10 @@ impl NodeState {
 
     /// Whether nobody owns a lock, and nobody waits for one.
     pub(crate) fn is_empty(&self, now: Instant) -> bool {
-        self.locks.values().all(|holder| holder.expires <= now) && self.queues.values().all(|queue| queue.is_gone(now))
+        let has_none = |readers: &Readers| readers.live(now).is_empty();
+        self.locks.values().all(|holder| holder.expires <= now)
+            && self.readers.values().all(has_none)
+            && self.queues.values().all(|queue| queue.is_gone(now))
     }
 
     pub(crate) fn owner(&self, key: &str, now: Instant) -> Option<OwnerToken> {
@@ -42,9 +45,25 @@ impl NodeState {
         queue.into_iter().flat_map(Queue::tokens).collect()
     }
 
+    /// Those who share `key`.
+    pub(crate) fn readers(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.readers.get(key).map_or(Vec::new(), |readers| readers.live(now))
+    }
+
+    /// Those who have `key`, alone or with others.
+    pub(crate) fn holders(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.owner(key, now).into_iter().chain(self.readers(key, now)).collect()
+    }
+
+    /// Those who wait for `key`, how, and which of them were heard of: in the words of the test that compares.
+    pub(crate) fn waiting(&self, key: &str, now: Instant) -> Vec<(String, &'static str)> {
+        let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
+        queue.map_or(Vec::new(), Queue::written)
+    }
+
     /// Every token that stands under `key`, as owner or in the queue.
     pub(crate) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
-        self.owner(key, now).into_iter().chain(self.queue(key, now)).collect()
+        self.holders(key, now).into_iter().chain(self.queue(key, now)).collect()
     }
 
     fn is_there(&self, queue: &Queue, now: Instant) -> bool {
@@ -59,11 +78,13 @@ impl NodeState {
     }
 
     pub(crate) fn overwrite(&mut self, key: &str, token: OwnerToken, expires: Instant) {
+        self.readers.remove(key);
         self.locks.insert(key.into(), Holder { token, expires, is_marked: false });
     }
 
     pub(crate) fn lease_left(&self, key: &str, token: OwnerToken, now: Instant) -> Option<Duration> {
-        let holder = self.locks.get(key).filter(|holder| holder.token == token && now < holder.expires)?;
-        Some(holder.expires.since(now))
+        let alone = self.locks.get(key).filter(|holder| holder.token == token).map(|holder| holder.expires);
+        let end = alone.or_else(|| self.readers.get(key)?.end_of(token, now)).filter(|end| now < *end)?;
+        Some(end.since(now))
     }
 }

@@ -17,7 +17,7 @@ fn command(verb: Verb, key: &str, token: OwnerToken) -> Command {
 
 fn after(from: Option<OwnerToken>, mut command: Command) -> Command {
     let Subject { key, token, .. } = &*command.subject;
-    command.subject = Arc::new(Subject { key: key.clone(), token: *token, other: from.map(Box::new) });
+    command.subject = Arc::new(Subject { other: from.map(Box::new), ..Subject::new(key.clone(), *token) });
     command
 }
 

@@ -44,7 +44,7 @@ impl Observer {
     pub(super) fn follows_nobody_at_work(&self, next: &Holder) {
         let counted_on = self.network.may_count_on(&key(next.key));
         let is_at_work =
-            |other: &&Holder| other.key == next.key && other.token != next.token && counted_on.contains(&other.token);
+            |other: &&Holder| other.excludes(next) && other.token != next.token && counted_on.contains(&other.token);
         let text = self
             .records()
             .holders

@@ -19,7 +19,7 @@ impl Observer {
         let valid: Vec<_> = records.holders.iter().filter(|holder| holder.is_valid(now)).collect();
         let is_robbed = |holder: &Holder| self.network.robbed_at(&key(holder.key), holder.token).is_some();
         let twice = valid.iter().enumerate().find_map(|(at, one)| {
-            let mut others = valid[at + 1..].iter().filter(|other| other.key == one.key);
+            let mut others = valid[at + 1..].iter().filter(|other| other.excludes(one));
             let other = others.find(|other| !is_robbed(one) && !is_robbed(other))?;
             Some(format!("{one} and {other}"))
         });
@@ -161,8 +161,11 @@ impl Observer {
         let now = self.network.now();
         let mut records = self.records();
         records.windows.retain(|window| now < window.until.after(self.patient));
-        let is_kept =
-            records.windows.iter().any(|window| window.is_promised && window.key == next.key && now < window.until);
+        let is_shared = next.is_shared();
+        let is_kept = records.windows.iter().any(|window| {
+            let excludes = window.key == next.key && !(window.is_shared && is_shared);
+            window.is_promised && excludes && now < window.until
+        });
         drop(records);
         if is_kept {
             self.broken(Promise::MinHold, format!("{next} comes before the one before wanted to leave"));
@@ -180,8 +183,9 @@ impl Observer {
             now < until && guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
         let is_promised = self.profile.faults.are_none() && is_in_time;
         let Holder { key, token, .. } = *holder;
+        let is_shared = holder.is_shared();
         let mut records = self.records();
-        records.windows.push(Window { key, token, until, is_promised });
+        records.windows.push(Window { key, token, is_shared, until, is_promised });
         records.kept_for.insert(token, until.after(slack(holder.ttl) * 2).since(now));
     }
 }

@@ -82,7 +82,8 @@ impl Observer {
         let lately = records.used_at[call.key].is_some_and(|at| now.since(at) <= self.patient);
         let has_rivals = lately || records.rivals(call.key);
         let (key, since, wait) = (call.key, now, call.wait);
-        let waiter = Waiter { id, client, key, since, wait, deadline, has_rivals, number_before };
+        let is_shared = call.mode.is_shared();
+        let waiter = Waiter { id, client, key, is_shared, since, wait, deadline, has_rivals, number_before };
         records.waiters.push(waiter);
         Recorded { observer: self, id }
     }
@@ -153,7 +154,7 @@ impl Observer {
             let is_robbed = |token| self.network.robbed_at(&key(holder.key), token).is_some();
             // Who begins with a lock that was taken away while it was idle follows nobody.
             let is_successor = !is_robbed(holder.token);
-            for other in records.holders.iter_mut().filter(|other| other.key == holder.key) {
+            for other in records.holders.iter_mut().filter(|other| other.excludes(&holder)) {
                 // Who was robbed does not know it yet. Its next renewal tells, if there is one and no node stands still.
                 let is_told = other.renews && self.profile.is_prompt;
                 other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_robbed(other.token));

@@ -3,7 +3,7 @@
 use super::{Observer, SLACK};
 use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
-use crate::simulation::records::{Promise, Records, Waiter};
+use crate::simulation::records::{Holder, Promise, Records, Waiter};
 use crate::time::clock::Instant;
 use crate::{LockError, Wait};
 use std::time::Duration;
@@ -82,14 +82,18 @@ impl Observer {
             |waiter: &&Waiter| waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client);
         let clients: Vec<_> = records.waiters.iter().filter(waits).map(|waiter| waiter.client).collect();
         let holders = records.holders.iter().filter(|holder| holder.key == index);
-        if clients.is_empty() || holders.clone().any(|holder| holder.is_valid(now)) {
+        let mut valid = holders.clone().filter(|holder| holder.is_valid(now));
+        // Readers that wait behind readers alone could share the lock. A writer whose process stands still is none in between.
+        let are_readers = records.waiters.iter().filter(waits).all(|waiter| waiter.is_shared);
+        let share = are_readers && holders.clone().all(Holder::is_shared);
+        if clients.is_empty() || valid.any(|_| !share) {
             return false;
         }
         let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
         let kept = holders.map(|holder| holder.token).chain(windows.map(|window| window.token));
         let kept = kept.chain(records.detached.iter().copied());
         let kept: Vec<_> = kept.chain(self.stand_ins(&records.holders)).collect();
-        self.network.can_serve(&key(index), &clients, &kept)
+        self.network.can_serve(&key(index), &clients, &kept, share)
     }
 
     /// Those who still wait.

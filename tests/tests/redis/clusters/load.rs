@@ -1,6 +1,6 @@
 //! Many calls at once for few keys, and who notices when two bodies run together.
 
-use redlock_runtime::{LockError, LockManager, LockRequest};
+use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
 use redlock_tests::PATIENCE;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -14,36 +14,44 @@ use tokio::task::JoinSet;
 /// One call out of so many is dropped before it is done.
 const DROPPED: usize = 5;
 
+/// What a body counts that is alone: more than there are calls.
+const ALONE: usize = 1000;
+
 /// What is known of the bodies of all keys.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
-    inside: HashMap<String, AtomicBool>,
+    inside: HashMap<String, AtomicUsize>,
     pub(super) bodies: AtomicUsize,
     pub(super) overlaps: AtomicUsize,
+    /// How many have shared a lock at once, at most.
+    pub(super) together: AtomicUsize,
     ends: AtomicBool,
 }
 
 /// A body that runs.
-struct Inside<'a>(&'a AtomicBool);
+struct Inside<'a>(&'a AtomicUsize, usize);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::SeqCst);
+        self.0.fetch_sub(self.1, Ordering::SeqCst);
     }
 }
 
 impl Witness {
     pub(super) fn of(keys: &[String]) -> Arc<Self> {
-        let inside = keys.iter().map(|key| (key.clone(), AtomicBool::new(false))).collect();
+        let inside = keys.iter().map(|key| (key.clone(), AtomicUsize::new(0))).collect();
         Arc::new(Self { inside, ..Self::default() })
     }
 
-    async fn body(&self, key: &str) {
-        let inside = &self.inside[key];
-        if inside.swap(true, Ordering::SeqCst) {
+    async fn body(&self, key: &str, mode: Mode) {
+        let (inside, weight) = (&self.inside[key], if mode == Mode::Shared { 1 } else { ALONE });
+        let before = inside.fetch_add(weight, Ordering::SeqCst);
+        let _inside = Inside(inside, weight);
+        if before >= ALONE || before > 0 && mode == Mode::Exclusive {
             self.overlaps.fetch_add(1, Ordering::SeqCst);
+        } else if mode == Mode::Shared {
+            self.together.fetch_max(before + 1, Ordering::SeqCst);
         }
-        let _inside = Inside(inside);
         tokio::time::sleep(Duration::from_millis(1)).await;
         self.bodies.fetch_add(1, Ordering::SeqCst);
     }
@@ -68,12 +76,21 @@ pub(super) struct Load {
 impl Load {
     /// Each manager has a task for each key and one that goes through all of them.
     pub(super) fn start(managers: &[LockManager], keys: &[String]) -> Self {
+        Self::of(managers, keys, |_| Mode::Exclusive)
+    }
+
+    /// The same with calls that share the lock, and others now and then.
+    pub(super) fn mostly_shared(managers: &[LockManager], keys: &[String]) -> Self {
+        Self::of(managers, keys, |round| if round % 4 == 0 { Mode::Exclusive } else { Mode::Shared })
+    }
+
+    fn of(managers: &[LockManager], keys: &[String], mode: fn(usize) -> Mode) -> Self {
         let witness = Witness::of(keys);
         let mut tasks = JoinSet::new();
         for manager in managers {
             for first in 0..=keys.len() {
                 let order = if first == keys.len() { keys.to_vec() } else { vec![keys[first].clone()] };
-                tasks.spawn(work(manager.clone(), order, Arc::clone(&witness)));
+                tasks.spawn(work(manager.clone(), order, mode, Arc::clone(&witness)));
             }
         }
         Self { witness, tasks }
@@ -86,15 +103,21 @@ impl Load {
     }
 }
 
-async fn work(manager: LockManager, keys: Vec<String>, witness: Arc<Witness>) -> Vec<LockError> {
+async fn work(
+    manager: LockManager,
+    keys: Vec<String>,
+    mode: fn(usize) -> Mode,
+    witness: Arc<Witness>,
+) -> Vec<LockError> {
     let mut errors = Vec::new();
     for (round, key) in keys.iter().cycle().enumerate() {
         if witness.ends.load(Ordering::SeqCst) {
             return errors;
         }
-        let request = LockRequest::new(key).wait(PATIENCE);
+        let mode = mode(round);
+        let request = LockRequest::new(key).mode(mode).wait(PATIENCE);
         let call = manager.with_lock(request, async |_| {
-            witness.body(key).await;
+            witness.body(key, mode).await;
             Ok::<_, LockError>(())
         });
         let polls = if round % DROPPED == 0 { round / DROPPED % 8 } else { usize::MAX };

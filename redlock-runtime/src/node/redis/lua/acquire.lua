@@ -8,7 +8,6 @@
 -- and at the end of {0, ..} the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it;
 -- then, of all, the time of the newest token, if it is newer than this one
 local holder = find_holder()
-local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'
 

@@ -1,8 +1,7 @@
 -- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
 -- the other parts, as in release_marked.lua.
 local owner = type(value) == 'string' and string.sub(value, 1, TOKEN_LEN)
-if owner ~= token and is_token(owner) and (value == owner .. MARK or value == owner) then
-  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+if not is_among and owner ~= token and is_token(owner) and (value == owner .. MARK or value == owner) then
   -- A cluster that moves the slot is given the name of the lock in place of its queue, which nobody can join then: who has the
   -- lock is told all the same, and who waits asks again.
   if queue ~= lock then

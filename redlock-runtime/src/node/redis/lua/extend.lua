@@ -5,10 +5,19 @@
 -- and at the end the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it; then the
 -- time of the newest token, if it is newer than this one
 local holder, is_marked = find_holder()
-local last = (is_marked or holder ~= token) and waiter(-1)
+local last, is_among
+if is_marked or holder ~= token then
+  last, is_among = latest()
+end
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
 if holder ~= token then
   return {-1, time, newest(holder, last)}
 end
 redis.call('PEXPIRE', lock, ARGV[2])
-return {last and redis.call('ZCARD', queue) or 0, time, newest(holder, last)}
+local waiting = 0
+if last then
+  waiting = is_among and redis.pcall('ZCOUNT', queue, ALONE, SHARING)
+  -- Of a user who may not share locks, what stands beside the tokens is counted, too.
+  waiting = type(waiting) == 'number' and waiting or redis.call('ZCARD', queue)
+end
+return {waiting, time, newest(holder, last)}

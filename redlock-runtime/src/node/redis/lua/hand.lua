@@ -1,4 +1,4 @@
--- The part of the scripts that pass a lock on: the queue, wake-ups, and the hand-over.
+-- The part of the scripts that pass a lock on: the queue, and the hand-over.
 
 -- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a
 -- process that has died must not stay for ever.
@@ -16,15 +16,6 @@ end
 -- one, others wait, and the token gets the mark.
 local function give(to, ttl, last)
   redis.call('SET', lock, (to == last) and to or to .. MARK, 'PX', ttl)
-end
-
--- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
-local function notify(to, text)
-  if not is_token(to) then
-    return 0
-  end
-  local received = redis.pcall('PUBLISH', CHANNEL .. string.sub(to, ATTEMPT_LEN + 2), text)
-  return type(received) == 'number' and received or 0
 end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is

@@ -3,7 +3,7 @@
 -- 1 or {1}   released (1 comes from release_alone.lua)
 -- {-1}       the token does not own the lock
 -- and at the end of an array the time of the newest token, if it is newer than this one
-local holder, last = find_holder(), waiter(-1)
+local holder = find_holder()
 if last then
   redis.call('ZREM', queue, token)
 end

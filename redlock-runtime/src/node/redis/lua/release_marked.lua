@@ -2,8 +2,8 @@
 -- the functions of those parts, since it takes longer to make them than to do without.
 -- Whatever is not as usual is left to them: the token stands in its own queue, nobody is there, the first is no token, its
 -- process does not listen. They find the others in the queue, and give a lock away that is already given to the first of them.
-if value == token .. MARK then
-  local first, last = redis.pcall('ZRANGE', queue, 0, 0)[1], redis.pcall('ZRANGE', queue, -1, -1)[1]
+if not is_among and value == token .. MARK then
+  local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
   if is_token(first) and first ~= token and last ~= token then
     -- A token that has the lock and stands in its queue, between others, leaves it as well. Before the SET in any case, which a
     -- full server refuses to a script that has not begun to write.

@@ -5,11 +5,27 @@
 -- {-1}           neither of them owns the lock, or it does not expire
 local from = ARGV[2]
 if type(value) == 'table' then
-  -- A value of another type is no lock. Any other error ends the script: this call raises it.
-  if string.find(value.err, 'WRONGTYPE', 1, true) then
+  if not string.find(value.err, 'WRONGTYPE', 1, true) then
+    -- This call raises the error.
+    redis.call('GET', lock)
+  end
+  -- A value of another type is no lock, unless it is one of readers: then this token takes the place of one of them.
+  local clock = redis.call('TIME')
+  local now = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  local ends = is_token(from) and redis.pcall('ZSCORE', lock, from)
+  if type(ends) ~= 'string' or ends + 0 <= now then
+    ends = redis.pcall('ZSCORE', lock, token)
+  end
+  if type(ends) ~= 'string' or ends + 0 <= now or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
-  redis.call('GET', lock)
+  -- A server that is full does not let a script begin with a ZADD. And the key is gone for a moment when nobody else is there.
+  local left = redis.call('PTTL', lock)
+  redis.call('ZREM', lock, from)
+  redis.call('ZADD', lock, ends, token)
+  redis.call('PEXPIRE', lock, left)
+  local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
+  return {ends - now, notify(from, said)}
 end
 local is_theirs = is_token(from) and (value == from or value == from .. MARK)
 if not is_theirs and value ~= token and value ~= token .. MARK then
@@ -26,5 +42,4 @@ elseif is_theirs then
   redis.call('SET', lock, token .. string.sub(value, TOKEN_LEN + 1), 'PX', left)
 end
 local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
-local told = redis.pcall('PUBLISH', CHANNEL .. string.sub(from, ATTEMPT_LEN + 2), said)
-return {left, type(told) == 'number' and told or 0}
+return {left, notify(from, said)}

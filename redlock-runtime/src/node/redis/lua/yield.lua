@@ -5,7 +5,7 @@
 -- {0, left}   another token owns the lock, for so many ms
 -- {-1}        the token does not own the lock
 -- and at the end the time of the newest token, if it is newer than this one
-local holder, last = find_holder(), waiter(-1)
+local holder = find_holder()
 if holder ~= token then
   return {-1, newest(holder, last)}
 end

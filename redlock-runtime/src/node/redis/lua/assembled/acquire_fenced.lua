@@ -48,11 +48,17 @@ local function is_before(a, b)
   return false
 end
 
+-- The part that finds out whether somebody shares the lock, or waits to share it. Then a script goes on as readers.lua says.
+-- `last` is the largest token in the queue, nil when it is empty or cannot be read; among readers it may be something else.
+local last, last_class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+local is_among = last and last_class ~= '0'
+if type(value) == 'table' and type(redis.pcall('ZCARD', lock)) == 'number' then
+  value, is_among = false, true
+end
 -- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
 -- the other parts, as in release_marked.lua.
 local owner = type(value) == 'string' and string.sub(value, 1, 69)
-if owner ~= token and is_token(owner) and (value == owner .. '+' or value == owner) then
-  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+if not is_among and owner ~= token and is_token(owner) and (value == owner .. '+' or value == owner) then
   -- A cluster that moves the slot is given the name of the lock in place of its queue, which nobody can join then: who has the
   -- lock is told all the same, and who waits asks again.
   if queue ~= lock then
@@ -81,6 +87,265 @@ local function claimed(to, claim, begun)
   return 'granted ' .. to .. ' ' .. lock
 end
 
+-- The part of the scripts that wake others.
+
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+local function notify(to, text)
+  if not is_token(to) then
+    return 0
+  end
+  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  return type(received) == 'number' and received or 0
+end
+
+if is_among then
+local class = 0
+-- The part of the scripts that look who has come last.
+
+-- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, or has
+-- asked for one that somebody shares: those stand behind the others.
+local function latest()
+  local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+  if not last or class == '0' then
+    return last, false
+  end
+  local writer = redis.pcall('ZRANGE', queue, 0, 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  local reader = redis.pcall('ZRANGE', queue, 1, 1, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  if writer and reader then
+    return is_before(writer, reader) and reader or writer, true
+  end
+  return writer or reader, true
+end
+
+-- The part of the scripts for locks that tokens may have together, as readers, or wait for to have so. Its state machine is
+-- protocol/node_state/sharing.rs, where the rules are numbered.
+--
+-- The lock of readers is a sorted set: the score of a token is 4398046511104 plus the time at which its lease ends, in ms by the clock
+-- of the server. One whose time is over counts no more, and is not there any more when the next one gets a share. The key
+-- expires with the last of them.
+-- In the queue, the score of a token is 0 or 1. Beside it stands the token with a `#` behind it, of which the score is
+-- 4398046511104 plus the time at which the token was heard of: whose process is frozen keeps no readers out for long.
+--
+-- `class` is what the token that asks wants to be: 0 or 1. `value` is the text of the lock; false when there is none.
+if queue == lock then
+  -- A cluster that moves the slot is given the name of the lock in place of its queue, which says nothing then.
+  return redis.error_reply('TRYAGAIN the slot of the key is on its way')
+end
+local owner, is_marked = value, false
+if type(value) == 'table' then
+  if not string.find(value.err, 'WRONGTYPE', 1, true) then
+    -- This call raises the error.
+    redis.call('GET', lock)
+  end
+  -- A key of another type, which counts as taken and is nobody's.
+  owner = true
+elseif value and #value == 69 + 1 and string.sub(value, -1) == '+' then
+  owner, is_marked = string.sub(value, 1, 69), true
+end
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local time = '@' .. table.concat(clock, '.')
+
+-- The score of what ends, or was heard of, at a time.
+local function score(at)
+  return string.format('%.0f', 4398046511104 + at)
+end
+
+-- When the share of a token ends; nil when it has none.
+local function end_of(who)
+  local at = not owner and redis.call('ZSCORE', lock, who)
+  at = at and at - 4398046511104
+  return at and at > now and at or nil
+end
+
+-- Those who have shares, at most so many.
+local function readers(most)
+  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(now), '+inf', 'BYSCORE', 'LIMIT', 0, most)
+end
+
+-- The earliest of those who wait as a class. A queue that cannot be read, because something else has its name, counts as empty.
+local function first(as)
+  return redis.pcall('ZRANGE', queue, as, as, 'BYSCORE', 'LIMIT', 0, 1)[1]
+end
+
+-- Whether an earlier token waits that does not go with the one that asks.
+local function is_behind()
+  local writer, reader = first(0), class == 0 and first(1)
+  return writer and is_before(writer, token) or reader and is_before(reader, token)
+end
+
+-- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
+local function newest()
+  local last, largest = latest(), token
+  if is_token(owner) and is_before(largest, owner) then
+    largest = owner
+  end
+  if last and is_before(largest, last) then
+    largest = last
+  end
+  return largest ~= token and string.sub(largest, 1, 18) or nil
+end
+local seen = newest()
+
+-- Takes a token out of the queue.
+local function strike(who)
+  redis.call('ZREM', queue, who, who .. '#')
+end
+
+-- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
+local function expire(name, ms, ...)
+  if type(redis.pcall('PEXPIRE', name, ms)) == 'table' then
+    redis.pcall('ZREM', name, ...)
+    -- This call raises the error.
+    redis.call('PEXPIRE', name, ms)
+  end
+end
+
+-- Puts the token that asks into the queue, and notes that it was heard of.
+local function join()
+  redis.call('ZADD', queue, class, token, score(now), token .. '#')
+  expire(queue, 30000, token, token .. '#')
+end
+
+-- A token has a share for `ttl`. If it had the lock alone, it has not any more.
+local function share(who, ttl)
+  if owner then
+    redis.call('DEL', lock)
+    owner = false
+  end
+  local left = redis.call('PTTL', lock)
+  redis.call('ZADD', lock, score(now + ttl), who)
+  redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, score(now))
+  expire(lock, math.max(left, ttl), who)
+end
+
+-- A token has the lock for `ttl`, as a class.
+local function take(who, as, ttl)
+  if as == 1 then
+    return share(who, ttl)
+  end
+  owner, is_marked = who, redis.call('ZCARD', queue) > 0
+  redis.call('SET', lock, is_marked and who .. '+' or who, 'PX', ttl)
+end
+
+-- A token does not have the lock any more. The key of readers expires with the last of those who are left.
+local function drop(who)
+  if owner == who then
+    redis.call('DEL', lock)
+    owner = false
+  elseif not owner and redis.call('ZREM', lock, who) == 1 then
+    local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+    if last then
+      redis.call('PEXPIRE', lock, math.min(redis.call('PTTL', lock), last - 4398046511104 - now))
+    end
+  end
+end
+
+-- Gives the lock to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
+local function give_to(who, as, claim)
+  strike(who)
+  take(who, as, claim)
+  if notify(who, claimed(who, claim, clock)) == 0 then
+    drop(who)
+  end
+end
+
+-- Gives the lock to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
+-- together who share it and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as a lease,
+-- and without a wake-up. Returns whether it was among them.
+local function promote(claim, own_ttl)
+  local has_own = false
+  for _ = 1, 64 do
+    local writer, reader = first(0), first(1)
+    local next, as
+    if not owner and reader and (not writer or is_before(reader, writer)) then
+      next, as = reader, 1
+    elseif not owner and writer and not readers(1)[1] then
+      next, as = writer, 0
+    else
+      break
+    end
+    if end_of(next) then
+      -- It has its share already: a claim would end that early.
+      strike(next)
+    elseif own_ttl and next == token then
+      has_own = true
+      strike(next)
+      take(next, as, own_ttl)
+    else
+      give_to(next, as, claim)
+    end
+  end
+  return has_own
+end
+
+-- Passes the first writer over that alone keeps the token from sharing the lock, when nobody is there who could take it.
+local function passes_a_writer_over()
+  local writer = class == 1 and not owner and first(0)
+  if not writer or not is_before(writer, token) then
+    return false
+  end
+  local received = notify(writer, 'contended ' .. writer .. ' ' .. token .. ' ' .. lock)
+  local heard = redis.call('ZSCORE', queue, writer .. '#')
+  if received == 0 or heard and heard - 4398046511104 < now - 3000 then
+    strike(writer)
+    return true
+  elseif not heard then
+    -- It has come before anybody wanted to share the lock.
+    redis.call('ZADD', queue, score(now), writer .. '#')
+  end
+  return false
+end
+
+-- acquire.lua among readers, with the same arguments and replies.
+local ttl, claim, holds = ARGV[2], ARGV[3], ARGV[4] == 'holds'
+if owner == token or end_of(token) then
+  local smaller = is_behind() and 1 or 0
+  strike(token)
+  if owner == token and class == 0 then
+    redis.call('PEXPIRE', lock, ttl)
+  else
+    share(token, ttl)
+    promote(claim)
+  end
+  return {1, smaller, seen}
+end
+
+-- Whatever takes a lock here sets an expiry with it, also when it is another client.
+if owner == true or redis.call('PTTL', lock) == -1 then
+  return {-1}
+end
+
+local is_held = owner or class == 0 and readers(1)[1]
+if not is_held and (holds or not is_behind()) then
+  strike(token)
+  take(token, class, ttl)
+  promote(claim)
+  return {1, 0, seen}
+end
+
+join()
+local kind = holds and 'wanted ' or 'contended '
+if owner then
+  if not is_marked and is_token(owner) then
+    redis.call('SET', lock, owner .. '+', 'KEEPTTL')
+    is_marked = true
+  end
+  notify(owner, kind .. owner .. ' ' .. token .. ' ' .. lock)
+elseif class == 0 then
+  for _, reader in ipairs(readers(64)) do
+    notify(reader, kind .. reader .. ' ' .. token .. ' ' .. lock)
+  end
+end
+for _ = 1, 64 do
+  if promote(claim, ttl) then
+    return {1, 0, seen}
+  elseif not passes_a_writer_over() then
+    break
+  end
+end
+return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, seen}
+end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -122,7 +387,7 @@ local function newest(holder, last)
     return string.sub(largest, 1, 18)
   end
 end
--- The part of the scripts that pass a lock on: the queue, wake-ups, and the hand-over.
+-- The part of the scripts that pass a lock on: the queue, and the hand-over.
 
 -- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a
 -- process that has died must not stay for ever.
@@ -140,15 +405,6 @@ end
 -- one, others wait, and the token gets the mark.
 local function give(to, ttl, last)
   redis.call('SET', lock, (to == last) and to or to .. '+', 'PX', ttl)
-end
-
--- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
-local function notify(to, text)
-  if not is_token(to) then
-    return 0
-  end
-  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
-  return type(received) == 'number' and received or 0
 end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
@@ -182,7 +438,6 @@ end
 -- and at the end of {0, ..} the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it;
 -- then, of all, the time of the newest token, if it is newer than this one
 local holder = find_holder()
-local last = waiter(-1)
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'
 

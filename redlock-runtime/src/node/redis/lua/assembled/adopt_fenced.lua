@@ -67,6 +67,23 @@ local function is_before(a, b)
   return false
 end
 
+-- The part of the scripts that look who has come last.
+
+-- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, or has
+-- asked for one that somebody shares: those stand behind the others.
+local function latest()
+  local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+  if not last or class == '0' then
+    return last, false
+  end
+  local writer = redis.pcall('ZRANGE', queue, 0, 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  local reader = redis.pcall('ZRANGE', queue, 1, 1, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  if writer and reader then
+    return is_before(writer, reader) and reader or writer, true
+  end
+  return writer or reader, true
+end
+
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
@@ -115,13 +132,22 @@ end
 -- and at the end the time of the server as `@seconds.microseconds`, only `@` for a user who may not ask for it; then the
 -- time of the newest token, if it is newer than this one
 local holder, is_marked = find_holder()
-local last = (is_marked or holder ~= token) and waiter(-1)
+local last, is_among
+if is_marked or holder ~= token then
+  last, is_among = latest()
+end
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
 if holder ~= token then
   return {-1, time, newest(holder, last)}
 end
 redis.call('PEXPIRE', lock, ARGV[2])
-return {last and redis.call('ZCARD', queue) or 0, time, newest(holder, last)}
+local waiting = 0
+if last then
+  waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 1)
+  -- Of a user who may not share locks, what stands beside the tokens is counted, too.
+  waiting = type(waiting) == 'number' and waiting or redis.call('ZCARD', queue)
+end
+return {waiting, time, newest(holder, last)}
 end)()
 -- The end of extend.lua for fenced locks: what is said to the ballot follows what an extension says.
 -- {n, ballot}   and so on

@@ -28,6 +28,17 @@ local function is_before(a, b)
   return false
 end
 
+-- The part of the scripts that wake others.
+
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+local function notify(to, text)
+  if not is_token(to) then
+    return 0
+  end
+  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  return type(received) == 'number' and received or 0
+end
+
 -- Takes the place of the token whose lock somebody breaks, and tells it. The key expires when it would have: until then, the
 -- one before may count on it.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the token whose lock is broken
@@ -35,11 +46,27 @@ end
 -- {-1}           neither of them owns the lock, or it does not expire
 local from = ARGV[2]
 if type(value) == 'table' then
-  -- A value of another type is no lock. Any other error ends the script: this call raises it.
-  if string.find(value.err, 'WRONGTYPE', 1, true) then
+  if not string.find(value.err, 'WRONGTYPE', 1, true) then
+    -- This call raises the error.
+    redis.call('GET', lock)
+  end
+  -- A value of another type is no lock, unless it is one of readers: then this token takes the place of one of them.
+  local clock = redis.call('TIME')
+  local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  local ends = is_token(from) and redis.pcall('ZSCORE', lock, from)
+  if type(ends) ~= 'string' or ends + 0 <= now then
+    ends = redis.pcall('ZSCORE', lock, token)
+  end
+  if type(ends) ~= 'string' or ends + 0 <= now or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
-  redis.call('GET', lock)
+  -- A server that is full does not let a script begin with a ZADD. And the key is gone for a moment when nobody else is there.
+  local left = redis.call('PTTL', lock)
+  redis.call('ZREM', lock, from)
+  redis.call('ZADD', lock, ends, token)
+  redis.call('PEXPIRE', lock, left)
+  local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
+  return {ends - now, notify(from, said)}
 end
 local is_theirs = is_token(from) and (value == from or value == from .. '+')
 if not is_theirs and value ~= token and value ~= token .. '+' then
@@ -56,5 +83,4 @@ elseif is_theirs then
   redis.call('SET', lock, token .. string.sub(value, 69 + 1), 'PX', left)
 end
 local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
-local told = redis.pcall('PUBLISH', 'redlock:' .. string.sub(from, 36 + 2), said)
-return {left, type(told) == 'number' and told or 0}
+return {left, notify(from, said)}

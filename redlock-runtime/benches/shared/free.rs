@@ -1,0 +1,92 @@
+//! Pairs of acquisition and release that nobody waits for.
+
+use crate::cpu_time::cpu_time;
+use crate::percentile::percentile;
+use crate::result_file;
+use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// What a share may cost in locks that are not shared: it is taken by a script in place of a plain `SET`.
+const MOST: f64 = 1.25;
+
+/// What pairs have taken.
+#[derive(Default)]
+struct Pairs {
+    latencies: Vec<Duration>,
+    /// Of this process, for all of them.
+    cpu: Duration,
+}
+
+/// One line of the table.
+pub(crate) struct Free {
+    nodes: usize,
+    tasks: usize,
+    is_one_key: bool,
+    alone: Pairs,
+    shared: Pairs,
+}
+
+impl Free {
+    pub(crate) async fn measure(
+        manager: &LockManager,
+        (nodes, tasks, is_one_key): (usize, usize, bool),
+        turns: usize,
+    ) -> Self {
+        let (mut alone, mut shared) = (Pairs::default(), Pairs::default());
+        for _ in 0..turns {
+            // Of locks that are not shared, one key would be a queue.
+            alone.measure(manager, tasks, |task| LockRequest::new(format!("bench:{task}"))).await;
+            let request = |task| LockRequest::new(if is_one_key { "bench".into() } else { format!("bench:{task}") });
+            shared.measure(manager, tasks, |task| request(task).mode(Mode::Shared)).await;
+        }
+        Self { nodes, tasks, is_one_key, alone, shared }
+    }
+}
+
+impl Pairs {
+    /// Adds those of a tenth of a second.
+    async fn measure(&mut self, manager: &LockManager, tasks: usize, request: impl Fn(usize) -> LockRequest) {
+        let (used, end) = (cpu_time(), Instant::now() + Duration::from_millis(100));
+        let workers: Vec<_> = (0..tasks).map(|task| tokio::spawn(work(manager.clone(), request(task), end))).collect();
+        for worker in workers {
+            self.latencies.extend(worker.await.expect("a worker panicked"));
+        }
+        self.cpu += cpu_time().saturating_sub(used);
+    }
+
+    fn median(&self) -> Duration {
+        percentile(&self.latencies, 50)
+    }
+
+    fn cpu(&self) -> Duration {
+        self.cpu / u32::try_from(self.latencies.len()).expect("not that many").max(1)
+    }
+}
+
+async fn work(manager: LockManager, request: LockRequest, end: Instant) -> Vec<Duration> {
+    let mut latencies = Vec::new();
+    loop {
+        let begun = Instant::now();
+        if begun >= end {
+            return latencies;
+        }
+        let body = async |_: &_| Ok::<_, LockError>(());
+        manager.with_lock(request.clone(), body).await.expect("nobody is in the way");
+        latencies.push(begun.elapsed());
+    }
+}
+
+impl fmt::Display for Free {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, tasks, .. } = self;
+        let [alone, shared] = [&self.alone, &self.shared].map(Pairs::median);
+        let [cpu, shared_cpu] = [&self.alone, &self.shared].map(Pairs::cpu);
+        let [ratio, cpu_ratio] =
+            [(shared, alone), (shared_cpu, cpu)].map(|(shared, alone)| shared.as_secs_f64() / alone.as_secs_f64());
+        let keys = if self.is_one_key { "one that is shared" } else { "one each" };
+        write!(f, "| {nodes} | {tasks} | {keys} | {alone:.1?} | {shared:.1?} | {ratio:.2} |")?;
+        write!(f, " at most {MOST:.2} | {} |", result_file::verdict(ratio <= MOST))?;
+        write!(f, " {cpu:.1?} | {shared_cpu:.1?} | {cpu_ratio:.2} |")
+    }
+}

@@ -1,0 +1,81 @@
+//! What a share of a lock costs beside the lock alone: free ones, and those that are handed over.
+//!
+//! `cargo bench -p redlock-runtime --bench shared` prints the tables and writes them to `benches/shared.md`.
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+
+#[path = "../common/cpu_time.rs"]
+mod cpu_time;
+mod free;
+mod hand_over;
+#[path = "../common/percentile.rs"]
+mod percentile;
+#[path = "../common/result_file.rs"]
+mod result_file;
+
+use free::Free;
+use hand_over::HandOver;
+use redlock_runtime::LockManager;
+use redlock_tests::Nodes;
+use std::fmt;
+
+struct Report {
+    free: Vec<Free>,
+    handed: Vec<HandOver>,
+}
+
+#[tokio::main]
+async fn main() {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let (turns, rounds) = if is_quick { (4, 5) } else { (24, 60) };
+    let mut report = Report { free: Vec::new(), handed: Vec::new() };
+    for nodes in [1, 5] {
+        let servers = Nodes::start(nodes).await;
+        let manager = manager(&servers).await;
+        for (tasks, is_one_key) in [(1, false), (16, false), (16, true)] {
+            report.free.push(Free::measure(&manager, (nodes, tasks, is_one_key), turns).await);
+        }
+        report.handed.push(HandOver::measure(&servers, rounds).await);
+    }
+    print!("{report}");
+    if !is_quick {
+        result_file::write("shared", "Shared locks", &report);
+    }
+}
+
+async fn manager(servers: &Nodes) -> LockManager {
+    let manager = LockManager::builder().nodes(servers.urls()).build().expect("the harness gives valid URLs");
+    manager.ready().await.expect("the nodes are up");
+    manager
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "All in one run, in turns. One pair is an acquisition and the release as the caller sees them, of locks that"
+        )?;
+        writeln!(
+            f,
+            "nobody else wants: of another key for each task, or of one key that all of them share. CPU is that of all"
+        )?;
+        writeln!(f, "threads of this process for each pair; the servers have the machine besides.\n")?;
+        writeln!(
+            f,
+            "| nodes | tasks | keys | p50, alone | p50, shared | ratio | to reach | | CPU | CPU, shared | ratio |"
+        )?;
+        writeln!(f, "|---:|---:|---|---:|---:|---:|---:|---|---:|---:|---:|")?;
+        self.free.iter().try_for_each(|row| writeln!(f, "{row}"))?;
+        writeln!(
+            f,
+            "\nA writer gives its lock back: how long until the next writer has it, and until all of so many readers have it,"
+        )?;
+        writeln!(f, "each of another manager.\n")?;
+        writeln!(
+            f,
+            "| nodes | p50, one writer | p50, all of {} readers | ratio | for each reader |",
+            hand_over::READERS
+        )?;
+        writeln!(f, "|---:|---:|---:|---:|---:|")?;
+        self.handed.iter().try_for_each(|row| writeln!(f, "{row}"))
+    }
+}

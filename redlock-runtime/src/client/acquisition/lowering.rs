@@ -1,0 +1,21 @@
+//! Sharing a lock from now on that the call had alone.
+
+use super::Acquisition;
+use crate::protocol::candidate::Phase;
+
+impl Acquisition {
+    /// Others may share the lock from now on. The call has it as one of them before the first node hears of it; a node that
+    /// cannot be asked now is told when it can. `false` when there is nothing to share.
+    pub(crate) fn lower(&self) -> bool {
+        let (mut state, now) = (self.state(), self.now());
+        let is_alone = !self.subject.is_shared() && !state.candidate.is_lowered();
+        if !is_alone || state.candidate.phase() != Phase::Holding {
+            return false;
+        }
+        state.take_in(self.shared.clock);
+        state.candidate.lower();
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        candidate.tell_lowered(now, |out| sender.send(out));
+        true
+    }
+}

@@ -1,0 +1,7 @@
+-- The part that finds out whether somebody shares the lock, or waits to share it. Then a script goes on as readers.lua says.
+-- `last` is the largest token in the queue, nil when it is empty or cannot be read; among readers it may be something else.
+local last, last_class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+local is_among = last and last_class ~= 'ALONE'
+if type(value) == 'table' and type(redis.pcall('ZCARD', lock)) == 'number' then
+  value, is_among = false, true
+end

@@ -1,0 +1,21 @@
+-- The start of share_extend.lua, for a token that has its share.
+local ends = redis.pcall('ZSCORE', lock, token)
+if type(ends) == 'string' then
+  local clock = redis.call('TIME')
+  local now, ttl = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000), ARGV[2] + 0
+  if ends + 0 > now then
+    -- A server that is full does not let a script begin with a ZADD.
+    redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
+    -- One that stands behind others makes no lease shorter, as in late.lua.
+    local at = ARGV[5] == 'late' and math.max(ends + 0, now + ttl) or now + ttl
+    redis.call('ZADD', lock, 'XX', string.format('%.0f', at), token)
+    local time = '@' .. table.concat(clock, '.')
+    if redis.pcall('ZCARD', queue) == 0 then
+      return {0, time}
+    end
+    local last = latest()
+    local newest = last and is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil
+    local writers = redis.pcall('ZCOUNT', queue, ALONE, ALONE)
+    return {type(writers) == 'number' and writers or 0, time, newest}
+  end
+end

@@ -1,0 +1,13 @@
+-- The start of share_release.lua, for a lock that nobody waits for.
+local ends = redis.pcall('ZSCORE', lock, token)
+if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0 then
+  local clock = redis.pcall('TIME')
+  redis.call('ZREM', lock, token)
+  -- The key expires with the last of those who are left, as far as this user may know the time.
+  local last = clock[2] and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+  local now = clock[2] and SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000) or 0
+  if last then
+    redis.call('PEXPIRE', lock, math.min(redis.call('PTTL', lock), last - now))
+  end
+  return {ends + 0 > now and 1 or -1}
+end

@@ -1,0 +1,58 @@
+//! Circumstances in which locks are shared: readers and writers.
+
+use super::circumstances::{crowd, slow_crowd};
+use super::faults::Faults;
+use super::profile::Profile;
+use crate::request::Wait;
+use std::time::Duration;
+
+/// Nothing goes wrong, and nobody who waits is left waiting.
+pub(super) fn readers_and_writers() -> Profile {
+    let waits = vec![Wait::Forever, Wait::For(Duration::from_secs(30))];
+    Profile { clients: 3..=5, calls: 2..=4, ttls: vec![10_000], waits, sharing: 60, ..Profile::calm() }
+}
+
+/// Everybody comes at once, so that votes split between readers and writers, who need each other.
+pub(super) fn readers_crowd() -> Profile {
+    Profile { bound: 900, calls: 3..=6, ttls: vec![20_000], sharing: 60, ..crowd() }
+}
+
+/// Those who wait give up.
+pub(super) fn readers_with_cancels() -> Profile {
+    Profile { cancels: 50, bodies: 800..=3000, bound: 500, sharing: 70, ..readers_and_writers() }
+}
+
+/// Writers die while they wait behind readers.
+pub(super) fn readers_with_crashes() -> Profile {
+    let faults = Faults { crashes: 2, until: 600, ..Faults::NONE };
+    Profile { faults, bodies: 1000..=9000, calls: 1..=3, bound: 2200, sharing: 70, ..readers_and_writers() }
+}
+
+/// Processes stand still while they wait behind readers.
+pub(super) fn readers_with_pauses() -> Profile {
+    let faults = Faults { pauses: 2, until: 600, longest: 20_000, ..Faults::NONE };
+    let (bodies, ttls) = (3000..=15_000, vec![20_000]);
+    Profile { faults, bodies, ttls, calls: 1..=3, bound: 5500, sharing: 70, ..readers_and_writers() }
+}
+
+/// Locks are shared from the middle of bodies on, and what was sent before may arrive late.
+pub(super) fn lowered_with_cuts() -> Profile {
+    let faults = Faults { targets: Some(|verb| verb.is_extension()), cuts: 6, until: 900, ..Faults::NONE };
+    Profile { nodes: vec![1, 3], faults, extends: 100, bodies: 50..=600, sharing: 50, ..slow_crowd() }
+}
+
+/// Readers come all the time, and the bodies of some of them always overlap.
+pub(super) fn stream_of_readers() -> Profile {
+    Profile {
+        nodes: vec![1, 3],
+        clients: 4..=4,
+        tasks: 2..=2,
+        calls: 40..=60,
+        pauses: 0..=5,
+        bodies: 20..=60,
+        waits: vec![Wait::Forever],
+        sharing: 95,
+        fair_within: Some(1500),
+        ..crowd()
+    }
+}

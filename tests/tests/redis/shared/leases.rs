@@ -1,0 +1,119 @@
+//! Every reader has a lease of its own, which is renewed by itself and ends by itself.
+
+use super::{KEY, TTL, brief, cause, process, reader, second_process, writer};
+use crate::support::{BRIEF, SIZES, assert_nothing_left, barrier, builder, connected, holders, manager};
+use crate::waiters::{assert_all_gone, most_scripts, obtained, patient, reset_counts, waiting};
+use redlock_runtime::{LockGuard, LockRequest, LossCause};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use tokio::time::sleep;
+
+/// Waits until somebody else than `guard` has a share at every node.
+async fn wait_until_shared(nodes: &Nodes) {
+    for node in nodes.iter() {
+        eventually(PATIENCE, "the other process has its share", async || {
+            match node.inspect().command::<usize>(&["ZCARD", KEY]).await {
+                2.. => Ok(()),
+                few => Err(few),
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_others_renew_on() {
+    // Redisson #1458 and #7098: one expiry for all readers, which those that live make longer.
+    second_process().await;
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
+        let held = ours.acquire(reader()).await.unwrap();
+        let name = "shared::leases::a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_others_renew_on";
+        let mut process = process(name, "reader", &nodes);
+        wait_until_shared(&nodes).await;
+        process.kill().await.unwrap();
+        sleep(2 * TTL).await;
+        held.ensure_held().unwrap();
+        held.release().await.unwrap();
+        // At once: the share of the dead one is over.
+        theirs.try_acquire(KEY).await.unwrap().release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed() {
+    second_process().await;
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let ours = brief(&nodes).await;
+        let held = ours.acquire(reader()).await.unwrap();
+        let name = "shared::leases::a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed";
+        let mut process = process(name, "reader", &nodes);
+        wait_until_shared(&nodes).await;
+        // Nobody tells those who wait that a lease is over.
+        let call = waiting(&ours, patient(KEY));
+        process.kill().await.unwrap();
+        held.release().await.unwrap();
+        obtained(call).await.release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn readers_of_one_process_are_renewed_each_and_nothing_is_after_the_last_release() {
+    // Redisson #1604: the renewal of one ends with the release of another. #7251: it goes on after the last.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = brief(&nodes).await;
+        let mut guards = Vec::new();
+        for _ in 0..3 {
+            guards.push(manager.acquire(reader()).await.unwrap());
+        }
+        while let Some(guard) = guards.pop() {
+            sleep(2 * TTL).await;
+            assert!(guards.iter().chain([&guard]).all(LockGuard::is_held), "{size} nodes");
+            assert!(holders(&nodes, &guard).await > size / 2);
+            guard.release().await.unwrap();
+        }
+        barrier(&nodes).await;
+        reset_counts(&nodes).await;
+        sleep(TTL).await;
+        assert_eq!(most_scripts(&nodes).await, 0, "{size} nodes");
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_not_renewed_ends_and_the_others_do_not() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let kept = manager.acquire(reader()).await.unwrap();
+    let brief = manager.acquire(reader().renew(false)).await.unwrap();
+    assert!(matches!(cause(brief.lost().await), LossCause::Expired));
+    kept.ensure_held().unwrap();
+    kept.release().await.unwrap();
+    // The nodes keep it for a little longer than can be proven.
+    manager.acquire(writer()).await.unwrap().release().await.unwrap();
+    drop(brief);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_longer_lease_of_one_reader_is_none_of_another() {
+    let nodes = Nodes::start(1).await;
+    let ours = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    let theirs = manager(&nodes).await;
+    let short = ours.acquire(LockRequest::shared(KEY).ttl(TTL).renew(false)).await.unwrap();
+    let long = ours.acquire(LockRequest::shared(KEY).ttl(30 * TTL)).await.unwrap();
+    let call = waiting(&theirs, writer());
+    cause(short.lost().await);
+    assert!(!call.is_finished());
+    long.release().await.unwrap();
+    // The key would live on for half a minute.
+    obtained(call).await.release().await.unwrap();
+    drop(short);
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}

@@ -1,0 +1,179 @@
+//! In which order readers and writers get the lock, and that neither keep the other out.
+
+use super::{KEY, reader, writer};
+use crate::support::{SIZES, acquired_everywhere, manager, wait_until_queued};
+use crate::waiters::{Waiting, assert_all_gone, managers, most_scripts, obtained, reset_counts, waiting};
+use redlock_runtime::{LockGuard, LockManager, LockRequest, Mode};
+use redlock_tests::{Nodes, PATIENCE};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// One call for each request, each of another manager and in the queue of every node in this order, behind whoever holds the
+/// lock.
+async fn queue_up(managers: &[LockManager], nodes: &Nodes, requests: &[LockRequest]) -> Vec<Waiting> {
+    let mut calls = Vec::new();
+    for (manager, request) in managers.iter().zip(requests) {
+        calls.push(waiting(manager, request.clone()));
+        wait_until_queued(nodes, KEY, calls.len()).await;
+    }
+    calls
+}
+
+#[tokio::test]
+async fn a_writer_hands_over_to_three_readers_together() {
+    // Redisson #1542: one after the other, and each after a wake-up for all.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let calls = queue_up(&managers, &nodes, &[reader(), reader(), reader()]).await;
+        reset_counts(&nodes).await;
+        held.release().await.unwrap();
+        let mut guards = Vec::new();
+        for call in calls {
+            guards.push(obtained(call).await);
+        }
+        assert!(guards.iter().all(|guard| guard.is_held() && guard.mode() == Mode::Shared));
+        // The release, and a lease for each; with room for a safety poll of each.
+        let scripts = most_scripts(&nodes).await;
+        assert!(scripts <= 1 + 2 * 3, "{scripts} scripts on one of {size} nodes");
+        drop(guards);
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_who_waits_for_a_wake_up_waits_for_the_safety_poll() {
+    // Redisson #3891: after a push that came too early, for 35 s.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let mut shortest = [Duration::MAX; 2];
+        for _ in 0..3 {
+            for (place, [before, after]) in [[reader(), writer()], [writer(), reader()]].into_iter().enumerate() {
+                let held = acquired_everywhere(&ours, &nodes, before).await;
+                let call = waiting(&theirs, after);
+                wait_until_queued(&nodes, KEY, 1).await;
+                let begun = std::time::Instant::now();
+                held.release().await.unwrap();
+                let next = obtained(call).await;
+                shortest[place] = shortest[place].min(begun.elapsed());
+                next.release().await.unwrap();
+            }
+        }
+        // The poll would come after 750 ms at the earliest.
+        assert!(shortest.iter().all(|shortest| *shortest < Duration::from_millis(500)), "{shortest:?}, {size} nodes");
+        assert_all_gone(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn readers_between_two_writers_enter_together_and_in_turn() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
+        let held = acquired_everywhere(&holder, &nodes, KEY).await;
+        let calls = queue_up(&managers, &nodes, &[reader(), reader(), writer(), reader()]).await;
+        let [one, other, alone, last] = calls.try_into().unwrap();
+        held.release().await.unwrap();
+        let readers = [obtained(one).await, obtained(other).await];
+        assert!(readers.iter().all(LockGuard::is_held) && !alone.is_finished() && !last.is_finished());
+        let [one, other] = readers;
+        one.release().await.unwrap();
+        assert!(other.is_held() && !alone.is_finished() && !last.is_finished());
+        other.release().await.unwrap();
+        let guard = obtained(alone).await;
+        assert!(guard.mode() == Mode::Exclusive && !last.is_finished());
+        guard.release().await.unwrap();
+        obtained(last).await.release().await.unwrap();
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_does_not_pass_a_writer_that_waits() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
+        let held = acquired_everywhere(&holder, &nodes, LockRequest::shared(KEY)).await;
+        let calls = queue_up(&managers, &nodes, &[writer(), reader()]).await;
+        let [alone, last] = calls.try_into().unwrap();
+        // Not by a first try either, and not in the process that has a share.
+        for manager in managers.iter().chain([&holder]) {
+            let error = manager.try_acquire(LockRequest::shared(KEY)).await.unwrap_err();
+            assert!(error.is_contended(), "{size} nodes: {error:?}");
+        }
+        assert!(held.is_held() && !alone.is_finished() && !last.is_finished());
+        held.release().await.unwrap();
+        let guard = obtained(alone).await;
+        assert!(!last.is_finished());
+        guard.release().await.unwrap();
+        obtained(last).await.release().await.unwrap();
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+/// Calls that come one after the other in several tasks, each of another manager, until they are told to stop.
+struct Stream {
+    is_over: Arc<AtomicBool>,
+    entered: Arc<AtomicUsize>,
+    tasks: JoinSet<()>,
+}
+
+impl Stream {
+    fn start(managers: &[LockManager], request: &LockRequest) -> Self {
+        let (is_over, entered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let mut tasks = JoinSet::new();
+        for manager in managers {
+            let (manager, request) = (manager.clone(), request.clone());
+            let (is_over, entered) = (Arc::clone(&is_over), Arc::clone(&entered));
+            tasks.spawn(async move {
+                while !is_over.load(Ordering::SeqCst) {
+                    let guard = manager.acquire(request.clone()).await.unwrap();
+                    entered.fetch_add(1, Ordering::SeqCst);
+                    sleep(Duration::from_millis(5)).await;
+                    drop(guard);
+                }
+            });
+        }
+        Self { is_over, entered, tasks }
+    }
+
+    fn entered(&self) -> usize {
+        self.entered.load(Ordering::SeqCst)
+    }
+
+    async fn end(self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        timeout(PATIENCE, self.tasks.join_all()).await.expect("all of them enter");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
+    const STREAM: usize = 4;
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let (streaming, waits) = (managers(&nodes, STREAM).await, manager(&nodes).await);
+        for [many, one] in [[reader(), writer()], [writer(), reader()]] {
+            let stream = Stream::start(&streaming, &many);
+            while stream.entered() < STREAM {
+                sleep(Duration::from_millis(1)).await;
+            }
+            let before = stream.entered();
+            drop(timeout(PATIENCE, waits.acquire(one.clone())).await.expect("it is not kept out").unwrap());
+            let passed = stream.entered() - before;
+            // Each of those that were there before it, and what each had asked for by then; with room for a first try that
+            // finds the lock free in between.
+            assert!(passed <= 4 * STREAM, "{passed} entered before {one:?}, {size} nodes");
+            stream.end().await;
+        }
+        for manager in &streaming {
+            assert!(manager.shutdown().await);
+        }
+        assert_all_gone(&waits, &nodes).await;
+    }
+}

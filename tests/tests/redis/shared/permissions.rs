@@ -1,0 +1,93 @@
+//! What a user must be permitted who shares locks: what the README says, and no more.
+
+use super::KEY;
+use crate::support::{builder, wait_until_queued};
+use crate::waiters::{Waiting, obtained, patient, waiting};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE};
+
+/// What every lock needs, and wake-ups.
+const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock:* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange \
+                      +zrank +zrem +evalsha +eval +script|load +client|setname +publish +subscribe";
+
+/// What shared ones need beside that.
+const OF_SHARED: [&str; 4] = ["+time", "+zcount", "+zremrangebyscore", "+zscore"];
+
+/// A manager whose user has what all locks need, and these `rules`.
+async fn user(nodes: &Nodes, rules: &str) -> LockManager {
+    let words = ["ACL", "SETUSER", "alice", "reset", "on", ">w0nder"].into_iter();
+    let words: Vec<_> = words.chain(OF_ALL.split_whitespace()).chain(rules.split_whitespace()).collect();
+    nodes[0].inspect().command::<()>(&words).await;
+    builder([nodes[0].url().replace("redis://", "redis://alice:w0nder@")]).build().unwrap()
+}
+
+async fn wait_for(manager: &LockManager, nodes: &Nodes, requests: &[LockRequest]) -> Vec<Waiting> {
+    let mut calls = Vec::new();
+    for request in requests {
+        calls.push(waiting(manager, request.clone()));
+        wait_until_queued(nodes, KEY, calls.len()).await;
+    }
+    calls
+}
+
+#[tokio::test]
+async fn the_readme_says_what_it_takes() {
+    let readme = include_str!("../../../../README.md");
+    for rule in OF_SHARED {
+        assert!(readme.contains(rule), "{rule}");
+    }
+    let nodes = Nodes::start(1).await;
+    let manager = user(&nodes, &OF_SHARED.join(" ")).await;
+    let guards = [
+        manager.acquire(LockRequest::shared(KEY)).await.unwrap(),
+        manager.try_acquire(LockRequest::shared(KEY)).await.unwrap(),
+    ];
+    let shared = || super::reader();
+    let mut calls = wait_for(&manager, &nodes, &[patient(KEY), shared(), shared()]).await.into_iter();
+    assert!(guards.iter().all(LockGuard::is_held));
+    drop(guards);
+    let alone = obtained(calls.next().unwrap()).await;
+    alone.extend().await.unwrap();
+    alone.downgrade();
+    for call in calls {
+        let guard = obtained(call).await;
+        guard.extend().await.unwrap();
+        let taken_up = manager.attach(guard.detach()).await.unwrap();
+        taken_up.release().await.unwrap();
+    }
+    alone.release().await.unwrap();
+    assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
+    nodes.assert_empty(PATIENCE).await;
+    let log: Vec<redis::Value> = nodes[0].inspect().command(&["ACL", "LOG"]).await;
+    let refused = format!("{log:?}");
+    // What a manager asks for at its connections, and does without.
+    assert!(!refused.contains("zscore") && !refused.contains("zcount") && !refused.contains("zremrange"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
+    // What is left is for those who count the writers that wait.
+    for missing in OF_SHARED.into_iter().filter(|missing| *missing != "+zcount") {
+        let nodes = Nodes::start(1).await;
+        let rules: Vec<_> = OF_SHARED.into_iter().filter(|rule| *rule != missing).collect();
+        let manager = user(&nodes, &rules.join(" ")).await;
+        let held = manager.acquire(KEY).await.unwrap();
+        held.release().await.unwrap();
+        let outcome = async {
+            let one = manager.acquire(super::reader()).await?;
+            // Some of it is needed only where there are several.
+            let other = manager.acquire(super::reader()).await?;
+            other.extend().await?;
+            other.release().await?;
+            one.release().await?;
+            let alone = manager.acquire(KEY).await?;
+            alone.downgrade();
+            alone.extend().await
+        };
+        let error = tokio::time::timeout(PATIENCE, outcome).await.expect("nobody waits for that").unwrap_err();
+        assert!(matches!(error, LockError::Refused { .. }), "{missing}: {error:?}");
+        manager.acquire("config:other").await.unwrap().release().await.unwrap();
+        assert!(manager.shutdown().await, "{missing}: {:?}", manager.stats().releases);
+        nodes.assert_empty(PATIENCE).await;
+    }
+}

@@ -1,0 +1,252 @@
+//! Who has the lock together with whom: readers, writers, other programs, and calls in the bodies of others.
+
+use super::{KEY, reader, writer};
+use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, barrier, causes, holders, majority, manager};
+use crate::waiters::{assert_all_gone, managers, obtained, queue_of, waiting};
+use redlock_runtime::__private::hold;
+use redlock_runtime::{LockError, LockGuard, LockRequest, LossCause, Mode, NodeError};
+use redlock_tests::{Nodes, PATIENCE, redis_cli};
+use std::time::Duration;
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn readers_have_the_lock_together_and_a_writer_alone() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let guards = [
+            ours.acquire(reader()).await.unwrap(),
+            ours.acquire(reader()).await.unwrap(),
+            theirs.acquire(reader()).await.unwrap(),
+            theirs.try_acquire(LockRequest::shared(KEY)).await.unwrap(),
+        ];
+        for guard in &guards {
+            assert!(guard.is_held() && guard.mode() == Mode::Shared);
+            assert!(holders(&nodes, guard).await >= majority(size));
+        }
+        for manager in [&ours, &theirs] {
+            let error = manager.try_acquire(KEY).await.unwrap_err();
+            assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        }
+        for guard in guards {
+            let error = theirs.try_acquire(KEY).await.unwrap_err();
+            assert!(error.is_contended(), "as long as one of them is left: {error:?}");
+            guard.release().await.unwrap();
+        }
+        let alone = theirs.try_acquire(KEY).await.unwrap();
+        assert_eq!(alone.mode(), Mode::Exclusive);
+        for manager in [&ours, &theirs] {
+            let error = manager.try_acquire(LockRequest::shared(KEY)).await.unwrap_err();
+            assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        }
+        alone.release().await.unwrap();
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn keys_of_readers_that_are_as_odd_as_can_be() {
+    let long = "x".repeat(1024);
+    let keys = ["{", "}", "{}", "a}b", "order:{7}", "a b", "\n", "\0", "granted x y", "ключ:7", "🔒", "'\"\\", &long];
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    for key in keys {
+        let held = ours.acquire(LockRequest::shared(key)).await.unwrap();
+        let other = theirs.acquire(LockRequest::shared(key)).await.unwrap();
+        let call = waiting(&theirs, crate::waiters::patient(key));
+        assert_eq!(held.key().as_str(), key);
+        drop((held, other));
+        let alone = obtained(call).await;
+        assert_eq!((alone.key().as_str(), alone.mode()), (key, Mode::Exclusive));
+        alone.release().await.unwrap();
+    }
+    assert_all_gone(&ours, &nodes).await;
+}
+
+const SET: [&str; 6] = ["SET", KEY, "their-token", "NX", "PX", "60000"];
+
+#[tokio::test]
+async fn readers_exclude_a_plain_set_of_redis_cli() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let first = acquired_everywhere(&manager, &nodes, LockRequest::shared(KEY)).await;
+        let second = acquired_everywhere(&manager, &nodes, LockRequest::shared(KEY)).await;
+        for guard in [first, second] {
+            for node in nodes.iter() {
+                assert_eq!(redis_cli(node, &SET).await, "", "{size} nodes");
+                assert!((1..=30_000).contains(&node.inspect().pttl(KEY).await), "it expires by itself");
+            }
+            guard.release().await.unwrap();
+        }
+        assert_nothing_left(&manager, &nodes).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &SET).await, "OK");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_plain_set_of_redis_cli_excludes_readers() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &SET).await, "OK");
+        }
+        let error = manager.try_acquire(LockRequest::shared(KEY)).await.unwrap_err();
+        assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+        let brief = LockRequest::shared(KEY).wait(Duration::from_millis(20));
+        let error = manager.acquire(brief).await.unwrap_err();
+        assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
+        let calls = [waiting(&manager, reader()), waiting(&manager, reader())];
+        crate::support::wait_until_queued(&nodes, KEY, calls.len()).await;
+        for node in nodes.iter() {
+            assert_eq!(redis_cli(node, &["GET", KEY]).await, "their-token", "it is left as it is");
+            assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
+        }
+        // Together: the first has its share still when the second gets one.
+        let mut guards = Vec::new();
+        for call in calls {
+            guards.push(obtained(call).await);
+        }
+        assert!(guards.iter().all(LockGuard::is_held));
+        drop(guards);
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_holds_data_is_no_lock_for_readers_either() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let data: [&[&str]; 3] =
+        [&["RPUSH", KEY, "a line"], &["SET", KEY, "a value"], &["ZADD", KEY, "7", "a member of somebody else"]];
+    for command in data {
+        for node in nodes.iter() {
+            node.inspect().command::<()>(command).await;
+        }
+        for request in [LockRequest::shared(KEY), reader(), writer()] {
+            let error = timeout(PATIENCE, manager.acquire(request)).await.expect("nobody waits for data").unwrap_err();
+            assert!(matches!(error, LockError::Refused { .. }), "{command:?}: {error:?}");
+            let of_data = causes(&error).iter().filter(|(_, cause)| **cause == NodeError::HoldsData).count();
+            assert!(of_data >= 2, "{command:?}: {error}");
+        }
+        for node in nodes.iter() {
+            let kept: i64 = node.inspect().command(&["DEL", KEY]).await;
+            assert_eq!(kept, 1, "{command:?}: it is still there");
+        }
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_reader_in_the_body_of_a_reader_enters_unless_a_writer_waits_between() {
+    // tokio #2849, async-rwlock #2: it waits for itself, behind the writer.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let outer = ours.acquire(reader()).await.unwrap();
+        let nested = async |request: LockRequest| {
+            let nested = timeout(PATIENCE, hold(&outer, ours.acquire(request))).await;
+            nested.expect("it does not wait for itself").unwrap()
+        };
+        drop(nested(reader()).await.unwrap());
+        drop(nested(reader().reentrant(true)).await.unwrap());
+        let call = waiting(&theirs, writer());
+        crate::support::wait_until_queued(&nodes, KEY, 1).await;
+        let error = nested(reader()).await.unwrap_err();
+        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{size} nodes: {error:?}");
+        let view = nested(reader().reentrant(true)).await.unwrap();
+        assert_eq!((view.token(), view.mode()), (outer.token(), Mode::Shared), "in the share of its caller");
+        drop((view, outer));
+        obtained(call).await.release().await.unwrap();
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_becomes_a_writer_in_the_body_of_a_reader() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let outer = manager.acquire(reader()).await.unwrap();
+    for request in [writer(), writer().reentrant(true)] {
+        let nested = timeout(PATIENCE, hold(&outer, manager.acquire(request))).await;
+        let error = nested.expect("two of them would wait for each other").unwrap().unwrap_err();
+        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error:?}");
+    }
+    let error = hold(&outer, manager.try_acquire(KEY)).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
+    outer.ensure_held().unwrap();
+    drop(outer);
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_reader_in_the_body_of_a_writer_has_its_lock_if_it_is_reentrant() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let outer = manager.acquire(writer()).await.unwrap();
+    let error = hold(&outer, manager.acquire(reader())).await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error:?}");
+    let view = hold(&outer, manager.acquire(reader().reentrant(true))).await.unwrap().unwrap();
+    assert_eq!((view.token(), view.mode()), (outer.token(), Mode::Exclusive), "that of its caller");
+    view.downgrade();
+    assert_eq!(outer.mode(), Mode::Exclusive, "it is not its own to give away");
+    drop((view, outer));
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_reader_keeps_writers_out_for_its_least_hold_and_no_readers() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let request = LockRequest::shared(KEY).min_hold(Duration::from_secs(2));
+        let begun = std::time::Instant::now();
+        ours.acquire(request).await.unwrap().release().await.unwrap();
+        for manager in [&ours, &theirs] {
+            let error = manager.try_acquire(KEY).await.unwrap_err();
+            assert!(error.is_contended(), "{error:?}");
+            manager.try_acquire(LockRequest::shared(KEY)).await.unwrap().release().await.unwrap();
+        }
+        theirs.acquire(writer()).await.unwrap().release().await.unwrap();
+        assert!(begun.elapsed() + Duration::from_millis(50) > Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_stuck_ends_with_max_hold() {
+    let nodes = Nodes::start(3).await;
+    let [ours, theirs] = [super::brief(&nodes).await, super::brief(&nodes).await];
+    let stuck = ours.acquire(reader().max_hold(super::TTL / 2)).await.unwrap();
+    let other = ours.acquire(reader()).await.unwrap();
+    assert_eq!(super::cause(stuck.lost().await), LossCause::MaxHold);
+    other.ensure_held().unwrap();
+    drop(other);
+    // The guard is never dropped: a task may hang where nobody can drop it.
+    theirs.acquire(writer()).await.unwrap().release().await.unwrap();
+    drop(stuck);
+    assert_nothing_left(&ours, &nodes).await;
+    assert_nothing_left(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_share_is_given_back_at_once_also_where_locks_linger() {
+    let nodes = Nodes::start(3).await;
+    let lingering = crate::support::builder(nodes.urls()).linger(PATIENCE);
+    let manager = crate::support::connected(lingering, &nodes).await;
+    for _ in 0..3 {
+        drop(manager.acquire(reader()).await.unwrap());
+    }
+    barrier(&nodes).await;
+    nodes.assert_empty(PATIENCE).await;
+    for node in nodes.iter() {
+        assert!(!node.inspect().keys().await.contains(&queue_of(KEY)));
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
