@@ -54,7 +54,8 @@ async fn a_reader_whose_lock_is_broken_is_told_and_the_others_are_not() {
         ours.check().await;
         let one = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;
         let other = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;
-        let (report, lost) = tokio::join!(theirs.break_lock(KEY, *one.token()), async {
+        let token = one.token().to_string();
+        let (report, lost) = tokio::join!(theirs.break_lock(KEY, &token), async {
             let lost = one.lost().await;
             drop(one);
             lost
