@@ -8,8 +8,8 @@
 //! 2. A body may drive other tasks on its thread, as by the `block_on` of a runtime or by a `LocalSet`. A frame remembers in
 //!    which task it was entered, and no other one finds it. Where there is no task, as in a `block_on`, all frames are found.
 //! 3. A frame says nothing any more when its lock is given back, left to another worker or lost; see [`Tenure`].
-//! 4. Only exclusive locks of one key exist, so a frame is in the way of a call, or good for it, if both have the same name.
-//!    Modes and several keys are a question to the tenure, which is asked in [`Frame::is_of`].
+//! 4. A frame may be in the way of a call, or good for it, if both have the same name. Which of them it is depends on the mode
+//!    of both, of which the tenure knows its own: a lock may be shared from some moment on.
 //!
 //! A future of somebody else that is polled inside of a body, as by a `Shared` or a `FuturesUnordered`, is taken for a call of
 //! the body.

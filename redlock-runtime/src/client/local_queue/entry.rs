@@ -8,8 +8,8 @@
 //! | *idle*: the lock is held without a call, see [`idle`](super::idle) | a call enters, to *taken*; or it is given back, to *ending* |
 //! | *ending*: the releases of an idle lock are being sent | they are sent, to *nobody*; or a call enters, to *taken* with a new token |
 //!
-//! All changes of an entry are made here, by methods that neither send nor wake anything. A lock that several calls hold
-//! together would be a further state of this machine.
+//! All changes of an entry are made here, by methods that neither send nor wake anything. A call that shares
+//! its lock with others stands in a line of its own, where no other call comes.
 
 use super::idle_locks::IdlePlace;
 use super::local_waiter::LocalWaiter;

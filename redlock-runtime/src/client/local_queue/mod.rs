@@ -1,5 +1,5 @@
 //! Calls of one process for the same key stand in a line in memory; the first of them represents the process at the
-//! nodes.
+//! nodes. One that shares its lock stands in a line of its own.
 //!
 //! The [`LocalQueue`] owns all acquisitions of a manager, and the watchdog that looks after them. What the line of one key
 //! does is the state machine in [`entry`]. Whoever has the [`LocalTurn`] has the key, or asks for it; when the turn ends, it

@@ -43,8 +43,10 @@ pub(super) fn ask(
             match answer.await {
                 Err(NodeError::Refused(answer)) if is_refusal(&answer) => {
                     let refusal = Refusal::new(&command, purpose, answer);
-                    let is_named =
-                        |named: &Refusal| named.command == refusal.command && named.refused() == Refused::Command;
+                    let is_named = |named: &Refusal| {
+                        let is_for_all = named.purpose == Purpose::Locks || named.purpose == refusal.purpose;
+                        is_for_all && named.command == refusal.command && named.refused() == Refused::Command
+                    };
                     // What every lock needs is not said once more of some.
                     if !refusals.iter().any(is_named) {
                         refusals.push(refusal);
@@ -86,6 +88,11 @@ fn questions<'a>(
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
         (Purpose::Fencing, vec!["ZADD", register, "XX", "GT", "CH", "0", MEMBER]),
         (Purpose::Fencing, vec!["ZSCORE", register, MEMBER]),
+        (Purpose::Sharing, vec!["TIME"]),
+        (Purpose::Sharing, vec!["ZCOUNT", queue, "0", "0"]),
+        (Purpose::Sharing, vec!["ZSCORE", queue, ""]),
+        // A range without an end above its beginning.
+        (Purpose::Sharing, vec!["ZREMRANGEBYSCORE", queue, "1", "0"]),
     ];
     if waits_for_replicas {
         questions.push(locks(&["WAIT", "0", "1"]));

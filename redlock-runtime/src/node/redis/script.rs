@@ -46,6 +46,13 @@ fn with_constants(parts: &str) -> String {
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
 
+/// The `parts` without their comments. Before a user has said who he is, a server takes no text of more than 16 KiB and ends the
+/// connection instead: then nobody would hear that the password is wrong.
+fn without_comments(parts: &str) -> String {
+    let is_code = |line: &&str| !line.trim_start().starts_with("--") && !line.trim().is_empty();
+    parts.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
+}
+
 /// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
 const MARK: &str = "'+'";
 
@@ -102,10 +109,10 @@ macro_rules! scripts {
     ) => {
         #[expect(non_upper_case_globals, reason = "they are called what the scripts are called")]
         mod source {
-            use super::{LazyLock, with_constants};
+            use super::{LazyLock, with_constants, without_comments};
 
-            pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants($several_source));
-            $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants($source));)+
+            pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants(&without_comments($several_source)));
+            $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants(&without_comments($source)));)+
         }
 
         /// Every script, loaded on one connection.
@@ -121,6 +128,10 @@ macro_rules! scripts {
                 (stringify!($several), &source::$several),
                 $((stringify!($name), &source::$name)),+
             ];
+
+            /// The same with their comments.
+            #[cfg(test)]
+            const PARTS: &[(&str, &str)] = &[(stringify!($several), $several_source), $((stringify!($name), $source)),+];
 
             /// # Errors
             /// The first one of `digest`.
@@ -280,7 +291,8 @@ mod tests {
     use std::path::Path;
 
     const HEAD: &str =
-        "-- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+        "-- Generated: this is what the server gets, without the comments, put together of the parts in the folder above. To write
+-- it anew:
 -- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
 
 ";
@@ -290,7 +302,7 @@ mod tests {
     fn assembled_scripts_are_up_to_date() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/node/redis/lua/assembled");
         let files =
-            Scripts::SOURCES.iter().map(|(name, source)| (format!("{name}.lua"), [HEAD, source.as_str()].concat()));
+            Scripts::PARTS.iter().map(|(name, parts)| (format!("{name}.lua"), [HEAD, &with_constants(parts)].concat()));
         let files: Vec<_> = files.collect();
         if std::env::var_os("UPDATE_EXPECT").is_some_and(|update| update == "1") {
             let _ = fs::remove_dir_all(&folder);
@@ -304,6 +316,15 @@ mod tests {
         assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{HEAD}");
         for (name, text) in &files {
             assert!(fs::read_to_string(folder.join(name)).unwrap() == *text, "{name} is out of date.\n{HEAD}");
+        }
+    }
+
+    /// Smaller than what a server takes of a user who has not said who he is.
+    #[test]
+    fn no_script_is_too_long_for_a_user_with_a_wrong_password() {
+        for (name, source) in Scripts::SOURCES {
+            assert!(source.len() < 16 * 1024, "{name}: {} bytes", source.len());
+            assert!(!source.contains("--"), "{name}");
         }
     }
 

@@ -201,8 +201,8 @@ impl NodeReport {
     /// What the user or the server lacks that some locks need, or that makes them safer.
     fn missing(&self) -> impl Iterator<Item = String> {
         let Capabilities { wake_ups, time, identity, fencing, locks, .. } = self.capabilities;
-        let [publishes, fences, scripts, moving] =
-            [Purpose::WakeUps, Purpose::Fencing, Purpose::LostScripts, Purpose::MovingSlots]
+        let [publishes, fences, shares, scripts, moving] =
+            [Purpose::WakeUps, Purpose::Fencing, Purpose::Sharing, Purpose::LostScripts, Purpose::MovingSlots]
                 .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
         let listens = (wake_ups == Some(false) && publishes.is_none()).then(|| {
             "waiting callers are not woken and ask again and again: grant the user `&redlock:* +publish +subscribe`"
@@ -214,7 +214,7 @@ impl NodeReport {
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, scripts, moving, time, identity].into_iter().flatten()
+        [publishes, listens, fences, no_fences, shares, scripts, moving, time, identity].into_iter().flatten()
     }
 
     /// What can happen that breaks locks.

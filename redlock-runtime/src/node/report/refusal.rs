@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     Locks,
     WakeUps,
     Fencing,
+    /// For locks that several calls have together, and for those that others want so.
+    Sharing,
     /// To go on when the server has been told to forget its scripts.
     LostScripts,
     /// To go on while a slot of a cluster is on its way to another member.
@@ -137,6 +139,7 @@ impl Purpose {
             Self::Locks => "locks cannot be taken, kept or given back",
             Self::WakeUps => "waiting callers are not woken and ask again and again",
             Self::Fencing => "fenced locks fail",
+            Self::Sharing => "shared locks fail, and so do exclusive ones of a key that others share",
             Self::LostScripts => "after a SCRIPT FLUSH, locks fail until the next connection",
             Self::MovingSlots => "while a slot of the cluster is on its way to another member, its locks fail",
         }

@@ -1,4 +1,5 @@
--- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- Generated: this is what the server gets, without the comments, put together of the parts in the folder above. To write
+-- it anew:
 -- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
 
 -- The part that every script begins with. Names in capitals other than KEYS and ARGV are constants: script.rs puts their
