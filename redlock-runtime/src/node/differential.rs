@@ -173,8 +173,7 @@ impl Pair {
     async fn extend_all(&mut self, ttl: Duration) {
         let subject = |key: &str, token| Arc::new(Subject { key: key.into(), token, other: None });
         let all = KEYS.iter().flat_map(|key| self.tokens.iter().map(move |token| subject(key, *token)));
-        let commands: Vec<_> =
-            all.map(|subject| Command { verb: Verb::Extend { ttl }, fence: None, subject }).collect();
+        let commands: Vec<_> = all.map(|subject| Command { verb: Verb::Renew { ttl }, fence: None, subject }).collect();
         let replies: Vec<_> = commands.iter().map(|command| self.memory.execute(command)).collect();
         let sent: Vec<_> = commands.into_iter().map(|command| self.redis.node.send(command)).collect();
         for (reply, answer) in replies.iter().zip(sent) {

@@ -71,6 +71,12 @@ pub(crate) enum Verb {
     Acquire { ttl: Duration, claim: Duration, holds: bool },
     /// Start the lease anew if the token owns the lock; never creates it.
     Extend { ttl: Duration },
+    /// The same for a lock that nobody else is known to want, and whose call waits for nothing: it may be sent together with
+    /// others.
+    Renew { ttl: Duration },
+    /// Let the key end after this time if the token owns the lock, and not before: the last command about a token whose key has to
+    /// stay. It alone may make a lease shorter.
+    Keep { ttl: Duration },
     /// Take the place of the token that the lock was left with, and start the lease anew; never creates it. Where the
     /// token owns the lock already, it is an `Extend`: it may be sent again, and instead of one.
     ///
@@ -92,7 +98,12 @@ impl Verb {
     /// For how long it takes the lock, or makes its lease.
     pub(crate) const fn ttl(self) -> Option<Duration> {
         match self {
-            Self::SetNx { ttl } | Self::Acquire { ttl, .. } | Self::Extend { ttl } | Self::Adopt { ttl } => Some(ttl),
+            Self::SetNx { ttl }
+            | Self::Acquire { ttl, .. }
+            | Self::Extend { ttl }
+            | Self::Renew { ttl }
+            | Self::Keep { ttl }
+            | Self::Adopt { ttl } => Some(ttl),
             Self::Yield { .. } | Self::Release { .. } | Self::Revoke => None,
         }
     }
@@ -102,9 +113,14 @@ impl Verb {
         matches!(self, Self::Acquire { .. }) || self.is_extension()
     }
 
+    /// Whether a node may execute it behind a command that was sent after it. Behind the last command about a token nothing is sent.
+    pub(crate) const fn may_be_late(self) -> bool {
+        !matches!(self, Self::Keep { .. } | Self::Release { .. })
+    }
+
     /// Whether it starts the lease of an owner anew.
     pub(crate) const fn is_extension(self) -> bool {
-        matches!(self, Self::Extend { .. } | Self::Adopt { .. })
+        matches!(self, Self::Extend { .. } | Self::Renew { .. } | Self::Keep { .. } | Self::Adopt { .. })
     }
 }
 

@@ -62,7 +62,7 @@ impl LastCommand {
     pub(crate) fn keeping(self, rest: Duration, now: Instant) -> Self {
         let end = now.after(rest);
         let matters_until = self.matters_until.max(end);
-        let verb = Verb::Extend { ttl: rest };
+        let verb = Verb::Keep { ttl: rest };
         Self { verb, keeps_until: Some(end), matters_until, ends_messages: false, ..self }
     }
 
@@ -88,7 +88,7 @@ impl LastCommand {
         self.is_expected = false;
         if let Some(until) = self.keeps_until {
             let ttl = lease::whole_millis(until.since(now));
-            self.verb = if ttl.is_zero() { Verb::Release { claim: CLAIM } } else { Verb::Extend { ttl } };
+            self.verb = if ttl.is_zero() { Verb::Release { claim: CLAIM } } else { Verb::Keep { ttl } };
         }
     }
 }
@@ -130,9 +130,9 @@ mod tests {
         let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
         let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
         let mut last = LastCommand::release(second, second, at(0)).keeping(minute, at(0));
-        assert_eq!((last.verb, last.matters_until), (Verb::Extend { ttl: minute }, at(60)));
+        assert_eq!((last.verb, last.matters_until), (Verb::Keep { ttl: minute }, at(60)));
         last.repeat(at(20));
-        assert_eq!(last.verb, Verb::Extend { ttl: minute * 2 / 3 });
+        assert_eq!(last.verb, Verb::Keep { ttl: minute * 2 / 3 });
         last.repeat(at(60));
         assert_eq!(last.verb, Verb::Release { claim: CLAIM }, "its time is over");
         assert_eq!(last.settled_by(&Ok(Reply::NotOwner)), Settlement::LeavesQueue);

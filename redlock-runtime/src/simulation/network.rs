@@ -292,7 +292,10 @@ impl World {
                 return;
             }
             Request::Command(command) => {
-                let creates = !matches!(command.verb, Verb::Extend { .. } | Verb::Release { .. });
+                let creates = !matches!(
+                    command.verb,
+                    Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Release { .. }
+                );
                 if creates && self.wires[wire].cut.is_some() {
                     self.servers[link.server].haunt(command.subject.token);
                 }

@@ -53,6 +53,8 @@ fn words(trace: &Trace, command: &Command) -> String {
             format!("acquire {key} {token} for {ttl:?}{}", if holds { ", which holds it" } else { "" })
         }
         Verb::Extend { ttl } => format!("extend {key} {token} for {ttl:?}"),
+        Verb::Renew { ttl } => format!("renew {key} {token} for {ttl:?}"),
+        Verb::Keep { ttl } => format!("keep {key} {token} for {ttl:?}"),
         Verb::Adopt { ttl } => {
             let from = command.subject.other.as_ref().map(|from| trace.name(**from));
             format!("adopt {key} {token} from {from:?} for {ttl:?}")

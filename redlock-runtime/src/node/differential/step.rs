@@ -53,7 +53,8 @@ impl Step {
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
             37..=39 => Verb::Revoke,
-            40..=41 => return Self::ExtendAll { ttl },
+            // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
+            40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
         };
         if random.bool() {

@@ -63,14 +63,16 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
         }
-        (Verb::Extend { .. } | Verb::Adopt { .. } | Verb::Yield { .. } | Verb::Release { .. }, [Value::Int(-1)]) => {
+        (verb, [Value::Int(-1)])
+            if verb.is_extension() || matches!(verb, Verb::Yield { .. } | Verb::Release { .. }) =>
+        {
             Reply::NotOwner
         }
         (Verb::Revoke, [Value::Int(-1)]) => Reply::NotOwner,
         (Verb::Revoke, [Value::Int(left), Value::Int(told)]) => {
             Reply::Revoked { left: pttl(*left)?, is_told: *told > 0 }
         }
-        (Verb::Extend { .. } | Verb::Adopt { .. }, [Value::Int(waiters), number @ ..]) => {
+        (verb, [Value::Int(waiters), number @ ..]) if verb.is_extension() => {
             Reply::Extended { waiters: count(*waiters)?, number: fencing_number(number).ok()? }
         }
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,

@@ -17,8 +17,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::task::coop::unconstrained;
 
-/// The most questions in a batch. Answers are handed out when the whole batch is answered: with more, the tasks of one
-/// batch would not go on while the server works on the next; with fewer, each system call would serve fewer commands.
+/// The most commands in a batch, of which one may extend many locks. Answers are handed out when the whole batch is answered:
+/// with more, the tasks of one batch would not go on while the server works on the next; with fewer, each system call would
+/// serve fewer commands.
 const LARGEST: usize = 64;
 
 /// Commands that were sent together.
@@ -65,7 +66,7 @@ impl Batch {
                 Outgoing::Extension(question) => {
                     let questions: Vec<_> = extensions::beside(question, gathered).collect();
                     pipeline.add_command(live.extension(&questions));
-                    sent_for.push(SentFor::Extensions(questions));
+                    sent_for.push(SentFor::extensions(questions));
                 }
             }
         }
@@ -125,6 +126,14 @@ impl Batch {
 }
 
 impl SentFor {
+    /// One that is alone has gone out as any other command.
+    fn extensions(questions: Vec<Question>) -> Self {
+        match <[Question; 1]>::try_from(questions) {
+            Ok([alone]) => Self::One(Asked::Question(alone), 1),
+            Err(several) => Self::Extensions(several),
+        }
+    }
+
     /// The replicas have what was written, or not.
     fn confirmed(&mut self, confirmation: Option<&Confirmation>) {
         match self {

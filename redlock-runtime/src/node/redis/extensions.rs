@@ -1,23 +1,27 @@
 //! Leases that are started anew together.
 //!
-//! The watchdog renews many locks at a time, and hardly anybody waits for one of them. So extensions that stand beside each
-//! other in the order of a connection go out as one call of a script, which does for each lock what `extend.lua` does first.
+//! The watchdog renews many locks at a time, and nobody waits for one of them. So renewals that stand beside each other in the
+//! order of a connection go out as one call of a script, which does for each lock what `extend_alone.lua` does.
 //!
-//! 1. Only plain extensions of the same ttl go together, and none at a member of a cluster, where their slots differ.
+//! 1. Only renewals of the same ttl go together, and none at a member of a cluster, where their slots differ. Extensions that
+//!    somebody waits for, and those of locks that others are known to want, are sent by themselves.
 //! 2. A lock that the script leaves alone, because others wait for it or it is not ours, is extended by itself after that. So
 //!    is each of them if the server has not executed the script.
 //! 3. An extension may stand behind commands that were sent later, then. What is true of one whose script the server has lost
 //!    is true of it as well (`lost_script`): it never creates a lock, it is not sent when nobody waits for its answer any more,
 //!    because the last command of its token may have gone ahead, and it does not make a lease shorter, because a longer
 //!    extension may have.
-//! 4. A server that refuses the script, because not all of the keys are allowed or lie where it looks, gets no other one on
-//!    that connection.
+//! 4. A server that refuses the script for good, because not all of the keys are allowed or lie where it looks, gets no other
+//!    one on that connection.
 
+use super::answer::refused;
+use super::lost_script::is_script_lost;
 use super::question::{Outgoing, Question};
 use super::script::millis;
 use crate::protocol::command::{Command, Verb};
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisError, Value};
 use std::iter::{self, Peekable};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The most extensions in one call. Smaller, and each lock costs more; larger, and the server does nothing else for longer: it
@@ -27,7 +31,7 @@ const LARGEST: usize = 64;
 /// The ttl of a `command` that may be sent together with others like it.
 pub(super) const fn joins(command: &Command) -> Option<Duration> {
     match (command.verb, &command.fence) {
-        (Verb::Extend { ttl }, None) => Some(ttl),
+        (Verb::Renew { ttl }, None) => Some(ttl),
         _ => None,
     }
 }
@@ -62,18 +66,46 @@ pub(super) fn call(digest: &str, questions: &[Question]) -> Cmd {
     call
 }
 
-/// Reads the answer to that about `many` locks: what stands for the answer to each, `None` for those that it has left alone. `None`
-/// in place of all when it is no answer.
-pub(super) fn read(many: usize, answer: &Value) -> Option<Vec<Option<Value>>> {
+/// Whether the server has refused to take extensions together, for good.
+#[derive(Default)]
+pub(super) struct Together {
+    is_refused: AtomicBool,
+}
+
+impl Together {
+    pub(super) fn is_taken(&self) -> bool {
+        !self.is_refused.load(Ordering::Relaxed)
+    }
+
+    /// Reads what the server has `said` to the call about `many` locks: what stands for the answer to each, `None` for those that
+    /// were not extended.
+    pub(super) fn read(&self, many: usize, said: Result<Value, RedisError>) -> Vec<Option<Value>> {
+        let answers = match said {
+            Ok(answer) => read(many, &answer),
+            // It is loaded again, or will be permitted.
+            Err(error) if is_script_lost(&error) || refused(&error).is_transient() => return vec![None; many],
+            Err(_) => None,
+        };
+        answers.unwrap_or_else(|| {
+            self.is_refused.store(true, Ordering::Relaxed);
+            vec![None; many]
+        })
+    }
+}
+
+/// Reads the answer to the call about `many` locks. `None` in place of all when it is no answer.
+fn read(many: usize, answer: &Value) -> Option<Vec<Option<Value>>> {
     let Value::Array(parts) = answer else { return None };
     let (time, left) = parts.split_first()?;
     let mut answers = vec![Some(EXTENDED); many];
-    // What time it is has to be said once.
-    *answers.first_mut()? = Some(Value::Array(vec![EXTENDED, time.clone()]));
     for number in left {
         let Value::Int(number) = number else { return None };
         let index = usize::try_from(*number).ok()?.checked_sub(1)?;
         *answers.get_mut(index)? = None;
+    }
+    // What time it is has to be said once.
+    if let Some(first) = answers.iter_mut().flatten().next() {
+        *first = Value::Array(vec![EXTENDED, time.clone()]);
     }
     Some(answers)
 }
@@ -94,7 +126,7 @@ mod tests {
     use std::sync::Arc;
 
     const TTL: Duration = Duration::from_secs(30);
-    const EXTEND: Verb = Verb::Extend { ttl: TTL };
+    const RENEW: Verb = Verb::Renew { ttl: TTL };
 
     fn question(verb: Verb) -> Question {
         let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
@@ -103,11 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_extensions_join() {
+    fn only_plain_renewals_join() {
         let joins = |verb, fence| joins(&Command { verb, fence, ..question(verb).command });
-        assert_eq!(joins(EXTEND, None), Some(TTL));
+        assert_eq!(joins(RENEW, None), Some(TTL));
         for (verb, fence) in [
-            (EXTEND, Some(Ballot::known(7))),
+            (RENEW, Some(Ballot::known(7))),
+            (Verb::Extend { ttl: TTL }, None),
+            (Verb::Keep { ttl: TTL }, None),
             (Verb::Adopt { ttl: TTL }, None),
             (Verb::SetNx { ttl: TTL }, None),
             (Verb::Release { claim: TTL }, None),
@@ -118,7 +152,7 @@ mod tests {
 
     #[test]
     fn those_beside_each_other_go_together_up_to_a_limit() {
-        let extension = |ttl| Outgoing::Extension(question(Verb::Extend { ttl }));
+        let extension = |ttl| Outgoing::Extension(question(Verb::Renew { ttl }));
         let other = || Outgoing::Worded(Cmd::new().into(), Asked::Subscription);
         let many = || (0..=LARGEST).map(|_| extension(TTL)).collect::<Vec<_>>();
         let table = [
@@ -130,14 +164,14 @@ mod tests {
         ];
         for (next, expected) in table {
             let (all, mut next) = (next.len() + 1, next.into_iter().peekable());
-            assert_eq!(beside(question(EXTEND), &mut next).count(), expected);
+            assert_eq!(beside(question(RENEW), &mut next).count(), expected);
             assert_eq!(next.count(), all - expected, "nothing is lost");
         }
     }
 
     #[test]
     fn the_call_names_all_locks_before_the_ttl_and_the_tokens() {
-        let questions = [question(EXTEND), question(EXTEND)];
+        let questions = [question(RENEW), question(RENEW)];
         let [first, second] = [0, 1].map(|i: usize| questions[i].command.token().to_string());
         let call = call("digest", &questions);
         let words = call.args_iter().map(|word| match word {
@@ -157,6 +191,7 @@ mod tests {
         let table = [
             (with(&[]), Some(vec![first(), Some(EXTENDED)])),
             (with(&[2]), Some(vec![first(), None])),
+            (with(&[1]), Some(vec![None, first()])),
             (with(&[1, 2]), Some(vec![None, None])),
             (with(&[0]), None),
             (with(&[3]), None),
@@ -168,6 +203,21 @@ mod tests {
         for (answer, expected) in table {
             assert_eq!(read(2, &answer), expected, "{answer:?}");
         }
-        assert_eq!(read(0, &with(&[])), None);
+        assert_eq!(read(0, &with(&[])), Some(vec![]));
+    }
+
+    #[test]
+    fn only_what_is_refused_for_good_is_not_tried_again() {
+        let said = |text: &str| redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap().extract_error();
+        let table =
+            [("NOPERM no permission", true), ("CROSSSLOT keys", true), ("BUSY a script", false), ("OOM full", false)];
+        for (text, is_refused) in table {
+            let together = Together::default();
+            assert_eq!(together.read(2, said(text)), [None, None]);
+            assert_eq!(together.is_taken(), !is_refused, "{text}");
+        }
+        let together = Together::default();
+        assert_eq!(together.read(1, Ok(Value::Okay)), [None]);
+        assert!(!together.is_taken());
     }
 }

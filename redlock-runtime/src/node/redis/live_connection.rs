@@ -4,7 +4,7 @@ use super::answer::{answer, refused, server_time};
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
 use super::endpoint::Located;
-use super::extensions;
+use super::extensions::{self, Together};
 use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Outgoing, Question, Wire};
@@ -44,8 +44,7 @@ pub(super) struct LiveConnection {
     /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
     /// Whoever it is, the next handshake shall find out.
     end: OnceLock<NodeError>,
-    /// Whether the server takes extensions together, as far as is known.
-    takes_together: AtomicBool,
+    together: Together,
     /// How many commands were sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -74,7 +73,7 @@ impl LiveConnection {
             is_refused,
             located,
             end,
-            takes_together: AtomicBool::new(true),
+            together: Together::default(),
             sent,
             abstention,
             server,
@@ -180,7 +179,7 @@ impl LiveConnection {
 
     /// Puts `question` into the order of the connection, as a command of its own.
     fn put(&self, question: Question) {
-        let wire = self.wire(&question.command, question.form);
+        let wire = self.wire(&question);
         self.is_put(self.outbox.put(question, wire));
     }
 
@@ -193,14 +192,13 @@ impl LiveConnection {
 
     /// Whether `question` goes out with others. At a member of a cluster their keys have different slots.
     fn is_extended_together(&self, question: &Question) -> bool {
-        extensions::joins(&question.command).is_some()
-            && self.takes_together.load(Ordering::Relaxed)
-            && self.redirect.get().is_none()
+        extensions::joins(&question.command).is_some() && self.together.is_taken() && self.redirect.get().is_none()
     }
 
     /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
     pub(super) fn send_on(&self, mut question: Question) {
-        let wire = self.wire(&question.command, question.form);
+        question.is_late = question.command.verb.may_be_late();
+        let wire = self.wire(&question);
         if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
             question.sent = Some(self.server.now());
         }
@@ -209,12 +207,12 @@ impl LiveConnection {
         self.is_put(self.outbox.put_if(question, wire, is_wanted_still));
     }
 
-    fn wire(&self, command: &Command, form: Form) -> Wire {
-        if let Form::Queue(_) = form {
-            return leave_queue(command);
+    fn wire(&self, question: &Question) -> Wire {
+        if let Form::Queue(_) = question.form {
+            return leave_queue(&question.command);
         }
-        let script = self.scripts.of(command);
-        script.map_or_else(|| set_nx(command), |script| script.by_digest(command, form).into())
+        let script = self.scripts.of(&question.command);
+        script.map_or_else(|| set_nx(&question.command), |script| script.by_digest(question).into())
     }
 
     /// Whether it matters when `command` was sent: to an abstention, or to what its answer says of the server's clock. Of some
@@ -226,7 +224,7 @@ impl LiveConnection {
     /// The one command for extensions that go out together.
     pub(super) fn extension(&self, questions: &[Question]) -> Cmd {
         match questions {
-            [alone] => self.wire(&alone.command, alone.form).first,
+            [alone] => self.wire(alone).first,
             several => extensions::call(self.scripts.extend_many.digest(), several),
         }
     }
@@ -253,37 +251,26 @@ impl LiveConnection {
     }
 
     /// Hands out the answer to extensions that went out together. Those that were not executed are sent again, each by itself.
-    pub(super) fn extended(&self, mut questions: Vec<Question>, value: Value) {
-        if questions.len() == 1 {
-            return questions.drain(..).for_each(|question| self.replied(question, value.clone().extract_error()));
-        }
+    pub(super) fn extended(&self, questions: Vec<Question>, value: Value) {
         let said = value.extract_error();
-        let answers = said.as_ref().ok().and_then(|said| extensions::read(questions.len(), said));
-        match (&answers, said) {
-            (Some(_), _) => {}
+        if said.as_ref().is_err_and(is_script_lost) {
             // It is loaded for the next ones.
-            (None, Err(error)) if is_script_lost(&error) => {
-                drop(self.probe(&["SCRIPT", "LOAD", self.scripts.extend_many.source()]));
-            }
-            (None, _) => self.takes_together.store(false, Ordering::Relaxed),
+            drop(self.probe(&["SCRIPT", "LOAD", self.scripts.extend_many.source()]));
         }
-        let answers = answers.unwrap_or_else(|| vec![None; questions.len()]);
-        for (mut question, answer) in questions.into_iter().zip(answers) {
-            if let Some(answer) = answer {
-                self.replied(question, Ok(answer));
-            } else {
-                question.sent = Some(self.server.now());
-                self.extend_late(question);
+        let answers = self.together.read(questions.len(), said);
+        for (question, answer) in questions.into_iter().zip(answers) {
+            match answer {
+                Some(answer) => self.replied(question, Ok(answer)),
+                None => self.send_late(question),
             }
         }
     }
 
-    /// Sends an extension that was not executed with others, behind whatever was sent meanwhile.
-    fn extend_late(&self, question: Question) {
-        if let Some(script) = self.scripts.late(&question.command) {
-            let wire = script.by_digest(&question.command, question.form);
-            self.is_put(self.outbox.put_if(question, wire.into(), |question| !is_abandoned(question)));
-        }
+    /// Sends an extension again that was not executed with others, behind whatever was sent meanwhile.
+    fn send_late(&self, mut question: Question) {
+        (question.sent, question.is_late) = (Some(self.server.now()), true);
+        let wire = self.wire(&question);
+        self.is_put(self.outbox.put_if(question, wire, |question| !is_abandoned(question)));
     }
 
     /// Hands an answer that came in parts to whoever asked. The first one is about the lock, and the others about its number.

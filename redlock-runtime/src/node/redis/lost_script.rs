@@ -9,8 +9,8 @@
 //!    last command of its token may stand in the order already. What takes the lock behind a release would take it for a
 //!    token that nobody knows; and an extension behind the command that keeps the key of a window would end that too soon.
 //!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`. An extension that is
-//!    sent again because somebody waits does not make the lease shorter, since a longer one may have gone ahead
-//!    (`lua/late.lua`).
+//!    sent again because somebody waits says that it is late: it does not make the lease shorter, since a longer one may have
+//!    gone ahead (`lua/late.lua`).
 //! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put
 //!    that in before, and is seen to wait no more, or puts it in behind the command.
 
@@ -34,12 +34,13 @@ pub(super) fn may_be_repeated(question: &Question) -> bool {
 /// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that. `false` when
 /// it is answered by an error instead.
 pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
-    let Some(script) = scripts.late(&question.command) else {
+    let Some(script) = scripts.of(&question.command) else {
         // A command without a script has no script to lose.
         question.answer(Err(refused(error)));
         return false;
     };
-    let wire = script.by_source(&question.command, question.form);
+    question.is_late = question.command.verb.may_be_late();
+    let wire = script.by_source(&question);
     question.is_repeated = true;
     // Behind an `ASKING`, if it was sent so.
     outbox.put_if(question, wire.into(), |question| !is_abandoned(question))
@@ -47,8 +48,10 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 
 /// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
 pub(super) fn is_abandoned(question: &Question) -> bool {
-    let takes =
-        matches!(question.command.verb, Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. });
+    let takes = match question.command.verb {
+        Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. } | Verb::Renew { .. } => true,
+        Verb::SetNx { .. } | Verb::Keep { .. } | Verb::Yield { .. } | Verb::Release { .. } => false,
+    };
     takes && question.recipient.is_gone()
 }
 
@@ -100,6 +103,8 @@ mod tests {
             (RELEASE, true, true),
             (Verb::Extend { ttl: CLAIM }, false, true),
             (Verb::Extend { ttl: CLAIM }, true, false),
+            (Verb::Renew { ttl: CLAIM }, true, false),
+            (Verb::Keep { ttl: CLAIM }, true, true),
         ];
         for (verb, is_abandoned, expected) in table {
             let (question, pending) = question(verb);
@@ -111,20 +116,22 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_that_is_repeated_makes_no_lease_shorter() {
-        let outbox = Outbox::default();
-        let extend = Verb::Extend { ttl: CLAIM };
-        for (verb, is_late) in [(extend, true), (RELEASE, false)] {
+    fn an_extension_that_is_repeated_says_that_it_is_late_unless_it_is_the_last_command() {
+        let ttl = CLAIM;
+        let table = [
+            (Verb::Extend { ttl }, true),
+            (Verb::Renew { ttl }, true),
+            (Verb::Adopt { ttl }, true),
+            (Verb::Keep { ttl }, false),
+            (RELEASE, false),
+        ];
+        for (verb, is_late) in table {
+            let outbox = Outbox::default();
             let (question, _pending) = question(verb);
             assert!(repeat(&outbox, question));
             let [Outgoing::Worded(Wire { first, .. }, _)] = &taken(&outbox)[..] else { panic!() };
-            let source = first.args_iter().nth(1);
-            let Some(redis::Arg::Simple(source)) = source else { panic!() };
-            assert_eq!(
-                str::from_utf8(source).unwrap().contains("if type(left) == 'number' and left > "),
-                is_late,
-                "{verb:?}"
-            );
+            let says_so = first.args_iter().any(|word| matches!(word, redis::Arg::Simple(b"late")));
+            assert_eq!(says_so, is_late, "{verb:?}");
         }
     }
 

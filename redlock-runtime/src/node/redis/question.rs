@@ -57,6 +57,8 @@ pub(super) struct Question {
     pub(super) recipient: Recipient,
     /// Whether it was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
+    /// Whether it stands behind commands that were sent after it: an extension must not make a lease shorter there (`lua/late.lua`).
+    pub(super) is_late: bool,
     pub(super) form: Form,
     /// The member that has the slot and says that the key may have left: then it stands behind an `ASKING`.
     pub(super) asked_by: Option<Box<MemberAddress>>,
@@ -98,6 +100,7 @@ impl Question {
             sent,
             recipient,
             is_repeated: false,
+            is_late: false,
             form: Form::Whole,
             asked_by: None,
             redirects: 0,

@@ -3,7 +3,7 @@
 //! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
 //! `lua/assembled/`.
 
-use super::question::Form;
+use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::CLAIMS_VERSION;
@@ -67,7 +67,6 @@ macro_rules! scripts {
     (
         no script: $without:pat,
         several locks: $several:ident => $several_source:expr,
-        late: { $($late:ident: $executes_late:pat => $late_source:expr,)+ },
         $($name:ident: $executes:pat => $source:expr,)+
     ) => {
         #[expect(non_upper_case_globals, reason = "they are called what the scripts are called")]
@@ -75,7 +74,6 @@ macro_rules! scripts {
             use super::{LazyLock, with_constants};
 
             pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants($several_source));
-            $(pub(super) static $late: LazyLock<String> = LazyLock::new(|| with_constants($late_source));)+
             $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants($source));)+
         }
 
@@ -83,7 +81,6 @@ macro_rules! scripts {
         #[derive(Debug)]
         pub(super) struct Scripts {
             pub(super) $several: Script,
-            $($late: Script,)+
             $($name: Script,)+
         }
 
@@ -91,7 +88,6 @@ macro_rules! scripts {
             /// The name and the source of each script, in the order in which [`Scripts::loaded`] asks for the digests.
             pub(super) const SOURCES: &[(&str, &LazyLock<String>)] = &[
                 (stringify!($several), &source::$several),
-                $((stringify!($late), &source::$late),)+
                 $((stringify!($name), &source::$name)),+
             ];
 
@@ -100,17 +96,8 @@ macro_rules! scripts {
             pub(super) fn loaded<E>(mut digest: impl FnMut() -> Result<String, E>) -> Result<Self, E> {
                 Ok(Self {
                     $several: Script { source: &source::$several, digest: digest()? },
-                    $($late: Script { source: &source::$late, digest: digest()? },)+
                     $($name: Script { source: &source::$name, digest: digest()? }),+
                 })
-            }
-
-            /// The script that executes `command` behind others that were sent after it, if one does.
-            pub(super) const fn late(&self, command: &Command) -> Option<&Script> {
-                match (command.verb, command.fence) {
-                    $($executes_late => Some(&self.$late),)+
-                    _ => self.of(command),
-                }
             }
 
             /// The script that executes `command`, if one does.
@@ -125,32 +112,28 @@ macro_rules! scripts {
 }
 
 // One line for each script: its name, the verb and the fence that it executes, and its parts. What is about several locks is
-// called with them (`extensions`). Late is what was not executed at its place in the order of the connection, and is sent once more.
+// called with them (`extensions`).
 //
 // Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
     no script: (Verb::SetNx { .. }, _),
     several locks: extend_many => parts!("extend_many"),
-    late: {
-        extend_late: (Verb::Extend { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "extend_marked", "lock", "extend"),
-        extend_fenced_late: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "late", "token", "lock", "extend"; "extend_fenced"),
-    },
     acquire: (Verb::Acquire { .. }, None) => parts!("names", "value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"),
-    extend: (Verb::Extend { .. }, None) => parts!("names", "value", "extend_alone", "token", "extend_marked", "lock", "extend"),
-    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
+    extend: (Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "extend_marked", "lock", "extend"),
+    adopt: (Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "extend_marked", "lock", "extend"),
     yield_up: (Verb::Yield { .. }, _) => parts!("names", "value", "token", "claim", "lock", "hand", "yield"),
     release: (Verb::Release { .. }, _) => parts!("names", "value", "release_alone", "token", "claim", "release_marked", "lock", "hand", "release"),
     revoke: (Verb::Revoke, _) => parts!("names", "value", "token", "revoke"),
     acquire_fenced: (Verb::Acquire { .. }, Some(_)) => fenced_parts!("value", "token", "acquire_taken", "claim", "lock", "hand", "acquire"; "acquire_fenced"),
-    extend_fenced: (Verb::Extend { .. }, Some(_)) => fenced_parts!("value", "token", "lock", "extend"; "extend_fenced"),
-    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "adopt", "token", "lock", "extend"; "extend_fenced"),
+    extend_fenced: (Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "lock", "extend"; "extend_fenced"),
 }
 
 impl Script {
     /// The call by digest.
-    pub(super) fn by_digest(&self, command: &Command, form: Form) -> Cmd {
-        call("EVALSHA", &self.digest, command, form)
+    pub(super) fn by_digest(&self, question: &Question) -> Cmd {
+        call("EVALSHA", &self.digest, question)
     }
 
     /// Its digest on the server.
@@ -164,14 +147,15 @@ impl Script {
     }
 
     /// The call by source, which also loads the script: for a server that has lost it.
-    pub(super) fn by_source(&self, command: &Command, form: Form) -> Cmd {
-        call("EVAL", self.source, command, form)
+    pub(super) fn by_source(&self, question: &Question) -> Cmd {
+        call("EVAL", self.source, question)
     }
 }
 
 /// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
 /// the heads of the `.lua` files name.
-fn call(eval: &str, script: &str, command: &Command, form: Form) -> Cmd {
+fn call(eval: &str, script: &str, question: &Question) -> Cmd {
+    let Question { command, form, is_late, .. } = question;
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
     call.arg(eval).arg(script).arg(if command.fence.is_some() { 3 } else { 2 }).arg(key);
@@ -187,12 +171,15 @@ fn call(eval: &str, script: &str, command: &Command, form: Form) -> Cmd {
     match command.verb {
         Verb::Acquire { ttl, claim, holds: false } => call.arg(millis(ttl)).arg(millis(claim)),
         Verb::Acquire { ttl, claim, holds: true } => call.arg(millis(ttl)).arg(millis(claim)).arg("holds"),
-        Verb::Extend { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
+        Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
         Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.other()),
         Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
         Verb::Release { claim } => call.arg(millis(claim)),
         Verb::Revoke => call.arg(command.other()),
     };
+    if *is_late && command.verb.is_extension() {
+        call.arg("late");
+    }
     if let Some(ballot) = command.fence {
         call.arg(ballot.number);
     }

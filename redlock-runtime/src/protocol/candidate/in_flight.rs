@@ -40,10 +40,10 @@ impl Kind {
         match verb {
             Verb::SetNx { .. } => Self::Take,
             Verb::Acquire { .. } => Self::Queue,
-            Verb::Extend { .. } | Verb::Adopt { .. } => Self::Extension,
+            Verb::Extend { .. } | Verb::Renew { .. } | Verb::Adopt { .. } => Self::Extension,
             Verb::Yield { .. } => Self::Yield,
             // No candidate revokes: whoever breaks a lock has none.
-            Verb::Release { .. } | Verb::Revoke => Self::Release,
+            Verb::Release { .. } | Verb::Keep { .. } | Verb::Revoke => Self::Release,
         }
     }
 

@@ -163,6 +163,14 @@ impl Candidate {
         if self.adopts { Verb::Adopt { ttl } } else { Verb::Extend { ttl } }
     }
 
+    /// The command that does so when it is time for that, and nobody waits for the answer.
+    pub(super) fn renewal_verb(&self, ttl: Duration) -> Verb {
+        match self.extension_verb(ttl) {
+            Verb::Extend { ttl } if self.contended_since.is_none() => Verb::Renew { ttl },
+            verb => verb,
+        }
+    }
+
     /// From now on, the token takes the place of the one that another worker has left the lock with. Returns what is asked
     /// of the nodes together with that.
     pub(crate) const fn adopt(&mut self) -> Option<Fence> {

@@ -60,7 +60,7 @@ impl Candidate {
             let may_ask = voter.is_free_to_ask() && !self.waits_for_others(voter, now);
             return may_ask.then(|| Verb::Acquire { ttl, claim: self.terms.claim(), holds: true });
         }
-        voter.is_renewable(self.adopts).then(|| self.extension_verb(ttl))
+        voter.is_renewable(self.adopts).then(|| self.renewal_verb(ttl))
     }
 
     /// Whether the vote of `voter` is lacking, and asked for as one that is won back. A lock that was left with another

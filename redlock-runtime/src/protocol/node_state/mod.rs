@@ -105,7 +105,9 @@ impl Execution<'_> {
         match verb {
             Verb::SetNx { ttl } => self.set_nx(ttl),
             Verb::Acquire { ttl, claim, holds } => self.acquire(ttl, claim, holds),
-            Verb::Extend { ttl } | Verb::Adopt { ttl, .. } => self.extend(ttl),
+            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl, .. } => {
+                self.extend(ttl)
+            }
             Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
             Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),

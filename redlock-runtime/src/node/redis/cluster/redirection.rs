@@ -13,7 +13,7 @@
 //!    finds none. So holders renew and release while a slot is on its way, which may take minutes; whoever waits comes by
 //!    its timers; and no queue is made at the new member while one is left at the old one, which could never be brought
 //!    together. A release takes its token out of the queue after that by a command of its own.
-//! 3. A command other than a release is not sent again when nobody waits for its answer any more. That is looked at under the
+//! 3. A command other than the last one about a token is not sent again when nobody waits for its answer any more. That is looked at under the
 //!    mutex of the outbox that it goes into, as in `lost_script`, and for the same reason: the last command about the token may
 //!    stand in the order already. One that takes the lock would take it for good then, and a renewal would undo that the key
 //!    ends soon.
@@ -36,8 +36,9 @@
 //! a failover. A slot that comes back to a member while A is on its way to it leaves the key until its lease ends.
 //!
 //! Commands about one token that do not take the lock may change places with others where a slot moves between them. A
-//! candidate sends nothing behind a `Yield` that is not answered, and what it has sent before proves nothing; extensions find
-//! the token or do not.
+//! candidate sends nothing behind a `Yield` that is not answered, and what it has sent before proves nothing; extensions
+//! find the token or do not, and those that were sent elsewhere before make no lease shorter (`lua/late.lua`), since a longer
+//! one may have come before them.
 
 use super::address::MemberAddress;
 use crate::error::NodeError;
@@ -102,10 +103,10 @@ pub(in crate::node::redis) fn may_be_redirected(question: &Question) -> bool {
     question.redirects < MOST && is_wanted_still(question)
 }
 
-/// Whether a command is to be executed although another member has refused it before: a release always, and any other one for
-/// as long as somebody waits for the answer.
+/// Whether a command is to be executed although another member has refused it before: the last one about a token always, and any
+/// other one for as long as somebody waits for the answer.
 pub(in crate::node::redis) fn is_wanted_still(question: &Question) -> bool {
-    matches!(question.command.verb, Verb::Release { .. }) || !question.recipient.is_gone()
+    matches!(question.command.verb, Verb::Release { .. } | Verb::Keep { .. }) || !question.recipient.is_gone()
 }
 
 /// Brings a command into a form for which its keys need not be together. `false` when there is none.

@@ -1,6 +1,6 @@
 //! Leases that are started anew together.
 
-use super::{EXTEND, Peer, RELEASE, TTL};
+use super::{Peer, RELEASE, TTL};
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::Node;
@@ -10,6 +10,7 @@ use redlock_tests::{PATIENCE, RedisServer};
 use std::sync::Arc;
 use tokio::time::timeout;
 
+const RENEW: Verb = Verb::Renew { ttl: TTL };
 const EXTENDED: Answer = Ok(Reply::Extended { waiters: 0, number: None });
 
 /// Sends the same about several keys before anything goes out.
@@ -55,14 +56,14 @@ async fn they_are_one_call_and_the_answers_are_the_same() {
 
     let before = calls(&server).await;
     let keys = ["a", "free", "b", "waited for", "replaced", "data", "c"];
-    let answers = ask_all(&peer, EXTEND, keys, token).await;
+    let answers = ask_all(&peer, RENEW, keys, token).await;
     let waited = Ok(Reply::Extended { waiters: 1, number: None });
     let not_ours = || Ok(Reply::NotOwner);
     let [a, free, b, waited_for, replaced, data, c] = answers;
     assert_eq!([a, b, c], [EXTENDED; 3]);
     assert_eq!([free, replaced], [not_ours(), not_ours()]);
     assert_eq!(waited_for, waited);
-    let [alone] = ask_all(&peer, EXTEND, ["data"], token).await;
+    let [alone] = ask_all(&peer, RENEW, ["data"], token).await;
     assert_eq!(data, alone);
     assert_eq!(calls(&server).await - before, 1 + 4 + 1, "one for all, and one for each that it has left alone");
     let half = u64::try_from((TTL / 2).as_millis()).unwrap();
@@ -78,9 +79,9 @@ async fn they_go_together_again_when_the_server_has_lost_its_scripts() {
     let keys = ["a", "b", "c"];
     let token = taken(&peer, keys).await;
     server.inspect().command::<()>(&["SCRIPT", "FLUSH"]).await;
-    assert_eq!(ask_all(&peer, EXTEND, keys, token).await, [EXTENDED; 3]);
+    assert_eq!(ask_all(&peer, RENEW, keys, token).await, [EXTENDED; 3]);
     let before = calls(&server).await;
-    assert_eq!(ask_all(&peer, EXTEND, keys, token).await, [EXTENDED; 3]);
+    assert_eq!(ask_all(&peer, RENEW, keys, token).await, [EXTENDED; 3]);
     assert_eq!(calls(&server).await - before, 1);
 }
 
@@ -96,7 +97,7 @@ async fn one_key_that_is_not_allowed_is_the_only_one_that_is_refused() {
     timeout(PATIENCE, peer.node.up_for(&"ours:a".into())).await.unwrap();
     for _ in 0..2 {
         let before = calls(&server).await;
-        let [a, theirs, b] = ask_all(&peer, EXTEND, ["ours:a", "theirs", "ours:b"], token).await;
+        let [a, theirs, b] = ask_all(&peer, RENEW, ["ours:a", "theirs", "ours:b"], token).await;
         assert_eq!([a, b], [EXTENDED; 2]);
         assert!(matches!(theirs, Err(NodeError::Refused(_))), "{theirs:?}");
         assert_eq!(calls(&server).await - before, 2, "each by itself, of which one is not counted");
@@ -114,7 +115,7 @@ async fn one_that_was_left_alone_makes_no_lease_shorter() {
     assert!(matches!(ask_all(&peer, acquire, ["waited for"], peer.token()).await, [Ok(Reply::Queued { .. })]));
 
     let before = calls(&server).await;
-    let extensions = sent(&peer, EXTEND, keys, token);
+    let extensions = sent(&peer, RENEW, keys, token);
     let [longer] = sent(&peer, Verb::Extend { ttl: 3 * TTL }, ["waited for"], token);
     for answer in extensions.into_iter().chain([longer]) {
         assert!(matches!(timeout(PATIENCE, answer).await.unwrap(), Ok(Reply::Extended { .. })));
@@ -134,10 +135,24 @@ async fn one_that_was_left_alone_is_not_sent_when_nobody_waits_for_it() {
     assert!(matches!(ask_all(&peer, acquire, ["waited for"], peer.token()).await, [Ok(Reply::Queued { .. })]));
 
     let before = calls(&server).await;
-    let [a, waited_for] = sent(&peer, EXTEND, keys, token);
+    let [a, waited_for] = sent(&peer, RENEW, keys, token);
     drop(waited_for);
     assert_eq!(timeout(PATIENCE, a).await.unwrap(), EXTENDED);
     // Whatever was put into the order with the answers is executed before this.
-    assert_eq!(ask_all(&peer, EXTEND, ["a"], token).await, [EXTENDED]);
+    assert_eq!(ask_all(&peer, RENEW, ["a"], token).await, [EXTENDED]);
     assert_eq!(calls(&server).await - before, 1 + 1);
+}
+
+#[tokio::test]
+async fn one_whose_script_was_lost_brings_it_back_for_the_next() {
+    let server = RedisServer::start().await;
+    let peer = Peer::start(&server).await;
+    let extend = Verb::Extend { ttl: TTL };
+    let token = taken(&peer, ["a"]).await;
+    server.inspect().command::<()>(&["SCRIPT", "FLUSH"]).await;
+    for expected in [1, 0] {
+        let before = server.inspect().calls("eval").await;
+        assert_eq!(ask_all(&peer, extend, ["a"], token).await, [EXTENDED]);
+        assert_eq!(server.inspect().calls("eval").await - before, expected, "with its source");
+    }
 }

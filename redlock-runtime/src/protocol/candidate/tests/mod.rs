@@ -41,6 +41,7 @@ const SET: Verb = Verb::SetNx { ttl: TTL };
 const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: false };
 const WIN_BACK: Verb = Verb::Acquire { ttl: TTL, claim: CLAIM, holds: true };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
+const RENEW: Verb = Verb::Renew { ttl: TTL };
 const ADOPT: Verb = Verb::Adopt { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: CLAIM };
 
@@ -56,6 +57,14 @@ const YIELDED: Reply = Reply::Yielded { left: Some(TTL) };
 struct Scene {
     candidate: Candidate,
     now: Instant,
+}
+
+/// A renewal is an extension, for whoever does not care whether it may go out with others.
+const fn extending(verb: Verb) -> Verb {
+    match verb {
+        Verb::Renew { ttl } => Verb::Extend { ttl },
+        verb => verb,
+    }
 }
 
 impl Scene {
@@ -136,7 +145,7 @@ impl Scene {
     /// What a holder asks of every node with its next renewal.
     fn renewal(&self) -> Vec<Option<Verb>> {
         let nodes = 0..self.candidate.voters.len();
-        nodes.map(|node| self.candidate.holder_asks(node, Round::All, self.now, self.now)).collect()
+        nodes.map(|node| self.candidate.holder_asks(node, Round::All, self.now, self.now).map(extending)).collect()
     }
 
     fn is_won(&self) -> bool {

@@ -56,9 +56,18 @@ impl Scene {
     /// What a holder sends when it is looked after.
     fn renew(&mut self) -> Vec<(usize, Verb)> {
         let (now, mut sent) = (self.now(), Vec::new());
-        assert!(self.candidate.renew(now, now, |out| sent.push((out.index, out.verb))));
+        assert!(self.candidate.renew(now, now, |out| sent.push((out.index, extending(out.verb)))));
         sent
     }
+}
+
+#[test]
+fn only_renewals_of_locks_that_nobody_else_wants_may_go_out_with_others() {
+    let mut scene = begun(Err(unreachable()));
+    let asked = |scene: &Scene| scene.candidate.holder_asks(0, Round::All, scene.now(), scene.now());
+    assert_eq!(asked(&scene), Some(RENEW));
+    scene.candidate.contended(0, false, scene.now());
+    assert_eq!(asked(&scene), Some(EXTEND), "its answer says who waits");
 }
 
 #[test]

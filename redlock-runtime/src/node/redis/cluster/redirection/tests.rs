@@ -225,7 +225,7 @@ fn what_has_arrived_is_given_back_with_its_queue() {
 fn extensions_at_a_member_do_not_go_together() {
     let live = live();
     let extends_together = |live: &LiveConnection| {
-        live.send(command(EXTEND, None), Recipient::task().0);
+        live.send(command(Verb::Renew { ttl: CLAIM }, None), Recipient::task().0);
         matches!(taken(live)[..], [Outgoing::Extension(_)])
     };
     assert!(extends_together(&live));
@@ -302,5 +302,17 @@ fn who_is_cut_off_or_follows_another_one_refuses_for_reasons_of_its_own() {
     ];
     for (line, expected) in table {
         assert_eq!(is_out_of_office(&refused(&error(line))), expected, "{line}");
+    }
+}
+
+#[test]
+fn an_extension_that_was_sent_elsewhere_makes_no_lease_shorter() {
+    let live = live();
+    let table = [(EXTEND, true), (ADOPT, true), (Verb::Keep { ttl: CLAIM }, false), (RELEASE, false), (ACQUIRE, false)];
+    for (verb, is_late) in table {
+        let (question, _pending) = question(verb);
+        live.send_on(question);
+        let taken = taken(&live);
+        assert_eq!(words(first(&taken[0])).contains(&"late".to_owned()), is_late, "{verb:?}");
     }
 }
