@@ -195,21 +195,24 @@ guide_examples() {
 
 # --- Packaging ----------------------------------------------------------------------------------------------------
 
-# Packs both crates and checks what was packed. Cargo's own verification unpacks a crate into its home once for each path
+# Packs the crates and checks what was packed: the library builds, and each has the pages that its readers look for. Cargo's own verification unpacks a crate into its home once for each path
 # and version and never looks again, so that a later run would check the runtime against the macros of an earlier one.
 package() {
-    local minor packed=$scratch/packed crate
+    local minor packed=$scratch/packed crate file
     minor=$(cargo --version | sed -E 's/^cargo 1\.([0-9]+).*/\1/')
     if [[ $minor -lt 90 ]]; then
         echo 'left out: packaging several crates at once needs cargo 1.90'
         return 0
     fi
-    # Both at once: the runtime needs the macros at its own version, which no registry may have yet.
-    cargo package --quiet --allow-dirty --no-verify --target-dir "$packed" -p redlock-macros -p redlock-runtime
-    for crate in redlock-macros redlock-runtime; do
+    # All at once: one needs the other at its own version, which no registry may have yet.
+    cargo package --quiet --allow-dirty --no-verify --target-dir "$packed" -p redlock-macros -p redlock-runtime -p redlock-cli
+    for crate in redlock-macros redlock-runtime redlock-cli; do
         mkdir "$packed/$crate"
         # -m: cargo packs files with the date of 2006, which a build takes for unchanged.
         tar -xzmf "$packed"/package/$crate-[0-9]*.crate -C "$packed/$crate" --strip-components 1
+        for file in README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE; do
+            [[ -f $packed/$crate/$file ]] || fail "the package of $crate has no $file"
+        done
     done
     cp Cargo.lock "$packed"
     printf '[workspace]\nresolver = "3"\nmembers = ["redlock-macros", "redlock-runtime"]\n' >"$packed/Cargo.toml"

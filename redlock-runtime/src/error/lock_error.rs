@@ -22,6 +22,8 @@ use std::time::Duration;
 ///
 /// The `Display` text is one line without secrets: a node is named by its address, never by its URL.
 ///
+#[cfg_attr(feature = "macros", doc = "What has run by then stands in [the guide](crate::guide::what_happens_when).")]
+///
 /// # Examples
 /// ```
 /// use redlock_runtime::{LockError, LockManager};

@@ -5,6 +5,7 @@
 mod cited;
 mod front;
 mod guide;
+mod limits;
 mod links;
 mod measured;
 mod messages;

@@ -71,8 +71,11 @@ const CURES: &str = "node/report/remedy.rs";
 
 /// The texts in quotes of a source, without those of its tests, its comments and its attributes.
 fn texts(source: &str) -> Vec<String> {
-    let lines = source.lines().filter(|line| !line.trim_start().starts_with("//") && !line.contains("reason = \""));
-    let source = lines.collect::<Vec<_>>().join("\n");
+    let is_code = |line: &&str| {
+        let is_comment = line.trim_start().starts_with("//");
+        !is_comment && !["reason = \"", "doc = \""].iter().any(|attribute| line.contains(attribute))
+    };
+    let source = source.lines().filter(is_code).collect::<Vec<_>>().join("\n");
     let code = source.split("#[cfg(test)]\nmod ").next().unwrap();
     let code = code.split("#[cfg(test)]\npub(").next().unwrap();
     let mut texts = Vec::new();
