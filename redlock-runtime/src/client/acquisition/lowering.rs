@@ -5,9 +5,13 @@ use crate::protocol::candidate::Phase;
 
 impl Acquisition {
     /// Others may share the lock from now on. The call has it as one of them before the first node hears of it; a node that
-    /// cannot be asked now is told when it can. `false` when there is nothing to share.
-    pub(crate) fn lower(&self) -> bool {
+    /// cannot be asked now is told when it can. `false` when there is nothing to share, or the call has that `turn` no more.
+    pub(crate) fn lower(&self, turn: u32) -> bool {
         let (mut state, now) = (self.state(), self.now());
+        // Asked under the mutex: the token passes to another call under it, and never when it is lowered.
+        if self.turn() != turn {
+            return false;
+        }
         let is_alone = !self.subject.is_shared() && !state.candidate.is_lowered();
         if !is_alone || state.candidate.phase() != Phase::Holding {
             return false;

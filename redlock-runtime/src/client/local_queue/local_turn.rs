@@ -60,7 +60,7 @@ impl LocalTurn {
 
     /// Shares the lock with others from now on, unless the turn has ended.
     pub(crate) fn lower(&self) {
-        if !self.has_ended() && self.acquisition.lower() {
+        if self.acquisition.lower(self.turn) {
             // Nodes that could not be told are asked soon.
             self.local.look_at(&self.acquisition);
         }

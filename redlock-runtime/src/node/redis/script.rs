@@ -9,7 +9,7 @@ use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::command::{Command, Verb};
 use crate::protocol::lease;
-use crate::protocol::node_state::{MOST_STEPS, MOST_TOLD};
+use crate::protocol::node_state::{MOST_GONE, MOST_STEPS, MOST_TOLD};
 use crate::protocol::timing::{QUEUE_EXPIRY, SILENT_AFTER};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
@@ -41,6 +41,7 @@ fn with_constants(parts: &str) -> String {
         ("SHARE", SHARE.to_string()),
         ("SILENT_AFTER", millis(SILENT_AFTER).to_string()),
         ("MOST_STEPS", MOST_STEPS.to_string()),
+        ("MOST_GONE", MOST_GONE.to_string()),
         ("MOST_TOLD", MOST_TOLD.to_string()),
     ];
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
@@ -195,23 +196,23 @@ scripts! {
     extend_fenced: (Mode::Exclusive, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
     adopt_fenced: (Mode::Exclusive, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
     share_try: (Mode::Shared, Verb::SetNx { .. }, _) => concat!(
-        parts!("names", "share_alone", "share_value", "token", "claim", "notify"),
+        parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "share_try")
     ),
     share_acquire: (Mode::Shared, Verb::Acquire { .. }, _) => concat!(
-        parts!("names", "share_alone", "share_value", "token", "claim", "notify"),
+        parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "acquire_among")
     ),
     share_extend: (Mode::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
-        parts!("names", "token", "latest", "share_extend_alone", "share_value", "claim", "notify"),
+        parts!("names", "token", "latest", "share_extend_alone", "shares", "share_value", "claim", "notify"),
         among!("SHARING": "share_extend")
     ),
     share_yield: (Mode::Shared, Verb::Yield { .. }, _) => concat!(
-        parts!("names", "share_value", "token", "claim", "notify"),
+        parts!("names", "shares", "share_value", "token", "claim", "notify"),
         among!("SHARING": "yield_among")
     ),
     share_release: (Mode::Shared, Verb::Release { .. }, _) => concat!(
-        parts!("names", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
+        parts!("names", "share_release_alone", "shares", "share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "release_among")
     ),
 }

@@ -31,7 +31,9 @@ pub(super) fn set_nx(command: &Command) -> Wire {
 /// Takes the token out of the queue.
 pub(super) fn leave_queue(command: &Command) -> Wire {
     let mut leave = Cmd::new();
-    leave.arg("ZREM").arg(queue_name(command.key())).arg(command.token());
+    let (token, heard) = (command.token(), format!("{}#", command.token()));
+    // The second one stands there since when it was heard of, if readers were in the way.
+    leave.arg("ZREM").arg(queue_name(command.key())).arg(token).arg(heard);
     leave.into()
 }
 

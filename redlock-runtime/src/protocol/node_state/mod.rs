@@ -8,7 +8,7 @@ mod registers;
 mod sharing;
 
 pub(crate) use self::look::Seen;
-pub(crate) use self::promotion::MOST_STEPS;
+pub(crate) use self::promotion::{MOST_GONE, MOST_STEPS};
 use self::queue::Queue;
 use self::readers::Readers;
 use self::registers::Registers;

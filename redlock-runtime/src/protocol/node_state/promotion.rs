@@ -5,9 +5,13 @@ use crate::lock::{Mode, OwnerToken};
 use crate::protocol::rules::Rule;
 use std::time::Duration;
 
-/// So many waiters are looked at for one command. Smaller, more of a crowd that shares a lock have to ask by themselves;
-/// larger, the server is busy for longer.
+/// So many waiters are let in by one command. Smaller, more of a crowd that shares a lock have to ask by themselves; larger,
+/// the server is busy for longer.
 pub(crate) const MOST_STEPS: usize = 64;
+
+/// So many are looked at for that. Smaller, those behind the waiters of a process that is gone have to ask by themselves; larger,
+/// the server is busy for longer.
+pub(crate) const MOST_GONE: usize = 1024;
 
 impl Execution<'_> {
     /// Gives the lock to those in the queue who can have it now, the earliest first, as claims: to one that wants it alone, or
@@ -15,8 +19,11 @@ impl Execution<'_> {
     ///
     /// `own_ttl` is for the token of the command: a lease and not a claim, without a wake-up. Whether it was among them.
     pub(super) fn promote(&mut self, claim: Duration, own_ttl: Option<Duration>) -> bool {
-        let (mut has_own, mut has_shared) = (false, false);
-        for _ in 0..MOST_STEPS {
+        let (mut has_own, mut has_shared, mut let_in) = (false, false, 0);
+        for _ in 0..MOST_GONE {
+            if let_in == MOST_STEPS {
+                break;
+            }
             let Some((next, mode)) = self.next_in().filter(|_| !has_shared || self.applies(Rule::ReadersTogether))
             else {
                 break;
@@ -33,7 +40,9 @@ impl Execution<'_> {
                 self.take(next, mode, ttl);
                 true
             } else {
-                self.give_to(next, mode, claim)
+                let is_heard = self.give_to(next, mode, claim);
+                let_in += usize::from(is_heard);
+                is_heard
             };
             has_shared |= is_in && mode == Mode::Shared;
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Readers {
     members: BTreeMap<OwnerToken, Instant>,
-    /// When the key of the lock expires: not before the last of them.
+    /// When the key of the lock expires: with the last of them.
     expires: Instant,
 }
 
@@ -26,11 +26,11 @@ impl Readers {
         self.expires <= now || self.members.is_empty()
     }
 
-    /// `token` has its share until `end`, and those whose time is over are forgotten.
+    /// `token` has its share until `end`, and those whose time is over are forgotten. The key expires with the last of them.
     pub(super) fn put(&mut self, token: OwnerToken, end: Instant, now: Instant) {
         self.members.retain(|_, end| now < *end);
         self.members.insert(token, end);
-        self.expires = self.expires.max(end);
+        self.expires = self.members.values().copied().fold(end, Instant::max);
     }
 
     /// Until when `token` has its share, if it has.

@@ -4,6 +4,10 @@ if value == token .. MARK then
   redis.call('PEXPIRE', lock, ARGV[2])
   local last, is_among = latest()
   local newest = last and is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil
-  local waiting = last and (is_among and redis.call('ZCOUNT', queue, ALONE, SHARING) or redis.call('ZCARD', queue))
+  local waiting = is_among and redis.pcall('ZCOUNT', queue, ALONE, SHARING)
+  if type(waiting) ~= 'number' then
+    -- Of a user who may not share locks, what stands beside the tokens is counted, too.
+    waiting = last and redis.call('ZCARD', queue)
+  end
   return {waiting or 0, '@' .. table.concat(redis.pcall('TIME'), '.'), newest}
 end

@@ -1,6 +1,8 @@
 -- release.lua among readers, with the same arguments and replies. Whoever only waited lets those in, too, who were behind it.
 local claim = ARGV[2]
-local was_waiting = redis.call('ZREM', queue, token, token .. '#') > 0
+-- Something else may have the name of the queue.
+local left_queue = redis.pcall('ZREM', queue, token, token .. '#')
+local was_waiting = type(left_queue) == 'number' and left_queue > 0
 local is_ours = owner == token or end_of(token)
 drop(token)
 if is_ours or was_waiting then

@@ -5,10 +5,15 @@ if type(ends) == 'string' then
   local now, ttl = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000), ARGV[2] + 0
   if ends + 0 > now then
     -- A server that is full does not let a script begin with a ZADD.
-    redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), ttl))
+    local left = redis.call('PTTL', lock)
+    redis.call('PEXPIRE', lock, math.max(left, ttl))
     -- One that stands behind others makes no lease shorter, as in late.lua.
     local at = ARGV[5] == 'late' and math.max(ends + 0, now + ttl) or now + ttl
     redis.call('ZADD', lock, 'XX', string.format('%.0f', at), token)
+    if left > ttl then
+      -- The key expires with the last of them, which this one may have been.
+      redis.call('PEXPIRE', lock, redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] - now)
+    end
     local time = '@' .. table.concat(clock, '.')
     if redis.pcall('ZCARD', queue) == 0 then
       return {0, time}

@@ -7,7 +7,7 @@ if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0 then
   local last = clock[2] and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
   local now = clock[2] and SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000) or 0
   if last then
-    redis.call('PEXPIRE', lock, math.min(redis.call('PTTL', lock), last - now))
+    redis.call('PEXPIRE', lock, last - now)
   end
   return {ends + 0 > now and 1 or -1}
 end
