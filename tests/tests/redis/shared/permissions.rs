@@ -91,3 +91,51 @@ async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
         nodes.assert_empty(PATIENCE).await;
     }
 }
+
+#[tokio::test]
+async fn a_writer_who_may_not_share_locks_keeps_its_lock_while_readers_wait() {
+    let nodes = Nodes::start(1).await;
+    let ours = user(&nodes, "+time").await;
+    let theirs = crate::support::manager(&nodes).await;
+    let held = ours.acquire(LockRequest::new(KEY).ttl(super::TTL)).await.unwrap();
+    let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
+    // The first one finds the mark.
+    for _ in 0..2 {
+        held.extend().await.unwrap();
+    }
+    held.release().await.unwrap();
+    for call in calls {
+        obtained(call).await.release().await.unwrap();
+    }
+    for manager in [ours, theirs] {
+        assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
+    }
+    nodes.assert_empty(PATIENCE).await;
+}
+
+#[tokio::test]
+async fn whoever_lets_readers_in_leaves_no_set_without_an_expiry() {
+    // As the guide has it for fenced locks and windows of time.
+    for is_given_back in [true, false] {
+        let nodes = Nodes::start(1).await;
+        let ours = user(&nodes, "+time +zscore +zcount").await;
+        let theirs = crate::support::manager(&nodes).await;
+        let held = ours.acquire(KEY).await.unwrap();
+        let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
+        if is_given_back {
+            // The server refuses a part of it.
+            let _ = held.release().await;
+        } else {
+            held.downgrade();
+            let _ = held.extend().await;
+        }
+        assert_ne!(nodes[0].inspect().pttl(KEY).await, -1, "{is_given_back}");
+        drop(held);
+        for call in calls {
+            obtained(call).await.release().await.unwrap();
+        }
+        for manager in [ours, theirs] {
+            manager.shutdown().await;
+        }
+    }
+}

@@ -250,3 +250,57 @@ async fn a_share_is_given_back_at_once_also_where_locks_linger() {
     }
     assert_nothing_left(&manager, &nodes).await;
 }
+
+#[tokio::test]
+async fn a_set_of_another_program_is_left_as_it_is() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    // As scores are written: small numbers, and times in seconds, milliseconds and microseconds.
+    for score in ["7", "1800000000", "1800000000000", "1800000000000000"] {
+        nodes[0].inspect().command::<()>(&["ZADD", KEY, score, "alice"]).await;
+        nodes[0].inspect().command::<()>(&["PEXPIRE", KEY, "60000"]).await;
+        for request in [LockRequest::shared(KEY), LockRequest::new(KEY)] {
+            for wait in [Wait::None, Wait::For(Duration::from_millis(20))] {
+                let error = manager.acquire(request.clone().wait(wait)).await.unwrap_err();
+                assert!(error.is_contended() || matches!(error, LockError::Refused { .. }), "{score}: {error:?}");
+            }
+        }
+        let members: Vec<String> = nodes[0].inspect().command(&["ZRANGE", KEY, "0", "-1"]).await;
+        assert_eq!(members, ["alice"], "{score}");
+        assert!((1..=60_000).contains(&nodes[0].inspect().pttl(KEY).await), "{score}");
+        nodes[0].inspect().command::<()>(&["DEL", KEY]).await;
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn the_key_of_readers_expires_with_the_last_of_them() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let long = LockRequest::shared(KEY).ttl(Duration::from_secs(30));
+    let kept = long.clone().min_hold(Duration::from_millis(300));
+    manager.acquire(kept).await.unwrap().release().await.unwrap();
+    let left = nodes[0].inspect().pttl(KEY).await;
+    assert!(left <= 300, "{left}");
+    eventually(PATIENCE, "a plain SET has it", async || {
+        let set: Option<String> = nodes[0].inspect().command(&["SET", KEY, "theirs", "NX", "PX", "60000"]).await;
+        set.ok_or("it is taken")
+    })
+    .await;
+    nodes[0].inspect().command::<()>(&["DEL", KEY]).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_share_is_given_back_where_something_else_has_the_name_of_the_queue() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let queue = format!("{{{KEY}}}:q");
+    nodes[0].inspect().command::<()>(&["SET", &queue, "a text", "PX", "60000"]).await;
+    for request in [LockRequest::shared(KEY), LockRequest::new(KEY)] {
+        manager.try_acquire(request).await.unwrap().release().await.unwrap();
+        assert_eq!(nodes[0].inspect().get(KEY).await, None);
+    }
+    nodes[0].inspect().command::<()>(&["DEL", &queue]).await;
+    assert_nothing_left(&manager, &nodes).await;
+}

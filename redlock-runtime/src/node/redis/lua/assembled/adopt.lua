@@ -78,7 +78,11 @@ if value == token .. '+' then
   redis.call('PEXPIRE', lock, ARGV[2])
   local last, is_among = latest()
   local newest = last and is_before(token, last) and string.sub(last, 1, 18) or nil
-  local waiting = last and (is_among and redis.call('ZCOUNT', queue, 0, 1) or redis.call('ZCARD', queue))
+  local waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 1)
+  if type(waiting) ~= 'number' then
+    -- Of a user who may not share locks, what stands beside the tokens is counted, too.
+    waiting = last and redis.call('ZCARD', queue)
+  end
   return {waiting or 0, '@' .. table.concat(redis.pcall('TIME'), '.'), newest}
 end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.

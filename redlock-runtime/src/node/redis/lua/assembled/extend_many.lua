@@ -1,4 +1,5 @@
--- Generated: this is what the server gets, put together of the parts in the folder above. To write it anew:
+-- Generated: this is what the server gets, without the comments, put together of the parts in the folder above. To write
+-- it anew:
 -- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
 
 -- Starts the leases of several locks anew for which nobody waits; never creates a lock.

@@ -40,8 +40,12 @@ end
 -- `last` is the largest token in the queue, nil when it is empty or cannot be read; among readers it may be something else.
 local last, last_class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
 local is_among = last and last_class ~= '0'
-if type(value) == 'table' and type(redis.pcall('ZCARD', lock)) == 'number' then
-  value, is_among = false, true
+if type(value) == 'table' then
+  -- Scores of other programs are no times behind 4398046511104, as in shares.lua.
+  local score = tonumber(redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')[2])
+  if score and score >= 4398046511104 and score < 2 * 4398046511104 then
+    value, is_among = false, true
+  end
 end
 -- The part of the scripts that pass a lock on that words the announcement.
 
@@ -186,7 +190,8 @@ local seen = newest()
 
 -- Takes a token out of the queue.
 local function strike(who)
-  redis.call('ZREM', queue, who, who .. '#')
+  -- Something else may have the name of the queue, which counts as empty then.
+  redis.pcall('ZREM', queue, who, who .. '#')
 end
 
 -- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
@@ -204,6 +209,14 @@ local function join()
   expire(queue, 30000, token, token .. '#')
 end
 
+-- The key of readers expires with the last of them.
+local function expire_with_the_last()
+  local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+  if last then
+    redis.call('PEXPIRE', lock, last - 4398046511104 - now)
+  end
+end
+
 -- A token has a share for `ttl`. If it had the lock alone, it has not any more.
 local function share(who, ttl)
   if owner then
@@ -212,8 +225,12 @@ local function share(who, ttl)
   end
   local left = redis.call('PTTL', lock)
   redis.call('ZADD', lock, score(now + ttl), who)
-  redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, score(now))
+  -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
+  redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, score(now))
+  if left > ttl + 0 then
+    expire_with_the_last()
+  end
 end
 
 -- A token has the lock for `ttl`, as a class.
@@ -221,7 +238,8 @@ local function take(who, as, ttl)
   if as == 1 then
     return share(who, ttl)
   end
-  owner, is_marked = who, redis.call('ZCARD', queue) > 0
+  local waiting = redis.pcall('ZCARD', queue)
+  owner, is_marked = who, type(waiting) == 'number' and waiting > 0
   redis.call('SET', lock, is_marked and who .. '+' or who, 'PX', ttl)
 end
 
@@ -231,10 +249,7 @@ local function drop(who)
     redis.call('DEL', lock)
     owner = false
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
-    local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
-    if last then
-      redis.call('PEXPIRE', lock, math.min(redis.call('PTTL', lock), last - 4398046511104 - now))
-    end
+    expire_with_the_last()
   end
 end
 
@@ -242,17 +257,22 @@ end
 local function give_to(who, as, claim)
   strike(who)
   take(who, as, claim)
-  if notify(who, claimed(who, claim, clock)) == 0 then
+  local is_heard = notify(who, claimed(who, claim, clock)) > 0
+  if not is_heard then
     drop(who)
   end
+  return is_heard
 end
 
 -- Gives the lock to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
 -- together who share it and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as a lease,
 -- and without a wake-up. Returns whether it was among them.
 local function promote(claim, own_ttl)
-  local has_own = false
-  for _ = 1, 64 do
+  local has_own, let_in = false, 0
+  for _ = 1, 1024 do
+    if let_in == 64 then
+      break
+    end
     local writer, reader = first(0), first(1)
     local next, as
     if not owner and reader and (not writer or is_before(reader, writer)) then
@@ -269,8 +289,8 @@ local function promote(claim, own_ttl)
       has_own = true
       strike(next)
       take(next, as, own_ttl)
-    else
-      give_to(next, as, claim)
+    elseif give_to(next, as, claim) then
+      let_in = let_in + 1
     end
   end
   return has_own
@@ -296,7 +316,9 @@ end
 
 -- release.lua among readers, with the same arguments and replies. Whoever only waited lets those in, too, who were behind it.
 local claim = ARGV[2]
-local was_waiting = redis.call('ZREM', queue, token, token .. '#') > 0
+-- Something else may have the name of the queue.
+local left_queue = redis.pcall('ZREM', queue, token, token .. '#')
+local was_waiting = type(left_queue) == 'number' and left_queue > 0
 local is_ours = owner == token or end_of(token)
 drop(token)
 if is_ours or was_waiting then

@@ -6,11 +6,20 @@
 -- values in.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part that tells the set of readers from that of another program.
+
+-- Whether the first member of a set, with its score, has a share. Scores of others, such as times in seconds, milliseconds or
+-- microseconds, are no times behind 4398046511104.
+local function are_readers(first)
+  local score = tonumber(first[2])
+  return score ~= nil and score >= 4398046511104 and score < 2 * 4398046511104
+end
 -- The start of the scripts that take a share, for a lock that nobody waits for: it is free, or readers have it.
 -- {1, 0} as in acquire.lua
-local sharing = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZCARD', lock)
--- A set without an expiry is that of another program.
-local left = type(sharing) == 'number' and (sharing == 0 and 0 or redis.call('PTTL', lock)) or -1
+local first = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')
+local is_free = first and not first.err and not first[1]
+-- A set without an expiry is that of another program as well.
+local left = is_free and 0 or first and are_readers(first) and redis.call('PTTL', lock) or -1
 if left >= 0 then
   local clock, ttl = redis.call('TIME'), ARGV[2] + 0
   local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -21,20 +30,21 @@ if left >= 0 then
     redis.pcall('ZREM', lock, token)
     redis.call('PEXPIRE', lock, ARGV[2])
   end
-  if sharing > 0 then
+  if not is_free then
     redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
   end
   return {1, 0}
 end
--- The part that reads the lock for those who share it: false when readers have it, or nobody.
-local value = redis.pcall('ZCARD', lock)
-if type(value) == 'number' then
-  value = false
+-- The part that reads the lock for those who share it: false when readers have it, or nobody; a table for the set of another
+-- program, as for a key of another type.
+local value = redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')
+if not value.err then
+  value = value[1] and not are_readers(value) and redis.pcall('GET', lock)
 elseif string.find(value.err, 'WRONGTYPE', 1, true) then
   value = redis.pcall('GET', lock)
 else
   -- This call raises the error.
-  redis.call('ZCARD', lock)
+  redis.call('ZRANGE', lock, 0, 0)
 end
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.
 
@@ -169,7 +179,8 @@ local seen = newest()
 
 -- Takes a token out of the queue.
 local function strike(who)
-  redis.call('ZREM', queue, who, who .. '#')
+  -- Something else may have the name of the queue, which counts as empty then.
+  redis.pcall('ZREM', queue, who, who .. '#')
 end
 
 -- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
@@ -187,6 +198,14 @@ local function join()
   expire(queue, 30000, token, token .. '#')
 end
 
+-- The key of readers expires with the last of them.
+local function expire_with_the_last()
+  local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+  if last then
+    redis.call('PEXPIRE', lock, last - 4398046511104 - now)
+  end
+end
+
 -- A token has a share for `ttl`. If it had the lock alone, it has not any more.
 local function share(who, ttl)
   if owner then
@@ -195,8 +214,12 @@ local function share(who, ttl)
   end
   local left = redis.call('PTTL', lock)
   redis.call('ZADD', lock, score(now + ttl), who)
-  redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, score(now))
+  -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
+  redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, score(now))
+  if left > ttl + 0 then
+    expire_with_the_last()
+  end
 end
 
 -- A token has the lock for `ttl`, as a class.
@@ -204,7 +227,8 @@ local function take(who, as, ttl)
   if as == 1 then
     return share(who, ttl)
   end
-  owner, is_marked = who, redis.call('ZCARD', queue) > 0
+  local waiting = redis.pcall('ZCARD', queue)
+  owner, is_marked = who, type(waiting) == 'number' and waiting > 0
   redis.call('SET', lock, is_marked and who .. '+' or who, 'PX', ttl)
 end
 
@@ -214,10 +238,7 @@ local function drop(who)
     redis.call('DEL', lock)
     owner = false
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
-    local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
-    if last then
-      redis.call('PEXPIRE', lock, math.min(redis.call('PTTL', lock), last - 4398046511104 - now))
-    end
+    expire_with_the_last()
   end
 end
 
@@ -225,17 +246,22 @@ end
 local function give_to(who, as, claim)
   strike(who)
   take(who, as, claim)
-  if notify(who, claimed(who, claim, clock)) == 0 then
+  local is_heard = notify(who, claimed(who, claim, clock)) > 0
+  if not is_heard then
     drop(who)
   end
+  return is_heard
 end
 
 -- Gives the lock to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
 -- together who share it and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as a lease,
 -- and without a wake-up. Returns whether it was among them.
 local function promote(claim, own_ttl)
-  local has_own = false
-  for _ = 1, 64 do
+  local has_own, let_in = false, 0
+  for _ = 1, 1024 do
+    if let_in == 64 then
+      break
+    end
     local writer, reader = first(0), first(1)
     local next, as
     if not owner and reader and (not writer or is_before(reader, writer)) then
@@ -252,8 +278,8 @@ local function promote(claim, own_ttl)
       has_own = true
       strike(next)
       take(next, as, own_ttl)
-    else
-      give_to(next, as, claim)
+    elseif give_to(next, as, claim) then
+      let_in = let_in + 1
     end
   end
   return has_own
