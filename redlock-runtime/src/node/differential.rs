@@ -117,14 +117,10 @@ impl Redis {
     fn waiting(&mut self, key: &str) -> Vec<(String, &'static str)> {
         let queue = queue_name(key);
         let waiting: Vec<(String, f64)> = self.server.zrange_withscores(queue, 0, -1).unwrap();
-        let kind = |score: f64| {
-            if score == 0.0 {
-                "alone"
-            } else if score == 1.0 {
-                "shared"
-            } else {
-                "heard"
-            }
+        let kind = |score: f64| match score {
+            ..0.5 => "alone",
+            ..1.5 => "shared",
+            _ => "heard",
         };
         let mut waiting: Vec<_> = waiting.into_iter().map(|(member, score)| (member, kind(score))).collect();
         waiting.sort_unstable();

@@ -93,7 +93,9 @@ impl Node for MemoryNode {
             if said.is_empty() {
                 return;
             }
-            said.into_iter().for_each(|wakeup| (self.environment.deliver)(wakeup));
+            for wakeup in said {
+                (self.environment.deliver)(wakeup);
+            }
         }
     }
 

@@ -47,7 +47,7 @@ impl World {
 
 fn words(trace: &Trace, command: &Command) -> String {
     let (key, token) = (command.key(), trace.name(command.subject.token));
-    let token = if command.subject.is_shared() { format!("{token} (shared)") } else { token.to_string() };
+    let token = if command.subject.is_shared() { format!("{token} (shared)") } else { token };
     match command.verb {
         Verb::SetNx { ttl } => format!("set {key} {token} for {ttl:?}"),
         Verb::Acquire { ttl, holds, .. } => {

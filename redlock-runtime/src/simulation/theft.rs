@@ -48,7 +48,8 @@ impl World {
     /// Marks the tokens that hold `key` at the servers that are `hit` and not at enough others for as long: what the
     /// former have promised is counted on until then.
     fn mark_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
-        for (server, token) in hit.iter().flat_map(|server| self.holders(*server, key, now)).collect::<Vec<_>>() {
+        let holders = |server: &usize| self.servers[*server].holders(key.name(), now);
+        for token in hit.iter().flat_map(holders).collect::<Vec<_>>() {
             let left = |server: usize| self.servers[server].lease_left(key.name(), token, now);
             let counted_on = hit.iter().filter_map(|server| left(*server)).max();
             let others = (0..self.servers.len()).filter(|other| !hit.contains(other));
@@ -57,11 +58,6 @@ impl World {
                 self.robbed.insert(token, now);
             }
         }
-    }
-
-    /// Those who have `key` at a server.
-    fn holders(&self, server: usize, key: &LockKey, now: Instant) -> impl Iterator<Item = (usize, OwnerToken)> + use<> {
-        self.servers[server].holders(key.name(), now).into_iter().map(move |token| (server, token))
     }
 
     /// Nobody else can have a lock that is held at so many servers.

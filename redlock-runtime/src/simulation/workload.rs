@@ -10,6 +10,7 @@ use std::time::Duration;
 
 /// One use of a lock.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(super) struct Call {
     pub(super) key: usize,
     pub(super) ttl: Duration,

@@ -1,11 +1,13 @@
 //! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
 
 use super::present::News;
-use super::state::{Sender, Sleeper, State};
+use super::state::{Sender, Sleeper, State, as_asked};
 use super::{Acquisition, ConfirmedRelease};
+use crate::lock::Mode;
 use crate::protocol::candidate::Phase;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
+use std::sync::Arc;
 
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
@@ -22,7 +24,9 @@ impl Acquisition {
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
         let mut state = self.state();
         let lost = self.lost_by(&state);
-        let mut confirmed = ConfirmedRelease::new(&self.shared, &self.subject, lost, state.candidate.known_taken());
+        let mode = if state.candidate.is_lowered() { Mode::Shared } else { self.subject.mode };
+        let subject = as_asked(Arc::clone(&self.subject), mode);
+        let mut confirmed = ConfirmedRelease::new(&self.shared, &subject, lost, state.candidate.known_taken());
         let news = self.end(&mut state, |sender, index, last| {
             sender.forget_answers(index);
             confirmed.send(index, last);

@@ -224,13 +224,18 @@ impl State {
     }
 }
 
+/// The same `subject`, as one of those who share the lock if that is so by now.
+pub(super) fn as_asked(subject: Arc<Subject>, mode: Mode) -> Arc<Subject> {
+    if subject.mode == mode { subject } else { subject.lowered() }
+}
+
 impl Sender<'_> {
     /// Sends one command in the order of the connection, and keeps the place of its answer.
     pub(super) fn send(&mut self, Outgoing { index, verb, fence, other }: Outgoing) {
         let fence = fence.and_then(|fence| self.ballot(fence));
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
-            let subject = if subject.mode == self.mode { subject } else { subject.lowered() };
+            let subject = as_asked(subject, self.mode);
             answers.push(node.ask(Command { verb, fence, subject }, self.now));
         }
     }
@@ -250,7 +255,8 @@ impl Sender<'_> {
     /// Sends the last command to node number `index`, to be settled in the background.
     pub(super) fn release(&mut self, index: usize, last: LastCommand) {
         self.forget_answers(index);
-        let untold = held_back::hold_back(|| self.shared.release(index, Arc::clone(self.subject), last));
+        let subject = as_asked(Arc::clone(self.subject), self.mode);
+        let untold = held_back::hold_back(|| self.shared.release(index, subject, last));
         if !untold.is_empty() {
             self.rare.get_or_insert_default().untold.extend(untold);
         }

@@ -56,7 +56,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::SetNx { .. }, [Value::Okay, number @ Value::Int(_)]) => {
             Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
-        (Verb::SetNx { .. }, [Value::Nil] | [Value::Nil, _] | [Value::Int(0)]) => Reply::Taken,
+        (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _]) => Reply::Taken,
         // Of a lock that is shared, which a script has taken.
         (Verb::SetNx { .. }, [Value::Int(1)] | [Value::Int(1), Value::Int(0)]) => {
             Reply::Granted { smaller: false, number: None }

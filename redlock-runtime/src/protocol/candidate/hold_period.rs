@@ -7,6 +7,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct HoldPeriod {
     /// In milliseconds, as Redis counts it: there are many locks.
     ttl: u32,
