@@ -1,4 +1,4 @@
-//! What a user must be permitted who shares locks: what the README says, and no more.
+//! What a user must be permitted who shares locks: what the guide says, and no more.
 
 use super::KEY;
 use crate::support::{builder, wait_until_queued};
@@ -31,10 +31,11 @@ async fn wait_for(manager: &LockManager, nodes: &Nodes, requests: &[LockRequest]
 }
 
 #[tokio::test]
-async fn the_readme_says_what_it_takes() {
-    let readme = include_str!("../../../../README.md");
+async fn the_guide_says_what_it_takes() {
+    let guide = include_str!("../../../../redlock-runtime/docs/guide/deploying.md");
+    let row = guide.lines().find(|line| line.starts_with("| shared locks |")).unwrap();
     for rule in OF_SHARED {
-        assert!(readme.contains(rule), "{rule}");
+        assert!(row.contains(rule), "{rule}");
     }
     let nodes = Nodes::start(1).await;
     let manager = user(&nodes, &OF_SHARED.join(" ")).await;

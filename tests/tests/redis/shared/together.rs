@@ -4,8 +4,8 @@ use super::{KEY, reader, writer};
 use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, barrier, causes, holders, majority, manager};
 use crate::waiters::{assert_all_gone, managers, obtained, queue_of, waiting};
 use redlock_runtime::__private::hold;
-use redlock_runtime::{LockError, LockGuard, LockRequest, LossCause, Mode, NodeError};
-use redlock_tests::{Nodes, PATIENCE, redis_cli};
+use redlock_runtime::{LockError, LockGuard, LockRequest, LossCause, Mode, NodeError, Wait};
+use redlock_tests::{Nodes, PATIENCE, eventually, redis_cli};
 use std::time::Duration;
 use tokio::time::timeout;
 
