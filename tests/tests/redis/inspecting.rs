@@ -43,7 +43,7 @@ async fn a_holder_that_is_gone_is_known_to_be() {
     let (holder, observer) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire("order:7").await.unwrap();
     std::mem::forget(guard.detach());
-    drop(holder);
+    drop((guard, holder));
     eventually(PATIENCE, "its connection is gone", async || {
         let inspection = observer.inspect("order:7").await;
         let owner = inspection.holder().and_then(Holder::owner).cloned();
@@ -144,6 +144,8 @@ async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
     let owner = inspection.holder().and_then(Holder::owner).unwrap();
     assert!(owner.label.is_none() && owner.is_connected == Some(true), "{inspection}");
     let token = guard.token().to_string();
+    // Otherwise its release might come behind the text that is set below.
+    guard.release().await.unwrap();
     drop((guard, holder));
     // What is left of a process that has ended.
     server.inspect().command::<()>(&["SET", "order:7", &token, "PX", "60000"]).await;

@@ -98,7 +98,7 @@ async fn a_writer_who_may_not_share_locks_keeps_its_lock_while_readers_wait() {
     let nodes = Nodes::start(1).await;
     let ours = user(&nodes, "+time").await;
     let theirs = crate::support::manager(&nodes).await;
-    let held = ours.acquire(LockRequest::new(KEY).ttl(super::TTL)).await.unwrap();
+    let held = ours.acquire(KEY).await.unwrap();
     let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
     // The first one finds the mark.
     for _ in 0..2 {

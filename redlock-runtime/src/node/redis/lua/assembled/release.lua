@@ -93,7 +93,8 @@ if is_among then
 -- The beginning of release.lua among readers, for a user who may not ask for the time or for scores: what the token has is given
 -- back, and those who wait find that out when they ask again.
 if redis.pcall('TIME').err or type(redis.pcall('ZSCORE', queue, token)) == 'table' then
-  redis.call('ZREM', queue, token, token .. '#')
+  -- Something else may have the name of the queue.
+  redis.pcall('ZREM', queue, token, token .. '#')
   local is_ours = value == token or value == token .. '+'
   if is_ours and redis.call('DEL', lock) == 1 or not value and redis.call('ZREM', lock, token) == 1 then
     return {1}

@@ -33,6 +33,10 @@ if left >= 0 then
   if not is_free then
     redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
   end
+  if left > ttl then
+    -- The key expires with the last of them, which this one may have been.
+    redis.call('PEXPIRE', lock, redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] - now)
+  end
   return {1, 0}
 end
 -- The part that reads the lock for those who share it: false when readers have it, or nobody; a table for the set of another
