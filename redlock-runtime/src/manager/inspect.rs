@@ -96,12 +96,12 @@ impl LockManager {
     /// time: for people who look around.
     ///
     /// The pattern is that of Redis (`order:*`, `user:?`), for keys below the namespace. Locks of this library are found, and no
-    /// others: of each text whose name matches, the beginning is read, which is a token or is not. A lock that comes or goes
+    /// others: of each text whose name matches, the beginning is read, and of each sorted set, which is a token or is not. A lock that comes or goes
     /// meanwhile may be missing.
     ///
     /// It is made of `SCAN`, on a connection of its own, and reads the names of all keys of the database: the servers serve
-    /// others in between, and answer late when there are millions. Of each thousand keys, that is two round trips, and about a
-    /// millisecond of the server. The user needs `+scan +getrange` on everything that matches. A manager in memory lists nothing.
+    /// others in between, and answer late when there are millions. Of each thousand keys, that is four round trips, and about two
+    /// milliseconds of the server. The user needs `+scan +getrange +zrange` on everything that matches. A manager in memory lists nothing.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.

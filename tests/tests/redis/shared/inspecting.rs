@@ -1,0 +1,81 @@
+//! What is told of shared locks to whoever looks.
+
+use super::{KEY, reader, writer};
+use crate::support::{acquired_everywhere, assert_nothing_left, majority, wait_until_queued};
+use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
+use redlock_runtime::{Holder, LockRequest, Mode};
+use redlock_tests::{Nodes, PATIENCE};
+
+#[tokio::test]
+async fn who_shares_a_lock_is_told_and_who_waits_for_what() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let one = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;
+        let other = acquired_everywhere(&theirs, &nodes, LockRequest::shared(KEY)).await;
+        let alone = waiting(&theirs, writer());
+        wait_until_queued(&nodes, KEY, 1).await;
+        let behind = waiting(&ours, reader());
+        wait_until_queued(&nodes, KEY, 2).await;
+
+        let inspection = ours.inspect(KEY).await;
+        let readers: Vec<_> = inspection.readers().iter().map(|owner| owner.token).collect();
+        // Of tokens of one millisecond, any may come first.
+        let mut expected = [*one.token(), *other.token()];
+        expected.sort_unstable();
+        assert_eq!(readers, expected, "{inspection}");
+        assert!(
+            matches!(inspection.holder(), Some(Holder::Shared { owners, .. }) if owners.len() == 2),
+            "{inspection}"
+        );
+        assert!(inspection.remaining().is_some_and(|left| left.as_secs() > 20), "{inspection}");
+        let modes: Vec<_> = inspection.waiters().iter().map(|owner| owner.mode).collect();
+        assert_eq!(modes, [Mode::Exclusive, Mode::Shared], "{inspection}");
+        let text = inspection.to_string();
+        assert!(text.starts_with("\"config\": shared by 2 calls, ") && text.contains(", 2 waiting"), "{text}");
+        assert_eq!(text.matches("\n  shared by ").count(), 2, "{text}");
+        assert_eq!((text.matches("\n  waits for").count(), text.matches("\n  waits to share it for").count()), (1, 1));
+        assert!(inspection.readers().iter().all(|owner| owner.is_connected == Some(true)), "{text}");
+        // The queue is a sorted set of tokens as well.
+        let list = ours.list("*", 10, PATIENCE).await;
+        assert!(list.is_complete && list.keys == [KEY.into()], "{list:?}");
+        let list = ours.list("*", 0, PATIENCE).await;
+        assert!(!list.is_complete && list.keys.is_empty(), "{list:?}");
+
+        cancelled(alone).await;
+        drop(behind.await.unwrap().unwrap());
+        drop((one, other));
+        assert_all_gone(&ours, &nodes).await;
+        let inspection = theirs.inspect(KEY).await;
+        assert_eq!(inspection.holder(), Some(&Holder::Nobody));
+        assert!(inspection.needed == majority(size) && inspection.readers().is_empty());
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_whose_lock_is_broken_is_told_and_the_others_are_not() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        // Its channels are open then.
+        ours.check().await;
+        let one = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;
+        let other = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;
+        let token = one.token().to_string();
+        let (report, lost) = tokio::join!(theirs.break_lock(KEY, &token), async {
+            let lost = one.lost().await;
+            drop(one);
+            lost
+        });
+        assert!(report.is_broken(), "{report}");
+        assert!(matches!(super::cause(lost), redlock_runtime::LossCause::Revoked), "{report}");
+        other.ensure_held().unwrap();
+        other.extend().await.unwrap();
+        assert!(theirs.try_acquire(KEY).await.unwrap_err().is_contended());
+        other.release().await.unwrap();
+        theirs.acquire(writer()).await.unwrap().release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
