@@ -46,6 +46,14 @@ pub enum Rule {
     UnknownTokensAreReleased,
     /// A lease is counted from when it was asked for, and ends before the key does.
     ValidityFromTheSend,
+    /// All who share a lock hear of a waiter: each may have to give way.
+    AllHoldersHear,
+    /// Who leaves the queue lets those in who were behind it.
+    LeavingUnblocks,
+    /// Who cannot share a lock because of an earlier waiter asks after that one, and passes it over when it is gone.
+    BlockersArePinged,
+    /// Those who share a lock enter together.
+    ReadersTogether,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
     /// A quorum has accepted the same ballot: the largest of different ones may have been accepted nowhere else.

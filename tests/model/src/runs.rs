@@ -52,6 +52,14 @@ pub fn of_the_tests() -> Vec<Run> {
         run("claims that are proven, a cut", Scenario { proves: ALL, cuts: 1, ..pair() }),
         run("one node, claims that are proven, any expiries", Scenario { polls: 1, ..proven(&Scenario::new(1, 3)) }),
         run("any node, claims that are proven", proven(&Scenario::lone_node(2, 2))),
+        run("readers and a writer", Scenario { give_up: true, ..shared(3, 3, 0b101) }),
+        run("a writer and readers", Scenario { give_up: true, ..shared(3, 3, 0b110) }),
+        run(
+            "readers and a writer, one node, a cut",
+            Scenario { cuts: 1, polls: 1, expiries: 1, ..shared(1, 3, 0b101) },
+        ),
+        run("a reader and a writer, a crash", Scenario { crashes: 1, expiries: 1, polls: 1, ..shared(3, 2, 0b01) }),
+        run("a writer and a reader, a cut", Scenario { cuts: 1, fast: true, ..shared(3, 2, 0b10) }),
         run("any node, a detached lock", Scenario { adopters: 2, ..Scenario::lone_node(3, 2) }),
         run("any node, a cut", Scenario { cuts: 1, ..Scenario::lone_node(2, 2) }),
     ]
@@ -63,6 +71,11 @@ const ALL: usize = usize::MAX;
 /// Claims that come with a proof, which ends at any time.
 fn proven(scenario: &Scenario) -> Scenario {
     Scenario { proves: ALL, expiries: UNBOUNDED, ..scenario.clone() }
+}
+
+/// Tokens of which those share the lock that have a bit in `sharing`.
+fn shared(nodes: usize, tokens: usize, sharing: u8) -> Scenario {
+    Scenario { sharing, ..Scenario::new(nodes, tokens) }
 }
 
 /// A lock that was detached, and two tokens that adopt it at the same time.
@@ -112,6 +125,10 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
         (Rule::YieldAtOnce, Scenario { frozen: true, ..pair() }, "nothing is on its way"),
         (Rule::HolderHearsOfEveryCall, timers(one_node()), "polling does not help"),
         (Rule::QueuesExpire, crash(timers(pair())), "still has a key or a queue"),
+        (Rule::AllHoldersHear, shared(2, 3, 0b110), "nothing is on its way"),
+        (Rule::LeavingUnblocks, Scenario { give_up: true, ..shared(1, 3, 0b101) }, "nothing is on its way"),
+        (Rule::BlockersArePinged, crash(timers(shared(1, 3, 0b101))), "polling does not help"),
+        (Rule::ReadersTogether, shared(1, 3, 0b110), "nothing is on its way"),
     ]
 }
 

@@ -36,12 +36,13 @@ same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
     ProofNeedsATime YieldVoidsProof
+    AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
 }
 
 /// Those that a node keeps within one command.
-const RULES: [redlock_model::Rule; 8] = [
+const RULES: [redlock_model::Rule; 12] = [
     redlock_model::Rule::OwnTurnIsALease,
     redlock_model::Rule::HolderHearsOfEveryCall,
     redlock_model::Rule::ExtensionNeverCreates,
@@ -50,7 +51,14 @@ const RULES: [redlock_model::Rule; 8] = [
     redlock_model::Rule::HandOverKeepsTheMark,
     redlock_model::Rule::AdoptionKeepsTheMark,
     redlock_model::Rule::ReleaseChecksTheOwner,
+    redlock_model::Rule::AllHoldersHear,
+    redlock_model::Rule::LeavingUnblocks,
+    redlock_model::Rule::BlockersArePinged,
+    redlock_model::Rule::ReadersTogether,
 ];
+
+/// Those of the tokens that share the lock, where any does.
+const SHARING: u8 = 0b0101;
 
 /// A state of a node, and a command to it.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +68,8 @@ struct Case {
     listening: u8,
     token: u8,
     verb: model::Verb,
+    /// One bit for each token that shares the lock.
+    sharing: u8,
 }
 
 /// What a command does, in the words of the model.
@@ -73,9 +83,31 @@ struct Outcome {
 }
 
 fn cases() -> impl Iterator<Item = Case> {
+    exclusive_cases().chain(shared_cases())
+}
+
+/// Where some tokens share the lock. None of those has it alone, and nobody adopts it.
+fn shared_cases() -> impl Iterator<Item = Case> {
+    let readers = || (1..=SHARING).filter(|readers| readers & !SHARING == 0);
+    let shares = readers().flat_map(|readers| [0, readers & 1, readers & 4, readers].map(|claims| (readers, claims)));
+    let queues = |node: model::Node| (0..1 << TOKENS).map(move |queue| model::Node { queue, ..node });
+    let shared = shares.map(|(readers, claims)| model::Node { readers, claims, ..model::Node::default() });
+    let is_writer = |node: &model::Node| node.owner.is_none_or(|owner| SHARING >> owner & 1 == 0);
+    let all = shared.flat_map(queues).chain(nodes().filter(is_writer));
+    all.flat_map(|node| {
+        let commands = || commands().filter(|(_, verb)| !matches!(verb, model::Verb::Adopt { .. }));
+        let listening = [0, 0b0011, 0b0110, 0b1001, 0b1100, 0b1111];
+        listening.into_iter().flat_map(move |listening| {
+            commands().map(move |(token, verb)| Case { node, listening, token, verb, sharing: SHARING })
+        })
+    })
+}
+
+fn exclusive_cases() -> impl Iterator<Item = Case> {
     let sets = || 0..1 << TOKENS;
     nodes().flat_map(move |node| {
-        let commands = move |listening| commands().map(move |(token, verb)| Case { node, listening, token, verb });
+        let commands =
+            move |listening| commands().map(move |(token, verb)| Case { node, listening, token, verb, sharing: 0 });
         sets().flat_map(commands)
     })
 }
@@ -83,7 +115,12 @@ fn cases() -> impl Iterator<Item = Case> {
 fn nodes() -> impl Iterator<Item = model::Node> {
     let flags = || [(false, false), (false, true), (true, false), (true, true)].into_iter();
     let held = (0..TOKENS).flat_map(move |owner| {
-        flags().map(move |(is_claim, is_marked)| model::Node { owner: Some(owner), is_claim, is_marked, queue: 0 })
+        flags().map(move |(is_claim, is_marked)| model::Node {
+            owner: Some(owner),
+            is_claim,
+            is_marked,
+            ..model::Node::default()
+        })
     });
     let owned = held.chain([model::Node::default()]);
     owned.flat_map(|node| (0..1 << TOKENS).map(move |queue| model::Node { queue, ..node }))
@@ -100,7 +137,7 @@ fn commands() -> impl Iterator<Item = (u8, model::Verb)> {
 
 fn by_the_model(case: Case, without: Option<redlock_model::Rule>) -> Outcome {
     let (mut node, mut published) = (case.node, Vec::new());
-    let reply = node.execute(case.token, case.verb, without, &mut |token, notice| {
+    let reply = node.execute(case.token, case.verb, case.sharing, without, &mut |token, notice| {
         published.push((token, notice));
         case.listening >> token & 1 == 1
     });
@@ -110,7 +147,17 @@ fn by_the_model(case: Case, without: Option<redlock_model::Rule>) -> Outcome {
         model::Reply::Released | model::Reply::Yielded => Some(node.owner.is_some()),
         _ => Some(node.owner != case.node.owner),
     };
-    Outcome { reply, published, node, is_new }
+    in_order(case, Outcome { reply, published, node, is_new })
+}
+
+/// Those who share a lock are told in the order in which their leases end, which the model does not know; nor does it tell since
+/// when they have it.
+fn in_order(case: Case, mut outcome: Outcome) -> Outcome {
+    if case.sharing != 0 {
+        outcome.is_new = None;
+        outcome.published.sort_unstable_by_key(|(token, notice)| (*token, format!("{notice:?}")));
+    }
+    outcome
 }
 
 /// The tokens, and the channel that each of them is told on: every one is of another process.
@@ -138,47 +185,61 @@ impl Code {
     }
 
     fn run(&self, case: Case, without: Option<Rule>) -> Outcome {
-        let mut state = self.state(case.node, Rules { without });
+        let mut state = self.state(case, Rules { without });
         let mut published = Vec::new();
-        let (reply, _) = state.execute(self.now, &self.command(case.token, case.verb), &mut |channel, wakeup| {
+        let (reply, _) = state.execute(self.now, &self.command(case), &mut |channel, wakeup| {
             let (token, notice) = self.told(channel, &wakeup);
             published.push((token, notice));
             (case.listening >> token & 1).into()
         });
         let left = state.holder(KEY).map(|holder| holder.expires.since(self.now));
         // Who has to wait is told for how long the other has the lock.
-        if let Reply::Queued { left: told, .. } | Reply::Yielded { left: told } = reply {
+        if let (Reply::Queued { left: told, .. } | Reply::Yielded { left: told }, 0) = (reply, case.sharing) {
             assert_eq!(told, left, "{case:?}");
         }
         let is_new = left.is_some_and(|left| left == TTL || left == CLAIM);
         let is_new = (reply != Reply::Kept).then_some(is_new);
-        Outcome { reply: in_the_model(reply), published, node: self.node(&state), is_new }
+        in_order(case, Outcome { reply: in_the_model(reply), published, node: self.node(&state), is_new })
     }
 
-    fn state(&self, node: model::Node, rules: Rules) -> NodeState {
+    fn state(&self, Case { node, sharing, .. }: Case, rules: Rules) -> NodeState {
         let left = if node.is_claim { CLAIM_LEFT } else { TTL_LEFT };
         let holder = node.owner.map(|owner| Holder {
             token: self.token(owner),
             expires: self.now.after(left),
             is_marked: node.is_marked,
         });
-        let waiting: Vec<_> =
-            (0..TOKENS).filter(|token| node.is_queued(*token)).map(|token| self.token(token)).collect();
-        NodeState::at(rules, KEY, holder, &waiting, self.now)
+        let (waiting, sharing): (Vec<_>, Vec<_>) =
+            (0..TOKENS).filter(|token| node.is_queued(*token)).partition(|token| sharing >> token & 1 == 0);
+        let [waiting, sharing] =
+            [waiting, sharing].map(|tokens| tokens.into_iter().map(|token| self.token(token)).collect::<Vec<_>>());
+        let mut state = NodeState::at(rules, KEY, holder, &waiting, self.now);
+        state.share_at(KEY, &sharing, self.now);
+        for token in (0..TOKENS).filter(|token| node.readers >> token & 1 == 1) {
+            let left = if node.claims >> token & 1 == 1 { CLAIM_LEFT } else { TTL_LEFT };
+            state.put_at(KEY, self.token(token), self.now.after(left), self.now);
+        }
+        state
     }
 
     fn node(&self, state: &NodeState) -> model::Node {
         let queue = state.queue(KEY, self.now).into_iter().fold(0, |queue, token| queue | 1 << self.number(token));
-        let Some(holder) = state.holder(KEY) else { return model::Node { queue, ..model::Node::default() } };
+        let mut shared = model::Node { queue, ..model::Node::default() };
+        for token in state.readers(KEY, self.now) {
+            let (bit, left) = (1 << self.number(token), state.lease_left(KEY, token, self.now));
+            shared.readers |= bit;
+            shared.claims |= if left == Some(CLAIM) || left == Some(CLAIM_LEFT) { bit } else { 0 };
+        }
+        let Some(holder) = state.holder(KEY) else { return shared };
         let is_claim = match holder.expires.since(self.now) {
             CLAIM | CLAIM_LEFT => true,
             TTL | TTL_LEFT => false,
             other => panic!("nobody has asked for {other:?}"),
         };
-        model::Node { owner: Some(self.number(holder.token)), queue, is_claim, is_marked: holder.is_marked }
+        model::Node { owner: Some(self.number(holder.token)), is_claim, is_marked: holder.is_marked, ..shared }
     }
 
-    fn command(&self, token: u8, verb: model::Verb) -> Command {
+    fn command(&self, Case { token, verb, sharing, .. }: Case) -> Command {
         let (ttl, claim) = (TTL, CLAIM);
         let (verb, other) = match verb {
             model::Verb::SetNx => (Verb::SetNx { ttl }, None),
@@ -188,7 +249,8 @@ impl Code {
             model::Verb::Yield { to } => (Verb::Yield { claim }, to.map(|to| Box::new(self.token(to)))),
             model::Verb::Release => (Verb::Release { claim }, None),
         };
-        let subject = Subject { other, ..Subject::new(KEY.into(), self.token(token)) };
+        let mode = if sharing >> token & 1 == 1 { Mode::Shared } else { Mode::Exclusive };
+        let subject = Subject { other, ..Subject::new(KEY.into(), self.token(token)) }.of_mode(mode);
         Command { verb, fence: None, subject: Arc::new(subject) }
     }
 
@@ -289,6 +351,8 @@ fn the_model_accepts_alike_from_every_small_register() {
 fn every_small_state_is_compared() {
     let kinds = cases().map(|case| std::mem::discriminant(&by_the_model(case, None).reply));
     let (states, replies): (BTreeSet<_>, HashSet<_>) = (nodes().collect(), kinds.collect());
-    assert_eq!((states.len(), cases().count(), replies.len()), (272, 272 * 16 * 56, 8));
+    assert_eq!((states.len(), exclusive_cases().count(), replies.len()), (272, 272 * 16 * 56, 8));
+    // Readers with their claims, and writers or nobody; six choices of those who listen; and no adoption.
+    assert_eq!(shared_cases().count(), (3 * 4 * 16 + 9 * 16) * 6 * 4 * 10);
     assert_eq!(proposals().count(), 5 * 5);
 }

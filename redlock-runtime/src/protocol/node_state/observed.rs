@@ -18,6 +18,18 @@ impl NodeState {
         Self { locks: locks.into_iter().collect(), queues: queues.into_iter().collect(), rules, ..Self::default() }
     }
 
+    /// Those wait as well, and share the lock.
+    pub(super) fn share_at(&mut self, key: &str, waiting: &[OwnerToken], now: Instant) {
+        for token in waiting {
+            self.queues.entry(key.into()).or_insert_with(|| Queue::new(now)).join_unheard(*token, now);
+        }
+    }
+
+    /// `token` has a share until then.
+    pub(super) fn put_at(&mut self, key: &str, token: OwnerToken, end: Instant, now: Instant) {
+        self.readers.entry(key.into()).or_insert_with(|| Readers::new(now)).put(token, end, now);
+    }
+
     pub(super) fn holder(&self, key: &str) -> Option<Holder> {
         self.locks.get(key).copied()
     }

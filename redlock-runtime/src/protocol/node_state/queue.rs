@@ -42,6 +42,13 @@ impl Queue {
         !other.remove(&token) & wanted.insert(token)
     }
 
+    /// Puts `token` there, which shares the lock, and of which nobody knows when it was heard of.
+    #[cfg(test)]
+    pub(super) fn join_unheard(&mut self, token: OwnerToken, now: Instant) {
+        self.expires = now.after(QUEUE_EXPIRY);
+        self.sharing.insert(token);
+    }
+
     /// Whether anybody in it shares the lock, or has asked for one that somebody shares.
     pub(super) fn concerns_readers(&self) -> bool {
         !self.sharing.is_empty() || !self.heard.is_empty()

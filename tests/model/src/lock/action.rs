@@ -34,6 +34,8 @@ pub enum Action {
     Reuse { token: usize },
     /// The key of a node expires.
     ExpireKey { node: usize },
+    /// The share of a token expires.
+    ExpireShare { token: usize, node: usize },
     /// A queue that no live client is interested in expires.
     ExpireQueue { node: usize },
     /// A client ends.
@@ -144,6 +146,8 @@ impl World<'_> {
         if contents.owner.is_some() {
             actions.push(Action::ExpireKey { node });
         }
+        let readers = (0..self.scenario.all_tokens()).filter(|token| contents.readers >> token & 1 == 1);
+        actions.extend(readers.map(|token| Action::ExpireShare { token, node }));
         let is_interested = |token: &usize| contents.is_queued(*token as u8) && self.phase(*token).is_alive();
         let is_abandoned = !(0..self.scenario.all_tokens()).any(|token| is_interested(&token));
         if contents.queue != 0 && is_abandoned && self.keeps(Rule::QueuesExpire) {
@@ -190,6 +194,7 @@ impl World<'_> {
             Action::Leave { token } => self.leave(token),
             Action::Reuse { token } => self.wait(token),
             Action::ExpireKey { node } => self.expire_key(node),
+            Action::ExpireShare { token, node } => self.expire_share(token, node),
             Action::ExpireQueue { node } => self.node_mut(node).queue = 0,
             Action::Crash { token } => {
                 spend(&mut self.state.crashes);
@@ -208,6 +213,15 @@ impl World<'_> {
             Some(command) if command.is_yield() => self.send_yield(token, node, command),
             Some(command) => self.send(token, node, command),
             None => {}
+        }
+    }
+
+    fn expire_share(&mut self, token: usize, node: usize) {
+        spend(&mut self.state.expiries);
+        let contents = self.node(node);
+        self.node_mut(node).expire_share(token as u8);
+        if contents.claims >> token & 1 == 0 {
+            self.end_lease(token, node);
         }
     }
 
@@ -251,6 +265,7 @@ impl fmt::Display for Action {
             Self::Leave { token } => write!(f, "t{token} leaves"),
             Self::Reuse { token } => write!(f, "t{token} is used again"),
             Self::ExpireKey { node } => write!(f, "the key of node {node} expires"),
+            Self::ExpireShare { token, node } => write!(f, "the share of t{token} at node {node} expires"),
             Self::ExpireQueue { node } => write!(f, "the queue of node {node} expires"),
             Self::Crash { token } => write!(f, "the client of t{token} crashes"),
             Self::Cut { token, node } => write!(f, "the connection of t{token} to node {node} breaks"),

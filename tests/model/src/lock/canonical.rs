@@ -18,7 +18,7 @@ pub(crate) fn canonical(scenario: &Scenario, mut state: State) -> State {
 fn drop_needless_releases(phases: &[Phase], column: &mut Column) {
     let node = column.node;
     for ((token, link), phase) in column.links.iter_mut().enumerate().zip(phases) {
-        let is_there = node.owner == Some(token as u8) || node.is_queued(token as u8);
+        let is_there = node.has(token as u8) || node.is_queued(token as u8);
         let is_last = link.commands.len() <= 1 && link.stale.is_empty();
         if *phase == Phase::Left && is_last && !is_there {
             *link = Link::default();

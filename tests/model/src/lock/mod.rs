@@ -8,6 +8,7 @@ mod network;
 pub mod node;
 mod progress;
 mod scenario;
+mod sharing;
 mod show;
 mod state;
 mod world;

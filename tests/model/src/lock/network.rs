@@ -21,10 +21,12 @@ impl World<'_> {
 
     /// The node runs `command` of `token`; `None` where nothing is answered.
     fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
-        let (mut contents, without) = (self.node(node), self.scenario.without);
+        let (mut contents, without, sharing) = (self.node(node), self.scenario.without, self.scenario.sharing);
         let publish = &mut |to: u8, notice| self.publish(node, to.into(), notice);
-        let reply = contents.execute(token as u8, command.verb(), without, publish);
-        contents.is_claim &= self.scenario.tells_claims();
+        let reply = contents.execute(token as u8, command.verb(), sharing, without, publish);
+        if !self.scenario.tells_claims() {
+            (contents.is_claim, contents.claims) = (false, 0);
+        }
         *self.node_mut(node) = contents;
         Reply::to(command, reply)
     }

@@ -10,6 +10,10 @@ use crate::rule::Rule;
 pub struct Node {
     /// The token in `L`.
     pub owner: Option<u8>,
+    /// One bit for each token that shares the lock; then nobody owns it.
+    pub readers: u8,
+    /// One bit for each of those whose share lives only as long as a claim.
+    pub claims: u8,
     /// One bit for each token that waits.
     pub queue: u8,
     /// `L` lives only as long as a claim; otherwise as long as the ttl that its owner has asked for.
@@ -95,9 +99,19 @@ pub enum Notice {
 pub type Publish<'a> = &'a mut dyn FnMut(u8, Notice) -> bool;
 
 impl Node {
-    /// Runs `verb` for `token`, with all rules but `without`.
-    pub fn execute(&mut self, token: u8, verb: Verb, without: Option<Rule>, publish: Publish<'_>) -> Reply {
-        let mut execution = Execution { node: self, token, without, publish };
+    /// Runs `verb` for `token`, with all rules but `without`. `sharing` has a bit for each token that is a reader.
+    pub fn execute(
+        &mut self,
+        token: u8,
+        verb: Verb,
+        sharing: u8,
+        without: Option<Rule>,
+        publish: Publish<'_>,
+    ) -> Reply {
+        let mut execution = Execution { node: self, token, sharing, without, publish };
+        if let Some(reply) = execution.share(verb) {
+            return reply;
+        }
         match verb {
             Verb::SetNx => execution.set_nx(),
             Verb::Acquire { holds } => execution.acquire(holds),
@@ -113,6 +127,17 @@ impl Node {
         *self = Self { queue: self.queue, ..Self::default() };
     }
 
+    /// The share of `token` ends.
+    pub fn expire_share(&mut self, token: u8) {
+        (self.readers, self.claims) = (self.readers & !(1 << token), self.claims & !(1 << token));
+    }
+
+    /// Whether `token` has the lock, alone or with others.
+    #[must_use]
+    pub fn has(&self, token: u8) -> bool {
+        self.owner == Some(token) || self.readers >> token & 1 == 1
+    }
+
     /// Whether `token` waits.
     #[must_use]
     pub const fn is_queued(&self, token: u8) -> bool {
@@ -121,11 +146,12 @@ impl Node {
 }
 
 /// One command at work.
-struct Execution<'a> {
-    node: &'a mut Node,
-    token: u8,
+pub(super) struct Execution<'a> {
+    pub(super) node: &'a mut Node,
+    pub(super) token: u8,
+    pub(super) sharing: u8,
     without: Option<Rule>,
-    publish: Publish<'a>,
+    pub(super) publish: Publish<'a>,
 }
 
 impl Execution<'_> {
@@ -246,27 +272,27 @@ impl Execution<'_> {
     }
 
     /// `token` owns the lock, with the ttl of the command.
-    fn own(&mut self, token: u8, is_marked: bool) {
-        *self.node = Node { owner: Some(token), is_claim: false, is_marked, queue: self.node.queue };
+    pub(super) fn own(&mut self, token: u8, is_marked: bool) {
+        *self.node = Node { owner: Some(token), is_marked, queue: self.node.queue, ..Node::default() };
     }
 
     /// Whether anybody is in the queue.
-    fn is_waited_for(&self) -> bool {
+    pub(super) fn is_waited_for(&self) -> bool {
         self.node.queue != 0
     }
 
-    fn is_owner(&self) -> bool {
+    pub(super) fn is_owner(&self) -> bool {
         self.node.owner == Some(self.token)
     }
 
     /// Whether the token was not in the queue before.
-    fn join_queue(&mut self) -> bool {
+    pub(super) fn join_queue(&mut self) -> bool {
         let is_new = !self.node.is_queued(self.token);
         self.node.queue |= 1 << self.token;
         is_new
     }
 
-    fn leave_queue(&mut self) {
+    pub(super) fn leave_queue(&mut self) {
         self.node.queue &= !(1 << self.token);
     }
 
@@ -282,7 +308,7 @@ impl Execution<'_> {
     }
 
     /// The tokens in the queue that come before the one of the command, one bit for each.
-    fn before(&self) -> u8 {
+    pub(super) fn before(&self) -> u8 {
         self.node.queue & ((1 << self.token) - 1)
     }
 
@@ -294,7 +320,7 @@ impl Execution<'_> {
         Reply::Queued { rank: self.before().count_ones() }
     }
 
-    fn keeps(&self, rule: Rule) -> bool {
+    pub(super) fn keeps(&self, rule: Rule) -> bool {
         self.without != Some(rule)
     }
 }

@@ -3,7 +3,7 @@
 use super::action::{self, Action};
 use super::message::Command;
 use super::scenario::{Scenario, UNBOUNDED};
-use super::state::{Phase, State};
+use super::state::{Column, Phase, State};
 use super::world::World;
 
 pub(crate) fn violation(scenario: &Scenario, state: &State, stuck: bool) -> Option<String> {
@@ -22,7 +22,14 @@ impl World<'_> {
 
     fn two_holders(&self) -> Option<String> {
         let holders: Vec<_> = self.tokens().filter(|token| self.is_holding(*token)).collect();
-        (holders.len() > 1).then(|| format!("tokens {holders:?} hold the lock at once"))
+        let is_broken = holders.iter().any(|one| holders.iter().any(|other| self.conflict(*one, *other)));
+        is_broken.then(|| format!("tokens {holders:?} hold the lock at once"))
+    }
+
+    /// Whether two tokens cannot have the lock together.
+    fn conflict(&self, one: usize, other: usize) -> bool {
+        let is_reader = |token: usize| self.scenario.sharing >> token & 1 == 1;
+        one != other && !(is_reader(one) && is_reader(other))
     }
 
     fn is_holding(&self, token: usize) -> bool {
@@ -30,24 +37,29 @@ impl World<'_> {
     }
 
     fn foreign_lease(&self) -> Option<String> {
-        let owner = self.state.columns[0].node.owner.map(usize::from);
+        let node = self.state.columns[0].node;
         let is_foreign = |token: &usize| self.links(*token).any(|link| link.lease && !link.tainted);
-        let token = self.tokens().find(|token| owner != Some(*token) && is_foreign(token))?;
+        let token = self.tokens().find(|token| !node.has(*token as u8) && is_foreign(token))?;
         Some(format!("t{token} counts a lease of a node that it does not own"))
     }
 
     /// Without timers, nothing would ever happen again; with them, polls must help.
     fn stalled(&self) -> Option<String> {
-        let waiter = self.tokens().find(|token| self.phase(*token).is_waiting())?;
-        let is_held = self.tokens().any(|token| self.is_holding(token));
-        if is_held || !self.is_quiet() {
-            return None;
-        }
+        let waiter = self.unblocked_waiter().filter(|_| self.is_quiet())?;
         if !self.scenario.has_timers() {
             return Some(format!("t{waiter} waits, nobody holds the lock, and nothing is on its way"));
         }
         let recovers = World::new(self.scenario, &self.state).recovers();
         (!recovers).then(|| format!("t{waiter} waits, nobody holds the lock, and polling does not help"))
+    }
+
+    /// One who waits although nobody has the lock, or wants it for longer, who does not go with it.
+    fn unblocked_waiter(&self) -> Option<usize> {
+        let is_before = |other: usize, waiter: usize| self.phase(other).is_waiting() && other < waiter;
+        let blocks =
+            |other, waiter| self.conflict(other, waiter) && (self.is_holding(other) || is_before(other, waiter));
+        let mut waiters = self.tokens().filter(|token| self.phase(*token).is_waiting());
+        waiters.find(|waiter| !self.tokens().any(|other| blocks(other, *waiter)))
     }
 
     fn is_quiet(&self) -> bool {
@@ -109,6 +121,10 @@ impl World<'_> {
             if owner.is_some_and(|owner| self.phase(owner) == Phase::Crashed) {
                 self.node_mut(node).expire();
             }
+            let is_crashed = |token: &usize| self.phase(*token) == Phase::Crashed;
+            for token in self.tokens().filter(is_crashed).collect::<Vec<_>>() {
+                self.node_mut(node).expire_share(token as u8);
+            }
         }
     }
 
@@ -124,9 +140,9 @@ impl World<'_> {
         }
     }
 
-    /// Lets everything arrive; whether somebody holds the lock on the way.
+    /// Lets everything arrive; whether nobody waits any more who could have the lock.
     fn settle(&mut self) -> bool {
-        while !self.tokens().any(|token| self.is_holding(token)) {
+        while self.unblocked_waiter().is_some() {
             let Some(next) = self.arrival() else { return false };
             self.state = action::apply(self.scenario, &self.state, next);
         }
@@ -141,7 +157,8 @@ impl World<'_> {
             return None;
         }
         let nodes = &self.state.columns[..self.scenario.working_nodes()];
-        let is_empty = nodes.iter().all(|column| column.node.owner.is_none() && column.node.queue == 0);
+        let is_empty =
+            nodes.iter().all(|Column { node, .. }| node.owner.is_none() && node.readers == 0 && node.queue == 0);
         (!is_empty).then(|| "nothing can happen any more, and a node still has a key or a queue".to_owned())
     }
 }

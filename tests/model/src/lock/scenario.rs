@@ -37,6 +37,8 @@ pub struct Scenario {
     /// Token 0 was detached: every node has it as its owner, an `EXTEND` may still be on its way, and nobody uses it any
     /// more. So many tokens after it try to adopt the lock, at the same time; the rest waits.
     pub adopters: usize,
+    /// One bit for each token that shares the lock.
+    pub sharing: u8,
     /// The rule that is switched off.
     pub without: Option<Rule>,
 }
@@ -70,6 +72,7 @@ impl Scenario {
             proves: 0,
             successor: false,
             adopters: 0,
+            sharing: 0,
             without: None,
         }
     }

@@ -15,10 +15,12 @@ pub(crate) fn show(scenario: &Scenario, state: &State) -> String {
 
 fn show_column(column: &Column, tokens: usize) -> String {
     let owner = column.node.owner.map_or("-".to_owned(), |owner| format!("t{owner}"));
+    let readers: Vec<_> = (0..tokens).filter(|token| column.node.readers >> token & 1 == 1).collect();
+    let readers = if readers.is_empty() { String::new() } else { format!(" readers {readers:?}") };
     let queue: Vec<_> = (0..tokens).filter(|token| column.node.is_queued(*token as u8)).collect();
     let links = column.links[..tokens].iter().enumerate().map(|(token, link)| show_link(token, *link));
     let mark = if column.node.is_marked { "+" } else { "" };
-    format!("owner {owner}{mark} queue {queue:?}{}", links.collect::<String>())
+    format!("owner {owner}{mark}{readers} queue {queue:?}{}", links.collect::<String>())
 }
 
 fn show_link(token: usize, link: Link) -> String {

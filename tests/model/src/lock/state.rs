@@ -78,15 +78,17 @@ impl Phase {
 }
 
 impl Node {
-    /// The owner with its flags, and the queue.
-    fn bytes(self) -> [u8; 2] {
+    /// The owner with its flags, the queue, and the readers.
+    fn bytes(self) -> [u8; 3] {
         let owner = self.owner.map_or(0, |owner| owner + 1);
-        [owner | u8::from(self.is_claim) << 3 | u8::from(self.is_marked) << 4, self.queue]
+        let readers = self.readers | self.claims << TOKENS;
+        [owner | u8::from(self.is_claim) << 3 | u8::from(self.is_marked) << 4, self.queue, readers]
     }
 
-    fn from_bytes([owner, queue]: [u8; 2]) -> Self {
+    fn from_bytes([owner, queue, sharing]: [u8; 3]) -> Self {
         let flag = |bit: u32| owner >> bit & 1 == 1;
-        Self { owner: (owner & 7).checked_sub(1), queue, is_claim: flag(3), is_marked: flag(4) }
+        let (readers, claims) = (sharing & ((1 << TOKENS) - 1), sharing >> TOKENS);
+        Self { owner: (owner & 7).checked_sub(1), readers, claims, queue, is_claim: flag(3), is_marked: flag(4) }
     }
 }
 
@@ -122,9 +124,9 @@ impl State {
         bytes.extend(phases.to_le_bytes());
         bytes.extend([self.crashes | self.cuts << 4, self.expiries, self.polls]);
         for column in &self.columns[..nodes] {
-            let [owner, queue] = column.node.bytes();
+            let [owner, queue, readers] = column.node.bytes();
             let claims = column.links.iter().rev().fold(0, |claims, link| claims << 1 | u8::from(link.claim));
-            bytes.extend([owner, queue | claims << TOKENS]);
+            bytes.extend([owner, queue | claims << TOKENS, readers]);
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
@@ -139,8 +141,8 @@ impl State {
         (state.crashes, state.cuts) = (faults & 15, faults >> 4);
         (state.expiries, state.polls) = (take(bytes), take(bytes));
         for column in &mut state.columns[..nodes] {
-            let (owner, waiting) = (take(bytes), take(bytes));
-            column.node = Node::from_bytes([owner, waiting & ((1 << TOKENS) - 1)]);
+            let (owner, waiting, readers) = (take(bytes), take(bytes), take(bytes));
+            column.node = Node::from_bytes([owner, waiting & ((1 << TOKENS) - 1), readers]);
             for (token, link) in column.links[..tokens].iter_mut().enumerate() {
                 *link = Link { claim: waiting >> (TOKENS + token) & 1 == 1, ..Link::from_word(take_packed(bytes)) };
             }
