@@ -79,8 +79,10 @@ impl Execution<'_> {
             }
         } else if !self.is_reader(self.token) {
             let most = if self.keeps(Rule::AllHoldersHear) { 8 } else { 1 };
-            let readers = self.node.readers;
-            for reader in (0..8).filter(|reader| readers >> reader & 1 == 1).take(most) {
+            // In the order in which they lose it.
+            let Node { readers, claims, .. } = *self.node;
+            let of = move |tokens: u8| (0..8).filter(move |token| tokens >> token & 1 == 1);
+            for reader in of(readers & claims).chain(of(readers & !claims)).take(most) {
                 (self.publish)(reader, notice);
             }
         }
@@ -132,6 +134,11 @@ impl Execution<'_> {
     fn promote(&mut self, own_turn: Option<bool>) -> bool {
         let (mut has_own, mut has_shared) = (false, false);
         while let Some(next) = self.next_in().filter(|_| !has_shared || self.keeps(Rule::ReadersTogether)) {
+            if self.node.readers >> next & 1 == 1 {
+                // A claim would end its lease early.
+                self.node.queue &= !(1 << next);
+                continue;
+            }
             let own = own_turn.filter(|_| next == self.token);
             let is_in = if let Some(is_claim) = own {
                 has_own = true;
