@@ -82,7 +82,7 @@ impl Foreign {
             Self::Replaces => inspect.command(&["RPUSH", KEY, "a list"]).await,
             Self::Imitates => {
                 inspect.command::<()>(&["ZADD", KEY, "7", "another"]).await;
-                inspect.command(&["PEXPIRE", KEY, "60000"]).await
+                inspect.command::<()>(&["PEXPIRE", KEY, "60000"]).await;
             }
         }
     }
