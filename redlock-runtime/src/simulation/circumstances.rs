@@ -44,7 +44,7 @@ pub(super) fn cut_yields_and_others() -> Profile {
 }
 
 pub(super) fn cut_extensions() -> Profile {
-    let faults = Faults { targets: Some(|verb| verb.is_extension()), ..Faults::NONE };
+    let faults = Faults { targets: Some(Verb::is_extension), ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, extends: 100, ..slow_crowd() }
 }
 

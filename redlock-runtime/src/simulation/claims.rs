@@ -13,7 +13,7 @@ pub(super) fn late_announcements() -> Profile {
 
 /// The clocks of servers are set forward while others wait, and extensions are cut off, so that no answer shows it.
 pub(super) fn steps_before_claims() -> Profile {
-    let targets: fn(Verb) -> bool = |verb| verb.is_extension();
+    let targets: fn(Verb) -> bool = Verb::is_extension;
     let faults = Faults { steps: 6, targets: Some(targets), away: 4000, until: 2500, ..Faults::NONE };
     let (calls, bodies) = (3..=5, 300..=1800);
     Profile { nodes: vec![1], clients: 3..=4, faults, calls, bodies, ttls: vec![3000], bound: 30_000, ..slow_crowd() }

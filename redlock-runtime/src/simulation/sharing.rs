@@ -3,6 +3,7 @@
 use super::circumstances::{crowd, slow_crowd};
 use super::faults::Faults;
 use super::profile::Profile;
+use crate::protocol::command::Verb;
 use crate::request::Wait;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub(super) fn readers_with_pauses() -> Profile {
 
 /// Locks are shared from the middle of bodies on, and what was sent before may arrive late.
 pub(super) fn lowered_with_cuts() -> Profile {
-    let faults = Faults { targets: Some(|verb| verb.is_extension()), cuts: 6, until: 900, ..Faults::NONE };
+    let faults = Faults { targets: Some(Verb::is_extension), cuts: 6, until: 900, ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, extends: 100, bodies: 50..=600, sharing: 50, ..slow_crowd() }
 }
 

@@ -43,7 +43,7 @@ async fn a_holder_that_is_gone_is_known_to_be() {
     let (holder, observer) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire("order:7").await.unwrap();
     std::mem::forget(guard.detach());
-    drop((guard, holder));
+    drop(holder);
     eventually(PATIENCE, "its connection is gone", async || {
         let inspection = observer.inspect("order:7").await;
         let owner = inspection.holder().and_then(Holder::owner).cloned();

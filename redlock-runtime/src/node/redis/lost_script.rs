@@ -49,9 +49,13 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 /// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
 pub(super) fn is_abandoned(question: &Question) -> bool {
     let takes = match question.command.verb {
-        // A script for a lock that is shared, and otherwise none.
-        Verb::SetNx { .. } => true,
-        Verb::Acquire { .. } | Verb::Adopt { .. } | Verb::Revoke | Verb::Extend { .. } | Verb::Renew { .. } => true,
+        // The first is a script for a lock that is shared, and otherwise none.
+        Verb::SetNx { .. }
+        | Verb::Acquire { .. }
+        | Verb::Adopt { .. }
+        | Verb::Revoke
+        | Verb::Extend { .. }
+        | Verb::Renew { .. } => true,
         Verb::Keep { .. } | Verb::Yield { .. } | Verb::Release { .. } => false,
     };
     takes && question.recipient.is_gone()
