@@ -71,7 +71,7 @@ async fn enter(manager: &LockManager, request: LockRequest, witness: &Witness, d
 
 async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>) {
     for round in 0..ROUNDS {
-        let request = if (number + round) % 3 == 0 { writer() } else { reader() };
+        let request = if (number + round).is_multiple_of(3) { writer() } else { reader() };
         let brief = Duration::from_millis(3);
         match (number * 7 + round * 3) % 5 {
             0 => enter(&manager, request, &witness, true).await,
