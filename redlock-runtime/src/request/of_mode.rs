@@ -36,8 +36,10 @@ impl LockRequest {
     /// else ends it. Within one process, such a call is told [`LockError::WouldDeadlock`]; through another process, by a request
     /// to a service that asks for the same key, nobody can see it.
     ///
-    /// Where bodies take a millisecond or two, an exclusive lock that passes from call to call inside of the process serves
-    /// more of them.
+    /// Where bodies are shorter than the way to the nodes and back, and most calls come from one process, an exclusive lock may
+    /// serve more of them: inside of a process it passes from call to call without a command.
+    ///
+    /// All processes that use the key need a version of this library that knows shared locks.
     ///
     /// # Errors
     /// When it is acquired: [`LockError::Configuration`] together with a fencing token, `once_per` or `linger`.

@@ -158,7 +158,7 @@ async fn dropped_while_waiting_for_another_holder(scene: Scene) {
 async fn gave_up_waiting(scene: Scene) {
     let other = manager(&scene.nodes).await;
     let held = other.acquire(KEY).await.unwrap();
-    let request = scene.request().wait(Duration::from_millis(20));
+    let request = scene.request().wait(Duration::from_millis(200));
     let error = scene.manager.acquire(request).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
     held.release().await.unwrap();

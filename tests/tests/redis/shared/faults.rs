@@ -74,17 +74,17 @@ enum Foreign {
 
 impl Foreign {
     async fn strike(self, node: &RedisServer) {
-        let inspect = node.inspect();
-        inspect.command::<()>(&["DEL", KEY]).await;
-        match self {
-            Self::Deletes => {}
-            Self::Overwrites => inspect.command(&["SET", KEY, "another", "PX", "60000"]).await,
-            Self::Replaces => inspect.command(&["RPUSH", KEY, "a list"]).await,
+        // In one step: a reader that has lost its share here wins it back from a node that is free.
+        let replace = match self {
+            Self::Deletes => "return redis.call('DEL', KEYS[1])",
+            Self::Overwrites => "return redis.call('SET', KEYS[1], 'another', 'PX', 60000)",
+            Self::Replaces => "redis.call('DEL', KEYS[1]) return redis.call('RPUSH', KEYS[1], 'a list')",
             Self::Imitates => {
-                inspect.command::<()>(&["ZADD", KEY, "7", "another"]).await;
-                inspect.command::<()>(&["PEXPIRE", KEY, "60000"]).await;
+                "redis.call('DEL', KEYS[1]) redis.call('ZADD', KEYS[1], 7, 'another') \
+                 return redis.call('PEXPIRE', KEYS[1], 60000)"
             }
-        }
+        };
+        node.inspect().command::<()>(&["EVAL", replace, "1", KEY]).await;
     }
 }
 
