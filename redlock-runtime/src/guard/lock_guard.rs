@@ -72,7 +72,8 @@ impl LockGuard {
     /// nobody has it alone in between. For a writer that has written, and reads what it wrote.
     ///
     /// From the call on, the guard counts on a share only, and the nodes are told at once. Readers that wait enter, but none that
-    /// has come after a writer that waits: that one is served when the guard is dropped. The token, the lease and its renewal, and
+    /// has come after a writer of another process that waits: that one is served when the guard is dropped. A writer that waits in
+    /// this process, behind the guard, asks the nodes only then, and comes after the readers of until then. The token, the lease and its renewal, and
     /// the limits of the request stay what they are, and so does a [fencing token](crate::FencingToken), with which nothing should
     /// be written any more: the next writer has a larger one, and has it only after the last reader.
     ///

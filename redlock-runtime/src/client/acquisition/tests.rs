@@ -6,9 +6,11 @@ use crate::client::hooked_node::{Fate, HookedNode};
 use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing, Queue};
 use crate::protocol::command::{Answer, Notice, ProvenClaim, Reply, Subject};
+use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::Rules;
 use crate::protocol::timing::CLAIM;
+use crate::request::Place;
 use crate::time::clock::{Clock, Instant};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -167,6 +169,22 @@ async fn a_node_that_abstains_proves_no_claim() {
         assert!(ours.notice(0, Notice::Proven(ProvenClaim { length: CLAIM, from: now })));
         assert_eq!(ours.validity().is_zero(), abstains);
     }
+}
+
+/// Its guard may be on its way out on another thread, and the token at the next call of the line, which wants the lock alone.
+#[tokio::test(start_paused = true)]
+async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
+    let node = HookedNode::new(Clock::tokio(), |_| Fate::Answered);
+    let shared = Arc::new(node.shared());
+    let now = shared.clock.now();
+    let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, now);
+    ours.try_at_once(now, TTL).await;
+    let site = shared.sites.at(Place::unknown(), None).id;
+    ours.begin(HoldOptions::default(), site, None, now);
+    let turn = ours.turn();
+    assert!(!ours.lower(turn.wrapping_add(1)));
+    assert!(ours.lower(turn));
+    assert!(!ours.lower(turn), "once");
 }
 
 /// Ten thousand held locks are to cost at most 1 KiB each on three nodes; `benches/held` measures it, with the names of the

@@ -163,3 +163,17 @@ fn a_late_extension_does_not_raise_a_share_nor_revive_one() {
     assert_eq!(scene.readers(61), [other], "each for its own time");
     assert_eq!(scene.ask(61, extend, Mode::Shared, one, None), Reply::NotOwner);
 }
+
+#[test]
+fn a_crowd_of_readers_whose_process_is_gone_keeps_nobody_out() {
+    let tokens: Vec<_> = (0..202).map(token).collect();
+    let [writer, .., live] = tokens[..] else { panic!() };
+    let mut scene = Scene::new(&[writer, live]);
+    let take = Verb::SetNx { ttl: Duration::from_secs(60) };
+    scene.ask(0, take, Mode::Exclusive, writer, None);
+    for reader in &tokens[1..] {
+        assert!(matches!(scene.share(0, *reader), Reply::Queued { .. }));
+    }
+    scene.ask(0, Verb::Release { claim: Duration::from_secs(1) }, Mode::Exclusive, writer, None);
+    assert_eq!(scene.readers(0), [live]);
+}
