@@ -7,8 +7,8 @@
 //! one fault. Time is not counted: a key may expire at any moment, and with it ends every lease that was counted from
 //! it, since a client's lease is over before the key is. Properties:
 //!
-//! - no two tokens hold the lock at once;
-//! - when nothing is on its way, nobody waits for a lock that nobody holds. Without timers in the scenario this must be
+//! - no two tokens hold the lock at once, unless both are readers, who share it;
+//! - when nothing is on its way, nobody waits for a lock that nobody holds, or wants for longer, with whom it cannot be shared. Without timers in the scenario this must be
 //!   so at once; with them, after some safety polls and with no other key expiring than those of crashed clients;
 //! - when nothing can happen any more, every node is empty: what a released token has left is healed or expires;
 //! - a lock that its holder has detached is adopted by one token at most, while a renewal of the old one is still on its

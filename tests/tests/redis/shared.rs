@@ -3,6 +3,7 @@
 mod attached;
 mod downgrade;
 mod faults;
+mod full;
 mod inspecting;
 mod leases;
 mod leaving;

@@ -91,9 +91,9 @@ fn shared_cases() -> impl Iterator<Item = Case> {
     let readers = || (1..=SHARING).filter(|readers| readers & !SHARING == 0);
     let shares = readers().flat_map(|readers| [0, readers & 1, readers & 4, readers].map(|claims| (readers, claims)));
     let queues = |node: model::Node| (0..1 << TOKENS).map(move |queue| model::Node { queue, ..node });
-    let shared = shares.map(|(readers, claims)| model::Node { readers, claims, ..model::Node::default() });
+    let had = shares.map(|(readers, claims)| model::Node { readers, claims, ..model::Node::default() });
     let is_writer = |node: &model::Node| node.owner.is_none_or(|owner| SHARING >> owner & 1 == 0);
-    let all = shared.flat_map(queues).chain(nodes().filter(is_writer));
+    let all = had.flat_map(queues).chain(nodes().filter(is_writer));
     all.flat_map(|node| {
         let commands = || commands().filter(|(_, verb)| !matches!(verb, model::Verb::Adopt { .. }));
         let listening = [0, 0b0011, 0b0110, 0b1001, 0b1100, 0b1111];

@@ -79,3 +79,87 @@ fn an_adoption_leaves_the_queue_alone_and_proposes_a_larger_number() {
     assert_eq!(execute(&command(Verb::Release { claim }, "order:7", one)), Reply::Released);
     assert_eq!(state.owner("order:7", at(0)), Some(waiter));
 }
+
+/// A node, and those of its tokens whose processes are there.
+struct Scene {
+    state: NodeState,
+    there: Vec<OwnerToken>,
+}
+
+impl Scene {
+    const KEY: &str = "order:7";
+    const ACQUIRE: Verb = Verb::Acquire { ttl: Duration::from_secs(60), claim: Duration::from_secs(1), holds: false };
+
+    fn new(there: &[OwnerToken]) -> Self {
+        Self { state: NodeState::default(), there: there.to_vec() }
+    }
+
+    fn ask(&mut self, seconds: u64, verb: Verb, mode: Mode, token: OwnerToken, other: Option<OwnerToken>) -> Reply {
+        let mut command = after(other, command(verb, Self::KEY, token));
+        let subject = Subject { other: other.map(Box::new), ..Subject::new(Self::KEY.into(), token) };
+        command.subject = Arc::new(subject.of_mode(mode));
+        let there = &self.there;
+        let is_there = |name: &str| there.iter().any(|token| channel(token.manager()) == name);
+        self.state.execute(at(seconds), &command, &mut |name, _| usize::from(is_there(name))).0
+    }
+
+    fn share(&mut self, seconds: u64, token: OwnerToken) -> Reply {
+        self.ask(seconds, Self::ACQUIRE, Mode::Shared, token, None)
+    }
+
+    fn readers(&self, seconds: u64) -> Vec<OwnerToken> {
+        let mut readers = self.state.readers(Self::KEY, at(seconds));
+        readers.sort_unstable();
+        readers
+    }
+}
+
+const YIELD: Verb = Verb::Yield { claim: Duration::from_secs(1) };
+
+#[test]
+fn readers_that_yield_to_a_holder_do_not_let_each_other_back_in() {
+    let [one, other, holder] = [1, 2, 3].map(token);
+    let mut scene = Scene::new(&[one, other, holder]);
+    scene.share(0, one);
+    scene.share(0, other);
+    let win_back = Verb::Acquire { ttl: Duration::from_secs(60), claim: Duration::from_secs(1), holds: true };
+    assert!(matches!(scene.ask(0, win_back, Mode::Exclusive, holder, None), Reply::Queued { .. }));
+    assert!(matches!(scene.ask(0, YIELD, Mode::Shared, one, Some(holder)), Reply::Yielded { .. }));
+    assert_eq!(scene.readers(0), [other]);
+    assert!(matches!(scene.ask(0, YIELD, Mode::Shared, other, Some(holder)), Reply::Yielded { .. }));
+    assert_eq!(scene.state.owner(Scene::KEY, at(0)), Some(holder));
+}
+
+#[test]
+fn a_writer_that_is_silent_or_gone_keeps_nobody_from_a_share() {
+    let [reader, writer, next] = [1, 2, 3].map(token);
+    let mut scene = scene_of(&[reader, writer, next]);
+    assert!(matches!(scene.share(3, next), Reply::Queued { .. }), "it was heard of three seconds ago");
+    assert!(matches!(scene.share(4, next), Reply::Granted { .. }));
+    let mut gone = scene_of(&[reader, writer, next]);
+    gone.there = vec![reader, next];
+    assert!(matches!(gone.share(1, next), Reply::Granted { .. }));
+}
+
+/// The first of them shares the lock, and the second wants it alone.
+fn scene_of(tokens: &[OwnerToken; 3]) -> Scene {
+    let mut scene = Scene::new(tokens);
+    scene.share(0, tokens[0]);
+    scene.ask(0, Scene::ACQUIRE, Mode::Exclusive, tokens[1], None);
+    scene
+}
+
+#[test]
+fn a_late_extension_does_not_raise_a_share_nor_revive_one() {
+    let [one, other] = [1, 2].map(token);
+    let extend = Verb::Extend { ttl: Duration::from_secs(60) };
+    let mut scene = Scene::new(&[one, other]);
+    scene.ask(0, Scene::ACQUIRE, Mode::Exclusive, one, None);
+    assert!(matches!(scene.ask(1, extend, Mode::Shared, one, None), Reply::Extended { .. }), "it is lowered");
+    scene.share(1, other);
+    assert_eq!(scene.ask(1, extend, Mode::Exclusive, one, None), Reply::NotOwner);
+    assert_eq!(scene.readers(1), [one, other]);
+    scene.ask(2, Verb::Extend { ttl: Duration::from_secs(90) }, Mode::Shared, other, None);
+    assert_eq!(scene.readers(61), [other], "each for its own time");
+    assert_eq!(scene.ask(61, extend, Mode::Shared, one, None), Reply::NotOwner);
+}

@@ -6,6 +6,7 @@ mod claims;
 mod distrust;
 mod idling;
 mod losing;
+mod lowering;
 mod numbers;
 mod passing;
 mod revoking;
