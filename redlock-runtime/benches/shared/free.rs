@@ -7,7 +7,8 @@ use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What a share may cost in locks that are not shared: it is taken by a script in place of a plain `SET`.
+/// What a share may cost in locks that are not shared, where one task takes it: by a script in place of a plain `SET`. Of many
+/// tasks, the servers are what is measured, which have one thread each for all of them.
 const MOST: f64 = 1.25;
 
 /// What pairs have taken.
@@ -86,7 +87,11 @@ impl fmt::Display for Free {
             [(shared, alone), (shared_cpu, cpu)].map(|(shared, alone)| shared.as_secs_f64() / alone.as_secs_f64());
         let keys = if self.is_one_key { "one that is shared" } else { "one each" };
         write!(f, "| {nodes} | {tasks} | {keys} | {alone:.1?} | {shared:.1?} | {ratio:.2} |")?;
-        write!(f, " at most {MOST:.2} | {} |", result_file::verdict(ratio <= MOST))?;
+        if self.tasks == 1 {
+            write!(f, " at most {MOST:.2} | {} |", result_file::verdict(ratio <= MOST))?;
+        } else {
+            write!(f, " | |")?;
+        }
         write!(f, " {cpu:.1?} | {shared_cpu:.1?} | {cpu_ratio:.2} |")
     }
 }
