@@ -13,7 +13,7 @@ const ELSEWHERE: [&str; 16] = [
     "error/outward.rs",            // what strangers are told
     "error/told.rs",               // the same
     "guard/",                      // names of what must be used
-    "node/differential.rs",        // a test
+    "node/differential",           // a test
     "node/inspection/",            // answers to people who look
     "node/mod.rs",                 // the same
     "node/redis/explained.rs",     // answers of servers
