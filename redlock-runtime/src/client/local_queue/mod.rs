@@ -7,6 +7,7 @@
 
 mod enter;
 mod entry;
+mod hashing;
 mod idle;
 mod idle_locks;
 mod local_turn;
@@ -22,6 +23,7 @@ pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 
 use self::entry::Entry;
+use self::hashing::Hashing;
 use self::idle_locks::{IdleLocks, Idling};
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
@@ -42,13 +44,6 @@ use tokio::runtime::Handle;
 /// More than there are cores, so that calls for different keys rarely meet. Fewer, they do; more, a look at all of them takes
 /// longer.
 const SHARDS: usize = 64;
-
-/// Keys may come from outside, and must not be able to meet in one place on purpose.
-#[cfg(not(test))]
-type Hashing = std::hash::RandomState;
-/// The same order in every run of a simulation.
-#[cfg(test)]
-type Hashing = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 
 /// All the lines of one manager, by the name of the key in Redis.
 pub(crate) struct LocalQueue {
