@@ -120,11 +120,6 @@ impl ServerFacts {
     /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.
     pub(crate) fn proven(&self, notice: Notice) -> Notice {
         let Notice::Claimed(claim) = notice else { return notice };
-        if self.is_member() {
-            // A cluster passes messages on, so that this one may be of another member: of its clock and its data, and behind
-            // answers of that member which say that the claim is over.
-            return Notice::Granted;
-        }
         let earliest = self.clock().earliest(claim.begun, self.now(), self.servers.rules());
         earliest.map_or(Notice::Granted, |from| Notice::Proven(ProvenClaim { length: claim.length, from }))
     }
@@ -202,19 +197,5 @@ mod tests {
             facts.answered(now, now.after(distance));
         }
         assert_eq!(servers.round_trips.to_quorum(), far);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_member_proves_no_claim() {
-        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
-        advance(CLAIM).await;
-        let claimed = Notice::Claimed(Claim { length: CLAIM, begun: TIME });
-        let [server, member] =
-            [ServerFacts::new("server", Arc::clone(&servers)), ServerFacts::of_member("member", "cluster", servers)];
-        for facts in [&server, &member] {
-            facts.told(TIME, facts.now());
-        }
-        assert!(matches!(server.proven(claimed), Notice::Proven(_)));
-        assert_eq!(member.proven(claimed), Notice::Granted);
     }
 }

@@ -236,6 +236,13 @@ pub(crate) enum Notice {
     Busy,
 }
 
+impl Notice {
+    /// Whether it says more than that there is something to ask about.
+    pub(crate) const fn is_proof(self) -> bool {
+        matches!(self, Self::Claimed(_) | Self::Proven(_))
+    }
+}
+
 /// What a node tells of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {

@@ -1,4 +1,5 @@
-//! Wake-ups as they travel: on one channel for each manager, as a line of text.
+//! Wake-ups as they travel: on one channel for each manager, as a line of text. A member of a cluster has channels of its own
+//! (`node/redis/channels.rs`).
 //!
 //! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node, and
 //! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
@@ -11,22 +12,21 @@ use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
 use std::time::Duration;
 
 /// What the names of channels begin with; the id of the manager follows.
-const CHANNEL: &str = "redlock:";
+pub(crate) const CHANNEL: &str = "redlock:";
 
 /// The channel that a manager listens to. `manager` is the text of its id.
 pub(crate) fn channel(manager: &str) -> String {
     [CHANNEL, manager].concat()
 }
 
-/// What tells the manager of the token in `subject` that a body runs under the lock: the channel, and the line.
-pub(crate) fn busy(subject: &Subject) -> (String, String) {
-    (channel(subject.token.manager()), ["busy ", subject.token.as_str(), " ", subject.key.name()].concat())
+/// What tells the manager of the token in `subject` that a body runs under the lock.
+pub(crate) fn busy(subject: &Subject) -> String {
+    ["busy ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
-/// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped: the channel,
-/// and the line.
-pub(crate) fn stopped(subject: &Subject) -> (String, String) {
-    (channel(subject.token.manager()), ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat())
+/// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped.
+pub(crate) fn stopped(subject: &Subject) -> String {
+    ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
 impl Wakeup {
@@ -87,9 +87,9 @@ mod tests {
             let claimed = Wakeup { subject: subject(), notice: Notice::Claimed(claim) };
             assert_eq!(Wakeup::parse(&format!("claimed 200 7.42 {token} {key}")), Some(claimed));
             let busy = Wakeup { subject: subject(), notice: Notice::Busy };
-            assert_eq!(Wakeup::parse(&super::busy(&busy.subject).1), Some(busy));
+            assert_eq!(Wakeup::parse(&super::busy(&busy.subject)), Some(busy));
             let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
-            assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject).1), Some(stopped));
+            assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject)), Some(stopped));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };

@@ -9,7 +9,6 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
-use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
 use redis::{FromRedisValue, Value};
 use std::collections::HashMap;
@@ -37,7 +36,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     };
     // First, so that it is under way meanwhile.
     connections.listen();
-    match timeout(patience, answers(&live, connections, key)).await {
+    match timeout(patience, answers(&live, key)).await {
         Ok(Ok(answers)) => answers.measured_again(&live, patience).await.describe(&mut report),
         Ok(Err(error)) => report.error = Some(error),
         Err(_) => report.error = Some(NodeError::TimedOut(patience)),
@@ -104,13 +103,13 @@ struct Measured {
 ///
 /// # Errors
 /// When the connection breaks.
-async fn answers(live: &LiveConnection, connections: &Connections, key: &LockKey) -> Result<Answers, NodeError> {
+async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeError> {
     let measured = measure(live);
     let info = live.probe(&["INFO"]);
     let [fsync, save, least] =
         ["appendfsync", "save", "min-replicas-to-write"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
     let counted = live.probe(&["GET", LARGEST_NUMBER]);
-    let permissions = permissions::ask(live, key, &channel(&connections.environment.manager.to_string()));
+    let permissions = permissions::ask(live, key, &live.own_channel());
     let measured = measured.await?;
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);

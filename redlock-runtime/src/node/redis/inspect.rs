@@ -3,6 +3,7 @@
 //! The keys are looked at on the connection that the locks use: a short script, whose answer is bounded. The list of clients
 //! can be long, so that it is an `errand`, and asked for only where there is a token to look for.
 
+use super::channels::Channels;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::errand::Errand;
@@ -14,7 +15,6 @@ use crate::error::NodeError;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::node::inspection::{AT_A_TIME, Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
 use crate::protocol::fencing_token::FencingToken;
-use crate::protocol::wakeup::channel;
 use redis::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(super) async fn inspect(
     }
     if named && looked.iter().any(NodeInspection::has_owners) {
         let managers: BTreeSet<String> = looked.iter().flat_map(NodeInspection::managers).map(str::to_owned).collect();
-        let clients = timeout(patience, clients(endpoint, &managers)).await;
+        let clients = timeout(patience, clients(endpoint, live.channels(), &managers)).await;
         let clients = clients.unwrap_or(Err(NodeError::TimedOut(patience)));
         looked.iter_mut().filter(|node| node.has_owners()).for_each(|node| node.name(&clients));
     }
@@ -170,11 +170,15 @@ fn number(score: &Value) -> Option<FencingToken> {
 ///
 /// # Errors
 /// When the server refuses, cannot be reached once more, or has more clients than are read.
-async fn clients(endpoint: &Endpoint, managers: &BTreeSet<String>) -> Result<Clients, NodeError> {
+async fn clients(
+    endpoint: &Endpoint,
+    names: &Channels,
+    managers: &BTreeSet<String>,
+) -> Result<Clients, NodeError> {
     let mut questions = redis::pipe();
     questions.cmd("CLIENT").arg("LIST").cmd("PUBSUB").arg("NUMSUB");
     for manager in managers {
-        questions.arg(channel(manager));
+        questions.arg(names.of(manager));
     }
     let mut answers = Errand::begin(endpoint).await?.ask(&questions).await?.into_iter();
     let list = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
@@ -184,7 +188,7 @@ async fn clients(endpoint: &Endpoint, managers: &BTreeSet<String>) -> Result<Cli
     let channels = answers.next().and_then(Result::ok).and_then(|answer| redis::from_redis_value(answer).ok());
     let channels: Vec<(String, u64)> = channels.unwrap_or_default();
     let listening = managers.iter().filter(|manager| {
-        let channel = channel(manager);
+        let channel = names.of(manager);
         channels.iter().any(|(name, listeners)| *name == channel && *listeners > 0)
     });
     Ok(Clients::parse(&list).listening(listening.cloned()))

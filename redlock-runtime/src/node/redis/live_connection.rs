@@ -1,6 +1,7 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
 use super::answer::{answer, refused, server_time};
+use super::channels::Channels;
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
 use super::endpoint::Located;
@@ -17,7 +18,6 @@ use crate::node::pending::Recipient;
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
 use crate::protocol::command::{Answer, Command};
-use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -229,10 +229,20 @@ impl LiveConnection {
         }
     }
 
+    /// Where managers of this server are woken.
+    pub(super) const fn channels(&self) -> &Channels {
+        &self.scripts.channels
+    }
+
+    /// The channel of our manager.
+    pub(super) fn own_channel(&self) -> String {
+        self.channels().of(&self.environment.manager.to_string())
+    }
+
     /// Subscribes to the manager's channel, once, before any command that is sent later.
     pub(super) fn listen(&self) {
         if self.has_pushes && !self.is_listening() {
-            self.outbox.subscribe(&channel(&self.environment.manager.to_string()));
+            self.outbox.subscribe(&self.own_channel());
         }
     }
 

@@ -64,6 +64,7 @@ pub(super) fn is_abandoned(question: &Question) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::redis::channels::Channels;
     use crate::error::NodeError;
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
@@ -87,7 +88,7 @@ mod tests {
     }
 
     fn repeat(outbox: &Outbox, question: Question) -> bool {
-        let scripts = Scripts::loaded(|| Ok::<_, Infallible>(String::new())).unwrap();
+        let scripts = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>(String::new())).unwrap();
         let error = RedisError::from((ErrorKind::Server(ServerErrorKind::NoScript), "no matching script"));
         super::repeat(outbox, &scripts, question, &error)
     }

@@ -15,6 +15,7 @@ mod answer;
 mod backoff;
 mod batch;
 mod bounded;
+mod channels;
 pub(crate) mod cluster;
 mod complaints;
 mod confirmation;
@@ -221,9 +222,9 @@ impl Node for RedisNode {
 
     fn tell_busy(&self, subject: &Subject) -> bool {
         let Ok(live) = self.connections.live() else { return false };
-        let (channel, payload) = busy(subject);
+        let channel = live.channels().of(subject.token.manager());
         // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
-        drop(live.probe(&["PUBLISH", &channel, &payload]));
+        drop(live.probe(&["PUBLISH", &channel, &busy(subject)]));
         true
     }
 
@@ -233,9 +234,9 @@ impl Node for RedisNode {
 
     fn tell_stopped(&self, subject: &Subject) {
         if let Ok(live) = self.connections.live() {
-            let (channel, payload) = stopped(subject);
+            let channel = live.channels().of(subject.token.manager());
             // Whoever is not told waits for no longer than a while.
-            drop(live.probe(&["PUBLISH", &channel, &payload]));
+            drop(live.probe(&["PUBLISH", &channel, &stopped(subject)]));
         }
     }
 

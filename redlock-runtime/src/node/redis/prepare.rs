@@ -1,6 +1,8 @@
-//! The one round trip before a connection is used: loads the scripts, names the client, asks who the server is.
+//! The round trip before a connection is used: loads the scripts, names the client, asks who the server is. Before it, a member
+//! of a cluster is asked what it is called there, which stands in its scripts.
 
 use super::answer::{refused, time_of};
+use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
@@ -38,8 +40,9 @@ pub(super) async fn prepare(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    let channels = if server.is_member() { own_channels(&mut connection).await? } else { Channels::of_server() };
     let sent = server.now();
-    let mut answers = ask(&mut connection, &questions(environment, server)).await?.into_iter();
+    let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?.into_iter();
     let answered = server.now();
     let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
@@ -53,7 +56,7 @@ pub(super) async fn prepare(
     if info.is_cluster_member() && !server.is_member() {
         return Err(NodeError::Unfit(CLUSTER_MEMBER.into()));
     }
-    let scripts = Scripts::loaded(|| digest(digests.next()))?;
+    let scripts = Scripts::loaded(channels, || digest(digests.next()))?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
     let since = connection.control.located.get().and_then(|located| located.since);
@@ -85,11 +88,20 @@ pub(super) async fn prepare(
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
+/// The channels of a member of a cluster.
+async fn own_channels(connection: &mut Connection) -> Result<Channels, NodeError> {
+    let answers = ask(connection, redis::pipe().cmd("CLUSTER").arg("MYID")).await?;
+    let said = answers.into_iter().next().unwrap_or(Value::Nil).extract_error().map_err(|error| refused(&error))?;
+    let id: String = redis::from_redis_value(said)
+        .map_err(|_| NodeError::Unintelligible("something else than an id to CLUSTER MYID".into()))?;
+    Channels::of_member(&id)
+}
+
 /// What is asked, in the order in which [`prepare`] takes the answers.
-fn questions(environment: &Environment, server: &ServerFacts) -> Pipeline {
+fn questions(channels: &Channels, environment: &Environment, server: &ServerFacts) -> Pipeline {
     let mut pipeline = redis::pipe();
     for (_, source) in Scripts::SOURCES {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(source.as_str());
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(&*channels.in_script(source));
     }
     let name = client_name(&environment.manager.to_string(), &environment.label);
     pipeline.cmd("CLIENT").arg("SETNAME").arg(name);

@@ -3,6 +3,7 @@
 //! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
 //! `lua/assembled/`.
 
+use super::channels::Channels;
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
 use crate::lock::owner_token::CLAIMS_VERSION;
@@ -13,13 +14,14 @@ use crate::protocol::node_state::{MOST_GONE, MOST_STEPS, MOST_TOLD};
 use crate::protocol::timing::{QUEUE_EXPIRY, SILENT_AFTER};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A script: its source here, its digest as the server computed it.
 #[derive(Debug)]
 pub(super) struct Script {
-    source: &'static str,
+    source: Cow<'static, str>,
     digest: String,
 }
 
@@ -119,6 +121,8 @@ macro_rules! scripts {
         /// Every script, loaded on one connection.
         #[derive(Debug)]
         pub(super) struct Scripts {
+            /// Where they publish.
+            pub(super) channels: Channels,
             pub(super) $several: Script,
             $($name: Script,)+
         }
@@ -134,12 +138,18 @@ macro_rules! scripts {
             #[cfg(test)]
             const PARTS: &[(&str, &str)] = &[(stringify!($several), $several_source), $((stringify!($name), $source)),+];
 
+            /// Those that publish on `channels`.
+            ///
             /// # Errors
             /// The first one of `digest`.
-            pub(super) fn loaded<E>(mut digest: impl FnMut() -> Result<String, E>) -> Result<Self, E> {
+            pub(super) fn loaded<E>(
+                channels: Channels,
+                mut digest: impl FnMut() -> Result<String, E>,
+            ) -> Result<Self, E> {
                 Ok(Self {
-                    $several: Script { source: &source::$several, digest: digest()? },
-                    $($name: Script { source: &source::$name, digest: digest()? }),+
+                    $several: Script { source: channels.in_script(&source::$several), digest: digest()? },
+                    $($name: Script { source: channels.in_script(&source::$name), digest: digest()? },)+
+                    channels,
                 })
             }
 
@@ -229,13 +239,13 @@ impl Script {
     }
 
     /// What is loaded.
-    pub(super) const fn source(&self) -> &'static str {
-        self.source
+    pub(super) fn source(&self) -> &str {
+        &self.source
     }
 
     /// The call by source, which also loads the script: for a server that has lost it.
     pub(super) fn by_source(&self, question: &Question) -> Cmd {
-        call("EVAL", self.source, question)
+        call("EVAL", &self.source, question)
     }
 }
 

@@ -5,12 +5,12 @@ use super::backoff::Backoff;
 use super::complaints::Complaints;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::live_connection::LiveConnection;
 use super::reach::{Failure, cut, reach};
 
 use super::socket::{Control, Opened, Socket};
 use crate::error::NodeError;
 use crate::observe::events;
-use crate::protocol::wakeup::channel;
 use crate::time::wait_until::wait_until;
 use futures_core::Stream;
 use redis::ProtocolVersion;
@@ -28,15 +28,16 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
 /// Keeps the connection for wake-ups while one is needed. Runs until it is aborted.
 pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
-    let channel = channel(&connections.environment.manager.to_string());
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
+        // It may just have ended.
+        let Ok(channel) = connections.live().map(|live| live.own_channel()) else { continue };
         match timeout(endpoint.connect_timeout(), subscribe(&endpoint, &channel)).await {
             Ok(Ok((messages, control))) => {
                 connections.subscribed(true);
                 backoff.connected();
-                receive(messages, &control, &connections).await;
+                receive(messages, (&control, &channel), &connections).await;
                 connections.subscribed(false);
             }
             Ok(Err(error)) => {
@@ -80,8 +81,9 @@ async fn messages(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<
 }
 
 /// Takes in messages until the connection breaks, or the one for commands leads to another server: this one need not break.
-async fn receive(mut messages: PubSubStream, control: &Control, connections: &Connections) {
-    let mut left = pin!(wait_until(&connections.environment.changed, || is_elsewhere(control, connections)));
+async fn receive(mut messages: PubSubStream, (control, channel): (&Control, &str), connections: &Connections) {
+    let is_elsewhere = || is_elsewhere(control, channel, connections);
+    let mut left = pin!(wait_until(&connections.environment.changed, is_elsewhere));
     let mut next = async || {
         poll_fn(|cx| match Pin::new(&mut messages).poll_next(cx) {
             Poll::Pending => left.as_mut().poll(cx).map(|()| None),
@@ -97,8 +99,9 @@ async fn receive(mut messages: PubSubStream, control: &Control, connections: &Co
     }
 }
 
-/// Whether the connection for commands leads to another server than that of `control`.
-fn is_elsewhere(control: &Control, connections: &Connections) -> bool {
+/// Whether the connection for commands leads to another server than that of `control`, on which `channel` is ours.
+fn is_elsewhere(control: &Control, channel: &str, connections: &Connections) -> bool {
     let here = control.located.get().map(|located| &located.at);
-    connections.live().is_ok_and(|live| live.located().map(|located| &located.at) != here)
+    let is_other = |live: &LiveConnection| live.located().map(|located| &located.at) != here || live.own_channel() != channel;
+    connections.live().is_ok_and(|live| is_other(&live))
 }

@@ -6,6 +6,7 @@ use super::address::MemberAddress;
 use super::redirection::Redirect;
 use super::routes::Routes;
 use super::seeds::Seeds;
+use super::settled::Settled;
 use super::slot_map::SlotMap;
 use super::view::View;
 use crate::error::NodeError;
@@ -14,7 +15,7 @@ use crate::node::environment::Environment;
 use crate::node::redis::RedisNode;
 use crate::node::server_identity::Identity;
 use crate::node::{BackgroundThread, Node};
-use crate::protocol::command::Deliver;
+use crate::protocol::command::{Deliver, Notice, Wakeup};
 use crate::stats::NodeStats;
 use crate::time::clock::Instant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +46,8 @@ pub(super) struct Members {
     best_informed: Mutex<Option<MemberAddress>>,
     /// Whether wake-ups are wanted; it never becomes `false` again.
     is_listening: AtomicBool,
+    /// Whether claims prove something.
+    pub(super) settled: Settled,
     /// What was counted of those that were let go.
     gone: Mutex<NodeStats>,
 }
@@ -79,6 +82,7 @@ impl Members {
     ) -> Arc<Self> {
         let (routes, known) = (Arc::new(Routes::nowhere()), BTreeMap::new());
         let state = State { routes, map: None, epoch: 0, is_well: true, known, trouble: None };
+        let settled = Settled::new(environment.servers.clock);
         Arc::new_cyclic(|this| Self {
             seeds,
             environment,
@@ -90,6 +94,7 @@ impl Members {
             wanted: Notify::new(),
             best_informed: Mutex::default(),
             is_listening: AtomicBool::new(false),
+            settled,
             gone: Mutex::default(),
         })
     }
@@ -155,6 +160,9 @@ impl Members {
         // Made before the lock is taken that every command reads.
         let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));
         let before = self.routes();
+        if routes.is_some() && self.map().is_some() {
+            self.settled.disturb();
+        }
         let gone = if is_regular { self.let_go(&map) } else { Vec::new() };
         self.change(|state| {
             state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
@@ -268,15 +276,16 @@ impl Members {
 
     /// Takes in the wake-ups that the member at `at` brings.
     ///
-    /// A cluster passes on to all members what is published at one, so that each wake-up comes from every member. Only the
-    /// one counts that comes from the member which has the slot.
+    /// Not all that it hands out proves something ([`settled`](super::settled)): else the token asks whoever has the slot.
     fn deliver_from(&self, at: &MemberAddress) -> Deliver {
         let (members, at, deliver) = (self.this.clone(), at.clone(), Arc::clone(&self.environment.deliver));
-        Arc::new(move |wakeup| {
-            let slot = slot_of(wakeup.subject.key.name());
-            if members.upgrade().is_some_and(|members| members.routes().address(slot) == Some(&at)) {
-                deliver(wakeup);
-            }
+        Arc::new(move |Wakeup { subject, notice }| {
+            let slot = slot_of(subject.key.name());
+            let is_owner = |members: &Self| members.routes().address(slot) == Some(&at);
+            let is_believed = |members: Arc<Self>| members.settled.is_settled() && is_owner(&members);
+            let is_proof = !notice.is_proof() || members.upgrade().is_some_and(is_believed);
+            let notice = if is_proof { notice } else { Notice::Granted };
+            deliver(Wakeup { subject, notice });
         })
     }
 

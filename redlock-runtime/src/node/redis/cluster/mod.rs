@@ -14,6 +14,7 @@ mod report;
 mod router;
 mod routes;
 pub(crate) mod seeds;
+mod settled;
 pub(crate) mod slot_map;
 mod together;
 mod view;

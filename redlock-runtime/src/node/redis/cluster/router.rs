@@ -57,6 +57,8 @@ impl Redirect for Router {
             return question.answer(Err(error));
         };
         question.redirects += 1;
+        // Before it is sent there.
+        members.settled.disturb();
         if let Some(member) = self.target(&members, &mut question, redirection) {
             send_on(&member, question);
         } else {

@@ -7,7 +7,7 @@ use crate::node::redis::cluster::ClusterNode;
 use crate::node::redis::cluster::seeds::Seeds;
 use crate::node::{BackgroundThread, Environment, Node, Status};
 use crate::protocol::command::{Answer, Command, Deliver, Notice, Reply, Subject, Verb, Wakeup};
-use crate::protocol::timing::POLL;
+use crate::protocol::timing::CLAIM;
 use crate::time::clock::Clock;
 use crate::time::wait_until::wait_until;
 use redlock_tests::{Cluster, PATIENCE, eventually};
@@ -54,29 +54,13 @@ impl Peer {
         self.answer(verb, key, token).await.unwrap()
     }
 
-    /// Waits until this one is told that `waiter` stands in the queue as `token`. The members of a cluster that are slow may not pass
-    /// on what was published at another one, so that the waiter asks again after a while, as all do that wait.
-    async fn is_told_of(&mut self, waiter: &Self, key: &str, token: OwnerToken) {
-        let asks_until_told = async {
-            loop {
-                let asked = waiter.ask(ACQUIRE, key, token).await;
-                assert!(matches!(asked, Reply::Queued { rank: 0, .. }), "{asked:?}");
-                let told = async { while self.notice().await != (Notice::Contended { by: token }) {} };
-                if timeout(POLL, told).await.is_ok() {
-                    break;
-                }
-            }
-        };
-        timeout(PATIENCE, asks_until_told).await.unwrap();
-    }
-
     async fn notice(&mut self) -> Notice {
         timeout(PATIENCE, self.wakeups.recv()).await.unwrap().unwrap().notice
     }
 }
 
 #[tokio::test]
-async fn a_wake_up_comes_once_although_every_master_brings_it() {
+async fn a_wake_up_comes_once_and_proves_the_claim_although_there_are_other_masters() {
     let cluster = Cluster::start(3, 0).await;
     let (mut holder, mut waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
     let keys = [cluster.key_on(0, "order").await, cluster.key_on(1, "order").await, cluster.key_on(2, "order").await];
@@ -90,12 +74,43 @@ async fn a_wake_up_comes_once_although_every_master_brings_it() {
         assert!(matches!(waiter.ask(ACQUIRE, key, second).await, Reply::Queued { rank: 0, .. }));
         assert_eq!(holder.notice().await, Notice::Contended { by: second });
         assert_eq!(holder.ask(RELEASE, key, first).await, Reply::Released);
-        assert_eq!(waiter.notice().await, Notice::Granted);
+        assert!(matches!(waiter.notice().await, Notice::Proven(_)));
         assert_eq!(waiter.ask(EXTEND, key, second).await, Reply::Extended { waiters: 0, number: None });
         assert_eq!(waiter.ask(RELEASE, key, second).await, Reply::Released);
     }
-    // What the other masters have passed on is here by now: they have taken part in three rounds since the first.
+    // What the other masters had passed on would be here by now: they have taken part in three rounds since the first.
     assert_eq!([holder.wakeups.try_recv().ok(), waiter.wakeups.try_recv().ok()], [None, None]);
+}
+
+/// The claim may be over at the member that the token has spoken with meanwhile.
+#[tokio::test]
+async fn a_claim_proves_nothing_soon_after_a_redirection() {
+    let cluster = Cluster::start(2, 0).await;
+    let (holder, mut waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
+    let keys = [cluster.key_on(0, "order").await, cluster.key_on(1, "order").await];
+    for peer in [&holder, &waiter] {
+        peer.node.listen();
+        peer.until("it listens", |node| keys.iter().all(|key| node.is_listening_for(&key.as_str().into()))).await;
+    }
+    let [key, moves] = keys;
+    let slot = cluster.slot(&moves).await;
+    // Until a round was fast enough to tell anything.
+    for to in [0, 1].into_iter().cycle() {
+        let (first, second) = (holder.token(), waiter.token());
+        assert_eq!(holder.ask(ACQUIRE, &key, first).await, GRANTED);
+        assert!(matches!(waiter.ask(ACQUIRE, &key, second).await, Reply::Queued { .. }));
+        cluster.move_slot(slot, to).await;
+        let before_redirection = Clock::Boot.now();
+        assert_eq!(waiter.ask(RELEASE, &moves, waiter.token()).await, Reply::NotOwner);
+        assert_eq!(holder.ask(RELEASE, &key, first).await, Reply::Released);
+        let notice = waiter.notice().await;
+        let was_fast = Clock::Boot.now().since(before_redirection) < CLAIM;
+        assert!(!was_fast || notice == Notice::Granted, "{notice:?}");
+        assert_eq!(waiter.ask(RELEASE, &key, second).await, Reply::Released);
+        if was_fast {
+            break;
+        }
+    }
 }
 
 #[tokio::test]
@@ -155,10 +170,11 @@ async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
 async fn a_holder_is_told_that_it_is_waited_for_while_the_slot_is_on_its_way() {
     let cluster = Cluster::start(2, 0).await;
     let (mut holder, waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
-    let key = cluster.key_on(0, "order").await;
+    let (key, other) = (cluster.key_on(0, "order").await, cluster.key_on(1, "order").await);
     for peer in [&holder, &waiter] {
         peer.node.listen();
-        peer.until("it listens", |node| node.is_listening_for(&key.as_str().into())).await;
+        let listens = |node: &ClusterNode| [&key, &other].iter().all(|key| node.is_listening_for(&key.as_str().into()));
+        peer.until("it listens", listens).await;
     }
     let slot = cluster.slot(&key).await;
     for has_come in [false, true] {
@@ -168,7 +184,8 @@ async fn a_holder_is_told_that_it_is_waited_for_while_the_slot_is_on_its_way() {
         if has_come {
             migration.move_key(&key).await;
         }
-        holder.is_told_of(&waiter, &key, second).await;
+        assert!(matches!(waiter.ask(ACQUIRE, &key, second).await, Reply::Queued { rank: 0, .. }));
+        assert_eq!(holder.notice().await, Notice::Contended { by: second }, "at once, wherever the key is");
         assert_eq!(holder.ask(RELEASE, &key, first).await, Reply::Released);
         assert_eq!(waiter.ask(ACQUIRE, &key, second).await, GRANTED);
         assert_eq!(waiter.ask(RELEASE, &key, second).await, Reply::Released);

@@ -1,6 +1,7 @@
 //! Which commands are sent on, in which form, and in which order.
 
 use super::*;
+use crate::node::redis::channels::Channels;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Abstention;
@@ -42,7 +43,7 @@ fn question(verb: Verb) -> (Question, Pending) {
 fn live() -> LiveConnection {
     let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
     let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
-    let Ok(scripts) = Scripts::loaded(|| Ok::<_, Infallible>("digest".to_owned()));
+    let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
     LiveConnection::new(scripts, true, Abstention::default(), server, environment)
 }
 
