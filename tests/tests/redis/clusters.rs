@@ -172,7 +172,12 @@ async fn two_urls_of_one_cluster_are_one_vote() {
 
 #[tokio::test]
 async fn what_a_user_lacks_is_named() {
-    let cases = [("-cluster", "grant it `+cluster"), ("-publish", "publish"), ("-asking", "grant it `+asking`")];
+    let cases = [
+        ("-cluster", "grant it `+cluster"),
+        ("-cluster|myid", "grant it `+cluster|myid`"),
+        ("-publish", "publish"),
+        ("-asking", "grant it `+asking`"),
+    ];
     for (lacks, expected) in cases {
         let cluster =
             Cluster::start_with(2, 0, |builder| builder.user("app", "pw", &format!("~* &* +@all {lacks}"))).await;

@@ -170,11 +170,7 @@ fn number(score: &Value) -> Option<FencingToken> {
 ///
 /// # Errors
 /// When the server refuses, cannot be reached once more, or has more clients than are read.
-async fn clients(
-    endpoint: &Endpoint,
-    names: &Channels,
-    managers: &BTreeSet<String>,
-) -> Result<Clients, NodeError> {
+async fn clients(endpoint: &Endpoint, names: &Channels, managers: &BTreeSet<String>) -> Result<Clients, NodeError> {
     let mut questions = redis::pipe();
     questions.cmd("CLIENT").arg("LIST").cmd("PUBSUB").arg("NUMSUB");
     for manager in managers {

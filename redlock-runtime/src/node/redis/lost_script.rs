@@ -64,11 +64,11 @@ pub(super) fn is_abandoned(question: &Question) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::redis::channels::Channels;
     use crate::error::NodeError;
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
     use crate::node::pending::{Pending, Recipient};
+    use crate::node::redis::channels::Channels;
     use crate::node::redis::question::{Asked, Outgoing, Wire};
     use crate::protocol::command::{Command, Subject};
     use crate::protocol::timing::CLAIM;

@@ -102,6 +102,7 @@ async fn receive(mut messages: PubSubStream, (control, channel): (&Control, &str
 /// Whether the connection for commands leads to another server than that of `control`, on which `channel` is ours.
 fn is_elsewhere(control: &Control, channel: &str, connections: &Connections) -> bool {
     let here = control.located.get().map(|located| &located.at);
-    let is_other = |live: &LiveConnection| live.located().map(|located| &located.at) != here || live.own_channel() != channel;
+    let is_other =
+        |live: &LiveConnection| live.located().map(|located| &located.at) != here || live.own_channel() != channel;
     connections.live().is_ok_and(|live| is_other(&live))
 }

@@ -1,13 +1,13 @@
 //! Which commands are sent on, in which form, and in which order.
 
 use super::*;
-use crate::node::redis::channels::Channels;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::Abstention;
 use crate::node::environment::Environment;
 use crate::node::pending::{Pending, Recipient};
 use crate::node::redis::answer::refused;
+use crate::node::redis::channels::Channels;
 use crate::node::redis::live_connection::LiveConnection;
 use crate::node::redis::question::{Asked, Outgoing};
 use crate::node::redis::script::Scripts;
