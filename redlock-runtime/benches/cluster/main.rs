@@ -8,11 +8,14 @@
 mod cpu_time;
 #[path = "../common/percentile.rs"]
 mod percentile;
+#[path = "../common/raw.rs"]
+mod raw;
 #[path = "../common/result_file.rs"]
 mod result_file;
 
 use cpu_time::cpu_time;
 use percentile::percentile;
+use raw::Raw;
 use redlock_runtime::{LockError, LockManager};
 use redlock_tests::{Cluster, RedisServer};
 use std::fmt;
@@ -32,6 +35,9 @@ enum Work {
     Same,
     /// The same with locks of all masters in turns, where it does not.
     Alone,
+    /// The same by hand: `SET NX` and a compare-and-delete that is not awaited, on redis-rs, to connections of its own to each
+    /// master. What the masters cost there, no client can save.
+    Raw,
     /// Many tasks do.
     Many,
     /// Two managers pass one lock to and fro.
@@ -39,29 +45,31 @@ enum Work {
 }
 
 impl Work {
-    const ALL: [Self; 4] = [Self::Same, Self::Alone, Self::Many, Self::HandOver];
+    const ALL: [Self; 5] = [Self::Same, Self::Alone, Self::Raw, Self::Many, Self::HandOver];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Same => "one task, one lock",
             Self::Alone => "one task, locks of all masters",
+            Self::Raw => "the same by hand",
             Self::Many => "64 tasks, locks of all masters",
             Self::HandOver => "hand-over between two managers",
         }
     }
 
     /// What the time may be without replicas, in that of one server.
-    const fn limit(self) -> f64 {
+    const fn limit(self) -> Option<f64> {
         match self {
-            Self::Same | Self::Alone => 1.2,
-            Self::Many => 1.0,
-            Self::HandOver => 1.5,
+            Self::Same | Self::Alone => Some(1.2),
+            Self::Raw => None,
+            Self::Many => Some(1.0),
+            Self::HandOver => Some(1.5),
         }
     }
 
     const fn tasks(self) -> usize {
         match self {
-            Self::Same | Self::Alone | Self::HandOver => 1,
+            Self::Same | Self::Alone | Self::Raw | Self::HandOver => 1,
             Self::Many => 64,
         }
     }
@@ -71,6 +79,8 @@ impl Work {
 struct Place {
     name: &'static str,
     managers: [LockManager; 2],
+    /// A connection by hand to each master, with a key of it.
+    by_hand: Vec<(Raw, String)>,
 }
 
 /// What one work has taken at one place.
@@ -91,18 +101,22 @@ async fn main() {
     let turns = if is_quick { 4 } else { 24 };
     let server = RedisServer::start().await;
     let (masters, replicated) = (Cluster::start(3, 0).await, Cluster::start(3, 1).await);
+    let raw = Raw::connect(&[server.url()]).await;
+    let of_server = (0..3).map(|number| (raw.clone(), format!("bench:{number}"))).collect();
     let places = [
-        Place::at("one server", server.url()).await,
-        Place::at("3 masters", masters.url()).await,
-        Place::at("3 masters, 3 replicas", replicated.url()).await,
-        Place::at("the same, `confirm_replicas(1)`", format!("{}&confirm_replicas=1", replicated.url())).await,
+        Place::at("one server", server.url(), of_server).await,
+        Place::at("3 masters", masters.url(), by_hand(&masters).await).await,
+        Place::at("3 masters, 3 replicas", replicated.url(), by_hand(&replicated).await).await,
+        Place::at("the same, `confirm_replicas(1)`", format!("{}&confirm_replicas=1", replicated.url()), vec![]).await,
     ];
     let mut report = Report(Vec::new());
     for work in Work::ALL {
         let mut calls = vec![Calls::default(); places.len()];
         for _ in 0..turns {
             for (place, calls) in places.iter().zip(&mut calls) {
-                calls.measure(place, work).await;
+                if work != Work::Raw || !place.by_hand.is_empty() {
+                    calls.measure(place, work).await;
+                }
             }
         }
         report.0.push((work, places.iter().map(|place| place.name).zip(calls).collect()));
@@ -113,14 +127,23 @@ async fn main() {
     }
 }
 
+/// A connection to each master of `cluster`, with a key of it.
+async fn by_hand(cluster: &Cluster) -> Vec<(Raw, String)> {
+    let mut by_hand = Vec::new();
+    for (number, master) in cluster.masters().enumerate() {
+        by_hand.push((Raw::connect(&[master.url()]).await, cluster.key_on(number, "bench").await));
+    }
+    by_hand
+}
+
 impl Place {
-    async fn at(name: &'static str, url: String) -> Self {
+    async fn at(name: &'static str, url: String, by_hand: Vec<(Raw, String)>) -> Self {
         let manager = || LockManager::builder().node(&url).build().expect("the harness gives valid URLs");
         let managers = [manager(), manager()];
         for manager in &managers {
             manager.ready().await.expect("the node is up");
         }
-        Self { name, managers }
+        Self { name, managers, by_hand }
     }
 }
 
@@ -130,6 +153,8 @@ impl Calls {
         let end = begun + TURN;
         let workers: Vec<_> = if work == Work::HandOver {
             place.managers.iter().map(|manager| tokio::spawn(calls(manager.clone(), |_| "bench".into(), end))).collect()
+        } else if work == Work::Raw {
+            vec![tokio::spawn(calls_by_hand(place.by_hand.clone(), end))]
         } else {
             let keys = if work == Work::Same { 1 } else { 16 };
             let worker = |task| {
@@ -151,7 +176,7 @@ impl Calls {
 
     /// What matters: the median of a task alone, and otherwise how long one call keeps the others waiting.
     fn time(&self, work: Work) -> Duration {
-        if matches!(work, Work::Same | Work::Alone) {
+        if matches!(work, Work::Same | Work::Alone | Work::Raw) {
             percentile(&self.latencies, 50)
         } else {
             self.time / self.count()
@@ -176,6 +201,23 @@ async fn calls(manager: LockManager, key: impl Fn(usize) -> String + Send, end: 
     latencies
 }
 
+async fn calls_by_hand(masters: Vec<(Raw, String)>, end: Instant) -> Vec<Duration> {
+    let mut latencies = Vec::new();
+    for (number, (raw, key)) in masters.iter().cycle().enumerate() {
+        let begun = Instant::now();
+        if begun >= end {
+            break;
+        }
+        // A fresh key of the same slot, as nothing orders a release before the next acquisition.
+        let key = format!("{{{key}}}:{number}");
+        let token = raw.acquire(&key, Duration::from_secs(30)).await.expect("nobody else wants it");
+        let raw = raw.clone();
+        tokio::spawn(async move { raw.release(&key, &token).await });
+        latencies.push(begun.elapsed());
+    }
+    latencies
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -188,16 +230,18 @@ impl fmt::Display for Report {
         writeln!(f, "|---|---|---:|---:|---|---:|---:|---|")?;
         for (work, places) in &self.0 {
             let Some((_, server)) = places.first() else { continue };
-            for (number, (name, calls)) in places.iter().enumerate() {
-                let to_reach = |ratio: f64, limit: f64| match number {
-                    1 => format!("at most {limit:.2}: {}", result_file::verdict(ratio <= limit)),
-                    _ => String::new(),
+            for (number, (name, calls)) in
+                places.iter().enumerate().filter(|(_, (_, calls))| !calls.latencies.is_empty())
+            {
+                let to_reach = |ratio: f64, limit: Option<f64>| match limit.filter(|_| number == 1) {
+                    Some(limit) => format!("at most {limit:.2}: {}", result_file::verdict(ratio <= limit)),
+                    None => String::new(),
                 };
                 let [time, cpu] = [(calls.time(*work), server.time(*work)), (calls.cpu(), server.cpu())]
                     .map(|(here, there)| here.as_secs_f64() / there.as_secs_f64());
                 write!(f, "| {} | {name} | {:.1?} | {time:.2} |", work.name(), calls.time(*work))?;
                 write!(f, " {} |", to_reach(time, work.limit()))?;
-                writeln!(f, " {:.1?} | {cpu:.2} | {} |", calls.cpu(), to_reach(cpu, CPU))?;
+                writeln!(f, " {:.1?} | {cpu:.2} | {} |", calls.cpu(), to_reach(cpu, work.limit().map(|_| CPU)))?;
             }
         }
         Ok(())
