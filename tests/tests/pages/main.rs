@@ -2,6 +2,7 @@
 //! examples of the guide are run.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod api;
 mod cited;
 mod front;
 mod guide;

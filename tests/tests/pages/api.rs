@@ -1,0 +1,88 @@
+//! The public API is the one that `docs/api.txt` shows, so that no change of it goes unseen.
+//!
+//! It is read from the source, so that no other compiler than that of the tests is needed: what `lib.rs` names, with its fields,
+//! variants, methods and traits, as they are written.
+
+mod reader;
+mod words;
+
+use crate::page::workspace;
+use reader::Crate;
+use std::fs;
+
+const PAGE: &str = "docs/api.txt";
+
+const HEAD: &str =
+    "The public API of redlock-runtime, one item in a line, as it is written in the source. To write it anew:
+UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages api
+";
+
+#[test]
+fn the_public_api_is_the_one_of_the_page() {
+    let api = Crate::read(&workspace().join("redlock-runtime/src")).api();
+    let (page, text) = (workspace().join(PAGE), [HEAD, "\n", &api.join("\n"), "\n"].concat());
+    if std::env::var_os("UPDATE_EXPECT").is_some_and(|update| update == "1") {
+        fs::write(&page, &text).unwrap();
+    }
+    let written = fs::read_to_string(&page).unwrap_or_default();
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let (before, now) = (lines(&written), lines(&text));
+    let gone = before.iter().filter(|line| !now.contains(line)).map(|line| format!("- {line}"));
+    let new = now.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+    let changes: Vec<_> = gone.chain(new).collect();
+    assert!(
+        written == text,
+        "{PAGE} is out of date. What it says is promised to users: is the change meant, and in CHANGELOG.md?\n{}",
+        changes.join("\n")
+    );
+}
+
+/// What the reader finds in a made-up crate.
+#[test]
+fn what_is_public() {
+    let files = [
+        (
+            "lib.rs",
+            "mod inner; pub use self::inner::{Shown, Kind, Able}; pub use inner::shown_fn as other; #[cfg(feature = \"more\")] \
+             pub use self::inner::More; pub mod open; #[doc(hidden)] pub mod __private { pub use crate::inner::Hidden; }",
+        ),
+        (
+            "inner/mod.rs",
+            "#[derive(Clone, Debug)] #[non_exhaustive] pub struct Shown<T> { pub seen: T, unseen: u8 } pub struct Hidden; \
+             impl<T: Copy> Shown<T> { pub const fn new(seen: T) -> Self { panic!() } fn own(&self) {} #[doc(hidden)] pub fn \
+             internal() {} pub const MOST: usize = 7; } pub struct More(u8); pub fn shown_fn<'a>(of: &'a str) -> Option<&'a str> \
+             { None } #[cfg(test)] mod tests { impl super::Shown<u8> { pub fn tested() {} } }",
+        ),
+        (
+            "inner/kind.rs",
+            "#[derive(Clone, Copy)] pub enum Kind { One, Two { of: u8 }, Three(String) } impl From<Kind> for String { fn \
+             from(_: Kind) -> Self { String::new() } } struct Secret; impl From<Secret> for Kind { fn from(_: Secret) -> Self \
+             { Kind::One } } pub trait Able: Send { type Of; fn able(&self) -> bool { true } }",
+        ),
+        ("open.rs", "pub use crate::inner::Shown as Again; pub fn here() {} fn not_here() {}"),
+    ];
+    let api = Crate::of(&files).api();
+    let expected = [
+        "pub trait Able: Send",
+        "pub trait Able: fn able(&self) -> bool { .. }",
+        "pub trait Able: type Of",
+        "pub mod open: #[non_exhaustive] struct Again<T>: Clone, Debug",
+        "pub struct Again.seen: T",
+        "pub struct Again: .. private fields",
+        "impl From<Kind> for String",
+        "pub enum Kind: Clone, Copy",
+        "pub enum Kind::One",
+        "pub enum Kind::Three(String)",
+        "pub enum Kind::Two { of: u8 }",
+        "#[cfg(feature = \"more\")] pub struct More(..)",
+        "impl<T: Copy> Shown<T>: const MOST: usize",
+        "impl<T: Copy> Shown<T>: const fn new(seen: T) -> Self",
+        "pub #[non_exhaustive] struct Shown<T>: Clone, Debug",
+        "pub struct Shown.seen: T",
+        "pub struct Shown: .. private fields",
+        "pub mod open: fn here()",
+        "pub mod open",
+        "pub fn other<'a>(of: &'a str) -> Option<&'a str>",
+    ];
+    assert_eq!(api, expected);
+}
