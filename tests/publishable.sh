@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# What must hold before the crates are published, and takes too long for every run.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+    cat <<'TEXT'
+Usage: tests/publishable.sh [--help] [CHECK ..]
+
+Runs these checks, or those that are named:
+
+  features  redlock-runtime builds without a warning with every two of its features, with none and with all
+  minimal   both crates build with the oldest versions of their dependencies that their manifests allow
+  deny      licenses, sources and duplicates of all dependencies, by deny.toml
+
+Needs cargo-hack for the first and cargo-deny for the last: cargo install --locked cargo-hack cargo-deny
+TEXT
+}
+
+checks=()
+for argument in "$@"; do
+    case $argument in
+        -h | --help) usage && exit 0 ;;
+        features | minimal | deny) checks+=("$argument") ;;
+        *) printf 'unknown check: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
+    esac
+done
+[[ ${#checks[@]} -gt 0 ]] || checks=(features minimal deny)
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+    printf '\nFAILED: %s\n' "$*" >&2
+    exit 1
+}
+
+need() {
+    cargo "$1" --version >/dev/null 2>&1 || fail "no cargo-$1; run: cargo install --locked cargo-$1"
+}
+
+features() {
+    need hack
+    RUSTFLAGS='-D warnings' cargo hack check -p redlock-runtime --feature-powerset --depth 2 --no-dev-deps --target-dir target/features
+}
+
+# The crates alone, without what only their tests need: of those, the oldest versions are nobody's business.
+minimal() {
+    local crate
+    for crate in redlock-macros redlock-runtime; do
+        mkdir "$scratch/$crate"
+        cp -r "$crate/src" "$crate/docs" "$scratch/$crate" 2>/dev/null || cp -r "$crate/src" "$scratch/$crate"
+        cp README.md "$scratch/$crate"
+        # What comes first in a manifest is what users need.
+        awk '/^\[(dev-dependencies|\[bench\]|\[example\]|\[test\])/ { skip = 1; next } /^\[/ { skip = 0 } !skip' \
+            "$crate/Cargo.toml" >"$scratch/$crate/Cargo.toml"
+    done
+    sed 's/^members = .*/members = ["redlock-macros", "redlock-runtime"]/' Cargo.toml >"$scratch/Cargo.toml"
+    # The option is one of nightly compilers, and only chooses versions: the compiler stays the one that everything is built with.
+    RUSTC_BOOTSTRAP=1 cargo update --manifest-path "$scratch/Cargo.toml" -Z direct-minimal-versions
+    cargo check --manifest-path "$scratch/Cargo.toml" --all-features --target-dir target/minimal
+}
+
+deny() {
+    need deny
+    cargo deny --all-features check bans licenses sources
+}
+
+for check in "${checks[@]}"; do
+    printf '\n== %s\n' "$check"
+    "$check"
+done
+printf '\nThe crates are fit to be published, as far as %s tell.\n' "${checks[*]}"
