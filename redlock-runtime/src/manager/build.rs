@@ -182,7 +182,9 @@ impl LockManagerBuilder {
     ) -> Result<LockManager, LockError> {
         self.check()?;
         if !self.nodes.is_empty() {
-            return Err(LockError::configuration("a manager of test servers has no others: leave out `node` and `nodes`"));
+            return Err(LockError::configuration(
+                "a manager of test servers has no others: leave out `node` and `nodes`",
+            ));
         }
         let Made { id, clock, servers_are, notebook } = made;
         self.policy.check_quorum(nodes.len())?;

@@ -98,7 +98,9 @@ impl Log {
         drop(entries);
         match wanted {
             _ if is_there => {}
-            Some(wanted) if !ttls.is_empty() => panic!("{name:?} was locked for {ttls:?}, and never for {wanted:?}:\n{self}"),
+            Some(wanted) if !ttls.is_empty() => {
+                panic!("{name:?} was locked for {ttls:?}, and never for {wanted:?}:\n{self}")
+            }
             _ => panic!("{name:?} was never locked:\n{self}"),
         }
     }

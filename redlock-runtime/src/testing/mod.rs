@@ -35,6 +35,6 @@ pub use self::installed::{Installed, install};
 pub use self::log::Log;
 pub use self::servers::TestServers;
 pub use self::test_server::TestServer;
-pub use crate::stats::{LogEntry, LogEvent};
 #[doc(inline)]
 pub use crate::assert_locked;
+pub use crate::stats::{LogEntry, LogEvent};

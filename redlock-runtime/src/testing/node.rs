@@ -213,11 +213,11 @@ impl Node for TestNode {
     }
 
     fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
+        self.listen();
         let error = self.0.server.trouble().or_else(|| self.abstains_for().map(NodeError::Abstains));
-        let report = NodeReport::in_memory(self.label());
         Box::pin(ready(match error {
             Some(error) => NodeReport { error: Some(error), ..NodeReport::unknown(self.label()) },
-            None => report,
+            None => NodeReport::in_memory(self.label()),
         }))
     }
 }

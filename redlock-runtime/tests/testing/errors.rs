@@ -41,7 +41,10 @@ fn every_error_can_be_made() {
         assert_eq!(kind(error), number, "{error}");
         assert_eq!(error.key().map(redlock_runtime::LockKey::as_str), (number < 7).then_some("order:7"), "{error}");
     }
-    assert_eq!(all.map(|error| error.is_transient()), [true, true, true, true, false, false, false, false, false, false]);
+    assert_eq!(
+        all.map(|error| error.is_transient()),
+        [true, true, true, true, false, false, false, false, false, false]
+    );
 }
 
 #[test]

@@ -76,8 +76,12 @@ fn is_right(transfer: impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>
 #[test]
 fn a_right_function_passes_and_wrong_ones_are_convicted() {
     assert_eq!(is_right(async |bank, servers| transfer(bank, servers).await), Ok(()));
-    assert!(is_right(async |bank, servers| stubborn_transfer(bank, servers).await).unwrap_err().contains("money is lost"));
-    assert!(is_right(async |bank, servers| unlocked_transfer(bank, servers).await).unwrap_err().contains("money is lost"));
+    assert!(
+        is_right(async |bank, servers| stubborn_transfer(bank, servers).await).unwrap_err().contains("money is lost")
+    );
+    assert!(
+        is_right(async |bank, servers| unlocked_transfer(bank, servers).await).unwrap_err().contains("money is lost")
+    );
 }
 
 /// The log of a run in which there is everything.
