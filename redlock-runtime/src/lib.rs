@@ -43,6 +43,7 @@
 //! | `tls` | `rediss://` URLs, in a program that has rustls with a provider |
 //! | `serde` | [`DetachedLock`] and [`FencingToken`] in messages |
 //! | `inventory` | `sites()`, the list of all annotated functions |
+//! | `testing` | `testing`, servers for tests with faults, time and a log; for `[dev-dependencies]` |
 //!
 //! # Errors
 //!
@@ -92,6 +93,8 @@ mod request;
 #[cfg(test)]
 mod simulation;
 mod stats;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};

@@ -232,6 +232,8 @@ impl<'c> Call<'c> {
         let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
         self.local.watch(turn.acquisition(), counted_for, now);
+        #[cfg(feature = "testing")]
+        turn.stays(self.note_stay(fencing_token));
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 

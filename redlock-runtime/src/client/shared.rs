@@ -23,6 +23,8 @@ use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::CLAIM;
 use crate::request::{Policy, Wait};
+#[cfg(feature = "testing")]
+use crate::stats::Notebook;
 use crate::stats::Sites;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
@@ -76,6 +78,9 @@ pub(crate) struct Shared {
     /// How often most of a lease was over before it was renewed.
     pub(crate) at_risk: Throttle,
     pub(crate) rules: Rules,
+    /// Where a test wants to read what became of the calls.
+    #[cfg(feature = "testing")]
+    pub(crate) notebook: Option<Notebook>,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
     /// How many bodies have gone on without their lock.
@@ -126,6 +131,8 @@ impl Shared {
             without_quorum: Throttle::default(),
             at_risk: Throttle::default(),
             rules,
+            #[cfg(feature = "testing")]
+            notebook: None,
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),
             started,

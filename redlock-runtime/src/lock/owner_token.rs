@@ -20,7 +20,7 @@ impl ManagerId {
     }
 
     /// The same one at every run.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn numbered(number: u128) -> Self {
         Self(Builder::from_u128(number).with_version(Version::Custom).into_uuid())
     }

@@ -137,7 +137,9 @@ impl LockManagerBuilder {
             NodeHandle::in_background(node, clock, thread.handle())
         });
         let nodes = nodes.collect();
-        let manager = builder.finish(clock, environment, nodes, Some(servers_are), Some(thread.handle().clone()));
+        let mut shared = builder.finish(clock, environment, nodes);
+        shared.servers_are = Some(servers_are);
+        let manager = manage(shared, Some(thread.handle().clone()));
         router.connect(&manager.local);
         Ok(manager)
     }
@@ -163,9 +165,43 @@ impl LockManagerBuilder {
         let (environment, router) = (builder.environment(clock, 1), WakeupRouter::default());
         let of_node = Environment { deliver: router.of_node(0), ..environment.clone() };
         let node = Arc::new(MemoryNode::new(clock, of_node));
-        let manager = builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)]), None, None);
+        let manager = manage(builder.finish(clock, environment, Box::new([NodeHandle::at_once(node, clock)])), None);
         router.connect(&manager.local);
         manager
+    }
+
+    /// Makes a manager of `nodes`, each of which is made for its environment, on the current runtime.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
+    #[cfg(feature = "testing")]
+    pub(crate) fn build_of_nodes(
+        self,
+        made: Made<'_>,
+        nodes: Vec<impl FnOnce(Environment) -> Arc<dyn Node>>,
+    ) -> Result<LockManager, LockError> {
+        self.check()?;
+        if !self.nodes.is_empty() {
+            return Err(LockError::configuration(
+                "a manager of test servers has no others: leave out `node` and `nodes`",
+            ));
+        }
+        let Made { id, clock, servers_are, notebook } = made;
+        self.policy.check_quorum(nodes.len())?;
+        let builder = Self { policy: self.policy.of_nodes(nodes.len()), ..self };
+        let environment = Environment { manager: id, ..builder.environment(clock, nodes.len()) };
+        let router = WakeupRouter::default();
+        let nodes = nodes.into_iter().enumerate().map(|(index, node)| {
+            let (deliver, connected) = (router.of_node(index), router.connected(index));
+            let environment = Environment { deliver, connected, ..environment.clone() };
+            NodeHandle::in_background(node(environment), clock, &Handle::current())
+        });
+        let nodes = nodes.collect();
+        let mut shared = builder.finish(clock, environment, nodes);
+        (shared.servers_are, shared.notebook) = (Some(servers_are.into()), notebook);
+        let manager = manage(shared, None);
+        router.connect(&manager.local);
+        Ok(manager)
     }
 
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
@@ -184,20 +220,9 @@ impl LockManagerBuilder {
         }
     }
 
-    fn finish(
-        self,
-        clock: Clock,
-        environment: Environment,
-        nodes: Box<[NodeHandle]>,
-        servers_are: Option<Box<str>>,
-        runtime: Option<Handle>,
-    ) -> LockManager {
+    fn finish(self, clock: Clock, environment: Environment, nodes: Box<[NodeHandle]>) -> Shared {
         let namespace = namespace::prefix(&self.namespace);
-        let mut shared = Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default());
-        shared.servers_are = servers_are;
-        let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
-        watch_clocks(&local);
-        LockManager::new(local)
+        Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default())
     }
 
     fn check(&self) -> Result<(), LockError> {
@@ -235,6 +260,23 @@ impl LockManagerBuilder {
             None => Ok(places),
         }
     }
+}
+
+/// A manager that has all this, and renews its locks on `runtime`, or on that of its first call that holds one.
+fn manage(shared: Shared, runtime: Option<Handle>) -> LockManager {
+    let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
+    watch_clocks(&local);
+    LockManager::new(local)
+}
+
+/// What a test decides about a manager.
+#[cfg(feature = "testing")]
+pub(crate) struct Made<'m> {
+    pub(crate) id: ManagerId,
+    pub(crate) clock: Clock,
+    /// What tells its servers from those of others.
+    pub(crate) servers_are: &'m str,
+    pub(crate) notebook: Option<crate::stats::Notebook>,
 }
 
 /// What tells the servers of a manager from those of others, in any order.

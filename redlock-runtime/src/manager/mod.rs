@@ -19,8 +19,12 @@ mod lingering;
 mod stats;
 mod trial;
 
+#[cfg(feature = "testing")]
+pub(crate) use self::build::Made;
 pub use self::builder::LockManagerBuilder;
 pub use self::held::Holding;
+#[cfg(feature = "testing")]
+pub(crate) use self::installed::replace;
 use self::last_handle::LastHandle;
 pub use self::lingering::LingerStats;
 pub use self::stats::{ReleaseStats, Stats};

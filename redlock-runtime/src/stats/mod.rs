@@ -4,6 +4,8 @@
 //! [`Stats`](crate::Stats) is made of it by the manager.
 
 mod histogram;
+#[cfg(feature = "testing")]
+mod journal;
 mod node_counters;
 mod node_stats;
 mod site_counters;
@@ -11,6 +13,10 @@ mod site_stats;
 mod sites;
 
 pub use self::histogram::Histogram;
+#[cfg(feature = "testing")]
+pub(crate) use self::journal::{Journal, Notebook, Stay};
+#[cfg(feature = "testing")]
+pub use self::journal::{LogEntry, LogEvent};
 pub(crate) use self::node_counters::NodeCounters;
 pub use self::node_stats::NodeStats;
 pub(crate) use self::site_counters::Failure;

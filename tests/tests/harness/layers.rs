@@ -24,6 +24,7 @@ const RUNTIME: Layers<'static> = Layers {
         &["client"],
         &["guard"],
         &["manager"],
+        &["testing"],
         &["private"],
         &["lib"],
     ],

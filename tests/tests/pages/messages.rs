@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// What is in these files is told to others, or by the compiler; or it is no message.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 18] = [
     "client/",                     // names of what must be used
     "error/from_lock_error.rs",    // the compiler
     "error/outward.rs",            // what strangers are told
@@ -24,6 +24,8 @@ const ELSEWHERE: [&str; 16] = [
     "observe/",                    // the page of observability
     "private/",                    // the compiler
     "simulation/",                 // a test
+    "stats/journal.rs",            // the log of a test
+    "testing/",                    // a test
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.

@@ -23,8 +23,28 @@ impl Call<'_> {
     pub(super) fn is_answered(&self, mut asked: Asked<'_>, outcome: &Result<Obtained, LockError>) {
         match outcome {
             Ok(_) => asked.is_answered = true,
-            Err(error) => asked.failed(failure(error, self.is_of_window())),
+            Err(error) => {
+                asked.failed(failure(error, self.is_of_window()));
+                #[cfg(feature = "testing")]
+                self.note(crate::stats::LogEvent::Failed { error: error.clone() });
+            }
         }
+    }
+
+    /// Notes what became of the call, where a test wants to read it.
+    #[cfg(feature = "testing")]
+    fn note(&self, event: crate::stats::LogEvent) {
+        if let Some(notebook) = &self.shared().notebook {
+            notebook.note((&self.key, self.mode), self.site.template(), event);
+        }
+    }
+
+    /// Notes that the call has its lock, and what to drop when it is over.
+    #[cfg(feature = "testing")]
+    pub(super) fn note_stay(&self, fencing_token: Option<FencingToken>) -> Option<crate::stats::Stay> {
+        self.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token });
+        let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
+        Some(crate::stats::Stay { notebook, key: self.key.clone(), mode: self.mode, template })
     }
 
     /// Runs in a span, and tells when that takes a while and when it is over.

@@ -91,6 +91,11 @@ impl Acquisition {
         let site = present.site;
         if let Some(known) = self.shared.sites.get(site) {
             known.counters.lost();
+            #[cfg(feature = "testing")]
+            if let Some(notebook) = &self.shared.notebook {
+                let event = crate::stats::LogEvent::Lost { cause: cause.clone() };
+                notebook.note((self.key(), self.subject.mode), known.template(), event);
+            }
         }
         Some(self.news(site, Some(What::Lost { cause, held })))
     }

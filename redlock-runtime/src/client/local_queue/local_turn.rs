@@ -27,12 +27,29 @@ pub(crate) struct LocalTurn {
     acquisition: Arc<Acquisition>,
     /// Its number among the turns of the token.
     turn: u32,
+    /// Where a test wants to know how long its call goes on.
+    #[cfg(feature = "testing")]
+    stay: std::sync::Mutex<Option<crate::stats::Stay>>,
 }
 
 impl LocalTurn {
     pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
         let turn = acquisition.turn();
-        Self { local: Arc::clone(local), acquisition, turn }
+        Self {
+            local: Arc::clone(local),
+            acquisition,
+            turn,
+            #[cfg(feature = "testing")]
+            stay: std::sync::Mutex::default(),
+        }
+    }
+
+    /// A call goes on from now until it ends, whatever becomes of the lock.
+    #[cfg(feature = "testing")]
+    pub(crate) fn stays(&self, stay: Option<crate::stats::Stay>) {
+        // No code that can panic runs under this mutex.
+        let mut present = self.stay.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _before = std::mem::replace(&mut *present, stay);
     }
 
     /// The token with which the process has the key or asks for it.
@@ -98,6 +115,8 @@ impl LocalTurn {
     /// Passes the lock on if that may be, or leaves it idle if it `may_linger`; otherwise lets `release` give the token back,
     /// and the next call has the turn.
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
+        #[cfg(feature = "testing")]
+        self.stays(None);
         if !self.acquisition.end_turn(self.turn) || self.passes_on() {
             return;
         }

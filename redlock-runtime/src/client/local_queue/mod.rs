@@ -54,7 +54,6 @@ pub(crate) struct LocalQueue {
     idling: Idling,
 }
 
-#[derive(Default)]
 struct Shard {
     entries: HashMap<Arc<str>, Entry, Hashing>,
     /// Those of them that no call has.
@@ -67,8 +66,10 @@ impl LocalQueue {
     /// Held locks are renewed on `runtime`, which nothing should block, or on that of the first call that holds one.
     pub(crate) fn new(shared: Arc<Shared>, runtime: Option<Handle>) -> Self {
         let watchdog = Arc::new(Watchdog::new(shared.clock, runtime));
-        let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
-        Self { shared, watchdog, shards, hasher: Hashing::default(), idling: Idling::default() }
+        let hashing = || hashing::of(&shared);
+        let shards = std::iter::repeat_with(|| Mutex::new(Shard::new(hashing()))).take(SHARDS).collect();
+        let hasher = hashing();
+        Self { shared, watchdog, shards, hasher, idling: Idling::default() }
     }
 
     /// What every acquisition of the manager needs.
@@ -217,13 +218,17 @@ impl Drop for LocalQueue {
 const LEAST_ROOM: usize = 28;
 
 impl Shard {
+    fn new(hashing: Hashing) -> Self {
+        Self { entries: HashMap::with_hasher(hashing), idle: IdleLocks::default(), look_at: None }
+    }
+
     /// Nobody has the key called `name`, or waits for it. Room for many more entries than there are is given back.
     fn remove(&mut self, name: &str) {
         self.entries.remove(name);
         let room = self.entries.capacity();
         if room > LEAST_ROOM && self.entries.is_empty() {
             // A table that was made in the midst of others would keep the allocator from giving those back.
-            self.entries = HashMap::default();
+            self.entries = HashMap::with_hasher(self.entries.hasher().clone());
         } else if room > 2 * LEAST_ROOM && self.entries.len() < room / 4 {
             self.entries.shrink_to(room / 2);
         }

@@ -1,5 +1,7 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
+#[cfg(feature = "testing")]
+mod erasing;
 mod look;
 mod promotion;
 mod queue;

@@ -1,0 +1,122 @@
+//! What becomes of each call, one after the other: for tests, which want to know more than numbers.
+
+use crate::error::{LockError, LossCause};
+use crate::lock::{LockKey, Mode};
+use crate::protocol::fencing_token::FencingToken;
+use crate::time::clock::Clock;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Something that became of a call, as a [`Log`](crate::testing::Log) tells it.
+///
+/// `Display` is a line without tokens, so that two runs of one seed can be compared.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LogEntry {
+    /// When, since the servers were made.
+    pub at: Duration,
+    /// Which manager the call was made with, in the order in which they were made: the first one is 0.
+    pub manager: usize,
+    /// What the call has asked for, with the namespace of its manager.
+    pub key: LockKey,
+    /// The key as the attribute says it, or the [`label`](crate::LockRequest::label) of a call by hand.
+    pub template: Option<&'static str>,
+    /// Whether it is for one call alone or shared with others.
+    pub mode: Mode,
+    /// What happened.
+    pub event: LogEvent,
+}
+
+/// What a [`LogEntry`] tells of a call.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LogEvent {
+    /// It has its lock. A [reentrant](crate::LockRequest::reentrant) call in the body of one that has it is not told of.
+    #[non_exhaustive]
+    Acquired {
+        /// For how long the nodes keep the lock without a renewal.
+        ttl: Duration,
+        /// Its fencing token, if it has asked for one.
+        fencing_token: Option<FencingToken>,
+    },
+    /// It has lost its lock, and may still be at work: see [`Ended`](Self::Ended).
+    #[non_exhaustive]
+    Lost {
+        /// Why.
+        cause: LossCause,
+    },
+    /// It is over: its body has ended or was dropped, or its guard was given back, dropped or detached.
+    Ended,
+    /// It has no lock, by this error.
+    #[non_exhaustive]
+    Failed {
+        /// The one that the call has returned; that of a [window](crate::LockRequest::once_per) is about the key of the window.
+        error: LockError,
+    },
+}
+
+impl fmt::Display for LogEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>10.3} s  manager {}  {:?} ", self.at.as_secs_f64(), self.manager, self.key.as_str())?;
+        let is_shared = if self.mode == Mode::Shared { ", shared" } else { "" };
+        match &self.event {
+            LogEvent::Acquired { ttl, fencing_token: None } => write!(f, "acquired for {ttl:?}{is_shared}"),
+            LogEvent::Acquired { ttl, fencing_token: Some(token) } => {
+                write!(f, "acquired for {ttl:?}{is_shared}, fencing token {token}")
+            }
+            LogEvent::Lost { cause } => write!(f, "lost: {cause}"),
+            LogEvent::Ended => f.write_str("ended"),
+            LogEvent::Failed { error } => write!(f, "failed: {error}"),
+        }
+    }
+}
+
+/// What became of all calls that were made at the same servers.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    clock: Clock,
+    entries: Mutex<Vec<LogEntry>>,
+}
+
+impl Journal {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, entries: Mutex::default() }
+    }
+
+    /// What was noted so far.
+    pub(crate) fn entries(&self) -> MutexGuard<'_, Vec<LogEntry>> {
+        // No code that can panic runs under this mutex.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where one manager notes what becomes of its calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Notebook {
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) manager: usize,
+}
+
+impl Notebook {
+    pub(crate) fn note(&self, lock: (&LockKey, Mode), template: Option<&'static str>, event: LogEvent) {
+        let (key, mode) = lock;
+        let (at, manager, key) = (self.journal.clock.now().since_origin(), self.manager, key.clone());
+        self.journal.entries().push(LogEntry { at, manager, key, template, mode, event });
+    }
+}
+
+/// A call that has its lock: that it is over is noted when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Stay {
+    pub(crate) notebook: Notebook,
+    pub(crate) key: LockKey,
+    pub(crate) mode: Mode,
+    pub(crate) template: Option<&'static str>,
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.notebook.note((&self.key, self.mode), self.template, LogEvent::Ended);
+    }
+}

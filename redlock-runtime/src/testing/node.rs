@@ -1,0 +1,243 @@
+//! The connection of one manager to one server of a test, as the fourth kind of node.
+//!
+//! A command to a server that is well is executed before `send` returns, so that a guard that was dropped has given its lock
+//! back. What takes its time, and what the server says unasked, is brought by a task, the courier.
+
+use super::server::{Parcel, Request, Server, Step};
+use crate::error::NodeError;
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::abstention::{Abstention, worth};
+use crate::node::inspection::NodeInspection;
+use crate::node::report::NodeReport;
+use crate::node::server_facts::ServerFacts;
+use crate::node::server_identity::Identity;
+use crate::node::{BoxFuture, Environment, Node, Recipient, Status};
+use crate::protocol::command::{Command, Notice, Occupant, Subject, Wakeup};
+use crate::protocol::wakeup::channel;
+use crate::stats::NodeStats;
+use crate::time::wait_until::wait_until;
+use std::fmt;
+use std::future::ready;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::timeout_at;
+
+pub(super) struct TestNode(Arc<End>);
+
+/// The manager's end of a connection.
+pub(super) struct End {
+    server: Arc<Server>,
+    wire: OnceLock<usize>,
+    environment: Environment,
+    facts: ServerFacts,
+    /// What the present connection proves.
+    abstention: Mutex<Abstention>,
+    /// The courier has something to do.
+    pub(super) due: Notify,
+}
+
+impl TestNode {
+    /// Connects a manager, and starts the courier on the current runtime.
+    pub(super) fn connect(server: &Arc<Server>, environment: Environment) -> Self {
+        let facts = ServerFacts::new(&server.label, Arc::clone(&environment.servers));
+        let own_channel = channel(&environment.manager.to_string());
+        let (wire, abstention, due) = Default::default();
+        let end = Arc::new(End { server: Arc::clone(server), wire, environment, facts, abstention, due });
+        // Nobody else has it yet.
+        let _ = end.wire.set(server.connect(Arc::downgrade(&end), own_channel));
+        if server.trouble().is_none() {
+            end.meets(server.identity());
+        }
+        tokio::spawn(carry(Arc::clone(&end)));
+        Self(end)
+    }
+}
+
+/// Brings what is due, until the manager is gone.
+async fn carry(end: Arc<End>) {
+    loop {
+        match end.server.step(end.wire()) {
+            Step::Hand(parcel) => end.take_in(parcel),
+            Step::Wait(None) => end.due.notified().await,
+            // Whichever comes first: then it looks again.
+            Step::Wait(Some(at)) => drop(timeout_at(at, end.due.notified()).await),
+            Step::End => return,
+        }
+    }
+}
+
+impl End {
+    fn wire(&self) -> usize {
+        self.wire.get().copied().unwrap_or_default()
+    }
+
+    fn send(&self, request: Request) {
+        if let Some(parcel) = self.server.send(self.wire(), request) {
+            self.take_in(parcel);
+        }
+    }
+
+    fn take_in(&self, parcel: Parcel) {
+        let (recipient, sent, outcome) = match parcel {
+            Parcel::Wakeup(Wakeup { subject, notice }) => {
+                let notice = self.facts.proven(notice);
+                return (self.environment.deliver)(Wakeup { subject, notice });
+            }
+            Parcel::Answer { recipient, sent, outcome } => (recipient, sent, outcome),
+        };
+        let executed = match outcome {
+            Ok(executed) => executed,
+            Err(error) => {
+                self.facts.counters.failed(1);
+                return recipient.answer(Err(error));
+            }
+        };
+        let now = self.facts.now();
+        self.facts.counters.answered(now.nanos_since(sent));
+        self.facts.answered(sent, now);
+        executed.seen.into_iter().for_each(|seen| self.environment.token_clock.observe(seen));
+        self.facts.told(executed.time, sent);
+        if let Some((key, ballot)) = executed.ballot {
+            self.environment.servers.heard_of(&key, ballot, &executed.reply);
+        }
+        let left = self.facts.abstains_for(self.abstention(), sent);
+        recipient.answer(worth(Ok(executed.reply), left));
+    }
+
+    fn abstention(&self) -> Abstention {
+        // No code that can panic runs under this mutex.
+        *self.abstention.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection broke.
+    pub(super) fn disconnected(&self) {
+        self.facts.disconnected();
+        self.environment.changed.notify_waiters();
+        self.due.notify_one();
+    }
+
+    /// There is about to be a connection to a server that says that it is `identity`.
+    pub(super) fn meets(&self, identity: Identity) {
+        self.facts.connecting();
+        self.facts.counters.connected();
+        // No server is behind two addresses.
+        let abstention = self.facts.connected(Some(identity)).unwrap_or_default();
+        *self.abstention.lock().unwrap_or_else(PoisonError::into_inner) = abstention;
+    }
+
+    /// There is a connection.
+    pub(super) fn connected(&self) {
+        self.environment.changed.notify_waiters();
+        self.call_holders();
+    }
+
+    pub(super) fn call_holders(&self) {
+        (self.environment.connected)();
+    }
+}
+
+impl Node for TestNode {
+    fn label(&self) -> &str {
+        &self.0.server.label
+    }
+
+    fn send_for(&self, command: Command, recipient: Recipient) {
+        self.0.facts.counters.sent();
+        let sent = self.0.facts.now();
+        self.0.send(Request::Command { command, recipient, sent });
+    }
+
+    fn status(&self) -> Status {
+        self.0.server.trouble().map_or(Status::Up, Status::Down)
+    }
+
+    fn abstains_for(&self) -> Option<Duration> {
+        self.0.facts.abstains_for(self.0.abstention(), self.0.facts.now())
+    }
+
+    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+        Box::pin(wait_until(&self.0.environment.changed, || self.status_of(key) == Status::Up))
+    }
+
+    fn epoch_of(&self, _key: &LockKey) -> u64 {
+        self.0.server.connections()
+    }
+
+    fn listen(&self) {
+        self.0.server.listen(self.0.wire());
+    }
+
+    fn is_listening_for(&self, _key: &LockKey) -> bool {
+        self.0.server.is_listening(self.0.wire())
+    }
+
+    fn tell_busy(&self, subject: &Subject) -> bool {
+        self.publish(subject, Notice::Busy);
+        self.0.server.trouble().is_none()
+    }
+
+    fn tell_stopped(&self, subject: &Subject) {
+        self.publish(subject, Notice::Stopped);
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
+        Box::pin(ready(self.0.server.trouble().map_or_else(|| Ok(self.0.server.time()), Err)))
+    }
+
+    fn occupant_of(&self, key: &LockKey) -> BoxFuture<'static, Occupant> {
+        Box::pin(ready(self.0.server.occupant(key)))
+    }
+
+    fn holder_of(&self, key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
+        Box::pin(ready(self.0.server.holder(key)))
+    }
+
+    fn stats(&self) -> NodeStats {
+        self.0.facts.counters.read(self.label(), self.status() == Status::Up)
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        keys: &'a [LockKey],
+        _named: bool,
+        _patience: Duration,
+    ) -> BoxFuture<'a, Vec<NodeInspection>> {
+        let error = || self.0.server.trouble().unwrap_or(NodeError::Unanswered);
+        let looked = keys.iter().map(|key| {
+            let seen = self.0.server.look(key);
+            let silent = || NodeInspection::silent(self.label(), error());
+            seen.map_or_else(silent, |seen| NodeInspection::in_memory(self.label(), &seen))
+        });
+        Box::pin(ready(looked.collect()))
+    }
+
+    fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
+        self.listen();
+        let error = self.0.server.trouble().or_else(|| self.abstains_for().map(NodeError::Abstains));
+        Box::pin(ready(match error {
+            Some(error) => NodeReport { error: Some(error), ..NodeReport::unknown(self.label()) },
+            None => NodeReport::in_memory(self.label()),
+        }))
+    }
+}
+
+impl TestNode {
+    fn publish(&self, subject: &Subject, notice: Notice) {
+        let subject = Subject::new(subject.key.clone(), subject.token);
+        self.0.send(Request::Publish(Wakeup { subject, notice }));
+    }
+}
+
+impl Drop for TestNode {
+    fn drop(&mut self) {
+        self.0.server.leave(self.0.wire());
+        self.0.due.notify_one();
+    }
+}
+
+impl fmt::Debug for TestNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TestNode").field(&self.0.server.label).finish()
+    }
+}

@@ -1,0 +1,416 @@
+//! One server of a test: its state, its troubles, and what is on its way to it and from it.
+//!
+//! Everything of one server is under one mutex, so that what it says to one manager and answers to another one is in one order.
+//! What is for the outside, which may come back to the server, is done after that: see [`End`](super::node::End).
+
+use super::node::End;
+use crate::error::NodeError;
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::Recipient;
+use crate::node::server_identity::{DataSet, Identity};
+use crate::protocol::command::{Claim, Command, Notice, Occupant, Reply, Wakeup};
+use crate::protocol::node_state::{NodeState, Seen};
+use crate::time::ballot_clock::Ballot;
+use crate::time::clock::{Clock, Instant};
+use crate::time::token_clock::TokenTime;
+use fastrand::Rng;
+use std::collections::{BTreeMap, VecDeque};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::time::Instant as Moment;
+
+/// For how long a server has been running when a test begins: longer than any lease, so that it counts from the start.
+const RAN_BEFORE: Duration = Duration::from_secs(40 * 86_400);
+
+/// The most that chance adds to the way of a message, in milliseconds: usually, and for one message in thirty.
+const JITTER: (u64, u64) = (4, 60);
+
+pub(super) struct Server {
+    pub(super) label: String,
+    clock: Clock,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    state: NodeState,
+    is_down: bool,
+    is_frozen: bool,
+    /// What a command takes, there and back.
+    delay: Duration,
+    /// What it answers to every command.
+    refusal: Option<Box<str>>,
+    /// Makes messages take different times.
+    jitter: Option<Rng>,
+    /// How many processes there were before this one, and since when there is this one.
+    starts: u64,
+    started_at: Instant,
+    connections: u64,
+    wires: BTreeMap<usize, Wire>,
+    next_wire: usize,
+}
+
+/// The connection of one manager.
+struct Wire {
+    channel: String,
+    listens: bool,
+    requests: VecDeque<(Moment, Request)>,
+    parcels: VecDeque<(Moment, Parcel)>,
+    end: Weak<End>,
+}
+
+/// What a manager sends.
+pub(super) enum Request {
+    Command { command: Command, recipient: Recipient, sent: Instant },
+    Publish(Wakeup),
+}
+
+/// What a manager gets.
+pub(super) enum Parcel {
+    Answer { recipient: Recipient, sent: Instant, outcome: Result<Executed, NodeError> },
+    Wakeup(Wakeup),
+}
+
+/// What the execution of one command led to.
+pub(super) struct Executed {
+    pub(super) reply: Reply,
+    pub(super) seen: Option<TokenTime>,
+    /// By the wall clock of the server.
+    pub(super) time: Duration,
+    /// What was proposed, and for which key.
+    pub(super) ballot: Option<(LockKey, Ballot)>,
+}
+
+/// What the courier of a connection does next.
+pub(super) enum Step {
+    Hand(Parcel),
+    /// Nothing is due before then, or before something happens.
+    Wait(Option<Moment>),
+    /// The manager is gone.
+    End,
+}
+
+impl Server {
+    pub(super) fn new(label: String, clock: Clock) -> Self {
+        let inner = Inner {
+            state: NodeState::default(),
+            is_down: false,
+            is_frozen: false,
+            delay: Duration::ZERO,
+            refusal: None,
+            jitter: None,
+            starts: 0,
+            started_at: clock.now(),
+            connections: 1,
+            wires: BTreeMap::new(),
+            next_wire: 0,
+        };
+        Self { label, clock, inner: Mutex::new(inner) }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // No code that can panic runs under this mutex.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What time it is there, since 1970.
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_micros(self.clock.wall_micros())
+    }
+
+    /// What it says of itself to whoever connects.
+    pub(super) fn identity(&self) -> Identity {
+        let inner = self.inner();
+        let ran_before = if inner.starts == 0 { RAN_BEFORE } else { Duration::ZERO };
+        Identity {
+            run_id: format!("{}.{}", self.label, inner.starts).into(),
+            uptime: self.clock.now().since(inner.started_at) + ran_before,
+            is_durable: false,
+            data: DataSet::default(),
+        }
+    }
+
+    /// Connects the manager at the other `end`, which has that channel. The number of its connection.
+    pub(super) fn connect(&self, end: Weak<End>, channel: String) -> usize {
+        let mut inner = self.inner();
+        let number = inner.next_wire;
+        inner.next_wire += 1;
+        let (requests, parcels) = Default::default();
+        inner.wires.insert(number, Wire { channel, listens: false, requests, parcels, end });
+        number
+    }
+
+    /// A manager is gone.
+    pub(super) fn leave(&self, wire: usize) {
+        let gone = self.inner().wires.remove(&wire);
+        // Under no mutex: those who wait for answers hear that there are none.
+        drop(gone);
+    }
+
+    pub(super) fn listen(&self, wire: usize) {
+        self.inner().wires.get_mut(&wire).into_iter().for_each(|wire| wire.listens = true);
+    }
+
+    pub(super) fn is_listening(&self, wire: usize) -> bool {
+        self.inner().wires.get(&wire).is_some_and(|wire| wire.listens)
+    }
+
+    /// Why it cannot be asked, if so.
+    pub(super) fn trouble(&self) -> Option<NodeError> {
+        self.inner().is_down.then(down)
+    }
+
+    /// How many connections a manager has had by now.
+    pub(super) fn connections(&self) -> u64 {
+        self.inner().connections
+    }
+
+    /// What stands under `key`, if it says so.
+    pub(super) fn look(&self, key: &LockKey) -> Option<Seen> {
+        let inner = self.inner();
+        (!inner.is_down && !inner.is_frozen).then(|| inner.state.look(key, self.clock.now()))
+    }
+
+    pub(super) fn occupant(&self, key: &LockKey) -> Occupant {
+        let inner = self.inner();
+        let is_silent = inner.is_down || inner.is_frozen;
+        if is_silent { Occupant::Unknown } else { inner.state.occupant(key.name(), self.clock.now()) }
+    }
+
+    pub(super) fn holder(&self, key: &LockKey) -> Option<OwnerToken> {
+        self.look(key)?.holder.map(|holder| holder.token)
+    }
+
+    /// Takes a request in. What is there at once is returned.
+    pub(super) fn send(&self, number: usize, request: Request) -> Option<Parcel> {
+        let (mut inner, now) = (self.inner(), Moment::now());
+        if inner.is_down {
+            return request.failed(down());
+        }
+        let way = inner.way();
+        let is_idle = |wire: &Wire| wire.requests.is_empty() && wire.parcels.is_empty();
+        if way.is_zero() && !inner.is_frozen && inner.wires.get(&number).is_some_and(is_idle) {
+            let parcel = inner.serve(request, self, now)?;
+            let wire = inner.wires.get_mut(&number)?;
+            // What it has said meanwhile comes first.
+            if wire.parcels.is_empty() {
+                return Some(parcel);
+            }
+            wire.add_parcel(now, parcel);
+            return None;
+        }
+        if let Some(wire) = inner.wires.get_mut(&number) {
+            let at = wire.requests.back().map_or(now, |(at, _)| *at).max(now + way);
+            wire.requests.push_back((at, request));
+            wire.wake();
+        }
+        None
+    }
+
+    /// What is due at a connection.
+    pub(super) fn step(&self, number: usize) -> Step {
+        let (mut inner, now) = (self.inner(), Moment::now());
+        loop {
+            let is_frozen = inner.is_frozen;
+            let Some(wire) = inner.wires.get_mut(&number) else { return Step::End };
+            if wire.parcels.front().is_some_and(|(at, _)| *at <= now)
+                && let Some((_, parcel)) = wire.parcels.pop_front()
+            {
+                return Step::Hand(parcel);
+            }
+            let is_due = wire.requests.front().is_some_and(|(at, _)| *at <= now) && !is_frozen;
+            let request = if is_due { wire.requests.pop_front() } else { None };
+            let Some((_, request)) = request else {
+                let asked = wire.requests.front().filter(|_| !is_frozen).map(|(at, _)| *at);
+                let told = wire.parcels.front().map(|(at, _)| *at);
+                return Step::Wait(asked.into_iter().chain(told).min());
+            };
+            let answer = inner.serve(request, self, now);
+            let way = inner.way();
+            if let (Some(answer), Some(wire)) = (answer, inner.wires.get_mut(&number)) {
+                wire.add_parcel(now + way, answer);
+            }
+        }
+    }
+
+    /// Everything that has it as its server.
+    fn ends(&self) -> Vec<Arc<End>> {
+        self.inner().wires.values().filter_map(|wire| wire.end.upgrade()).collect()
+    }
+
+    /// Cuts all connections.
+    pub(super) fn cut(&self) {
+        let mut inner = self.inner();
+        inner.is_down = true;
+        let lost: Vec<_> = inner
+            .wires
+            .values_mut()
+            .map(|wire| (mem::take(&mut wire.requests), mem::take(&mut wire.parcels)))
+            .collect();
+        drop(inner);
+        let ends = self.ends();
+        // Before anybody hears that there is no answer.
+        ends.iter().for_each(|end| end.disconnected());
+        for (requests, parcels) in lost {
+            let asked = requests.into_iter().map(|(_, request)| request.recipient());
+            let told = parcels.into_iter().map(|(_, parcel)| parcel.recipient());
+            for recipient in asked.chain(told).flatten() {
+                recipient.answer(Err(NodeError::Disconnected));
+            }
+        }
+    }
+
+    /// Lets all managers connect.
+    pub(super) fn reconnect(&self) {
+        let ends = self.ends();
+        ends.iter().for_each(|end| end.meets(self.identity()));
+        let mut inner = self.inner();
+        inner.is_down = false;
+        inner.connections += 1;
+        drop(inner);
+        ends.iter().for_each(|end| end.connected());
+    }
+
+    /// Ends all its troubles.
+    pub(super) fn recover(&self) {
+        let mut inner = self.inner();
+        let was_down = inner.is_down;
+        (inner.is_frozen, inner.delay, inner.refusal) = (false, Duration::ZERO, None);
+        inner.wires.values().for_each(Wire::wake);
+        drop(inner);
+        if was_down {
+            self.reconnect();
+        }
+    }
+
+    pub(super) fn freeze(&self) {
+        self.inner().is_frozen = true;
+    }
+
+    pub(super) fn slow(&self, delay: Duration) {
+        self.inner().delay = delay;
+    }
+
+    pub(super) fn refuse(&self, answer: &str) {
+        self.inner().refusal = Some(answer.into());
+    }
+
+    /// Chance decides how long messages take.
+    pub(super) fn jitter(&self, random: Option<Rng>) {
+        self.inner().jitter = random;
+    }
+
+    /// It is another process, which knows nothing.
+    pub(super) fn forget(&self) {
+        let was_down = self.inner().is_down;
+        self.cut();
+        let mut inner = self.inner();
+        inner.state = NodeState::default();
+        inner.starts += 1;
+        inner.started_at = self.clock.now();
+        drop(inner);
+        if !was_down {
+            self.reconnect();
+        }
+    }
+
+    /// Deletes a key, whatever is there. Whether anything was.
+    pub(super) fn erase(&self, key: &LockKey) -> bool {
+        self.inner().state.erase(key.name(), self.clock.now())
+    }
+
+    /// Every holder asks here soon whether it still has its lock.
+    pub(super) fn call_holders(&self) {
+        self.ends().iter().for_each(|end| end.call_holders());
+    }
+}
+
+/// Why a server cannot be asked that a test has taken down.
+fn down() -> NodeError {
+    NodeError::Unreachable("the test has taken it down".into())
+}
+
+impl Inner {
+    /// How long the next message takes.
+    fn way(&mut self) -> Duration {
+        let (usual, rare) = JITTER;
+        let extra = self.jitter.as_mut().map_or(0, |random| {
+            let most = if random.u8(0..30) == 0 { rare } else { usual };
+            random.u64(0..=most)
+        });
+        self.delay / 2 + Duration::from_millis(extra)
+    }
+
+    /// Does what is asked. The answer, if there is one.
+    fn serve(&mut self, request: Request, server: &Server, now: Moment) -> Option<Parcel> {
+        let (command, recipient, sent) = match request {
+            Request::Publish(wakeup) => {
+                let channel = crate::protocol::wakeup::channel(wakeup.subject.token.manager());
+                let way = self.way();
+                let mut wires = self.wires.values_mut().filter(|wire| wire.listens && wire.channel == channel);
+                wires.next()?.add_parcel(now + way, Parcel::Wakeup(wakeup));
+                return None;
+            }
+            Request::Command { command, recipient, sent } => (command, recipient, sent),
+        };
+        if let Some(answer) = &self.refusal {
+            let outcome = Err(NodeError::Refused(answer.clone()));
+            return Some(Parcel::Answer { recipient, sent, outcome });
+        }
+        let (way, time) = (self.way(), server.time());
+        let Self { state, wires, .. } = self;
+        let (reply, seen) = state.execute(server.clock.now(), &command, &mut |channel, wakeup| {
+            let Some(wire) = wires.values_mut().find(|wire| wire.listens && wire.channel == channel) else { return 0 };
+            let notice = match wakeup.notice {
+                Notice::Claimed(claim) => Notice::Claimed(Claim { begun: time, ..claim }),
+                other => other,
+            };
+            wire.add_parcel(now + way, Parcel::Wakeup(Wakeup { notice, ..wakeup }));
+            1
+        });
+        let ballot = command.fence.map(|ballot| (command.subject.key.clone(), ballot));
+        Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, ballot }) })
+    }
+}
+
+impl Wire {
+    /// Adds what comes after all the others.
+    fn add_parcel(&mut self, at: Moment, parcel: Parcel) {
+        let at = self.parcels.back().map_or(at, |(last, _)| at.max(*last));
+        self.parcels.push_back((at, parcel));
+        self.wake();
+    }
+
+    /// The courier looks again.
+    fn wake(&self) {
+        // One that is gone has none.
+        if let Some(end) = self.end.upgrade() {
+            end.due.notify_one();
+        }
+    }
+}
+
+impl Request {
+    fn recipient(self) -> Option<Recipient> {
+        match self {
+            Self::Command { recipient, .. } => Some(recipient),
+            Self::Publish(_) => None,
+        }
+    }
+
+    fn failed(self, error: NodeError) -> Option<Parcel> {
+        match self {
+            Self::Command { recipient, sent, .. } => Some(Parcel::Answer { recipient, sent, outcome: Err(error) }),
+            Self::Publish(_) => None,
+        }
+    }
+}
+
+impl Parcel {
+    fn recipient(self) -> Option<Recipient> {
+        match self {
+            Self::Answer { recipient, .. } => Some(recipient),
+            Self::Wakeup(_) => None,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! There is a constructor for every error, and each error is of its kind.
+
+use redlock_runtime::testing::errors;
+use redlock_runtime::{LockError, LossCause, NodeError};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The number of the variant: one that is new does not compile here, and needs a constructor.
+fn kind(error: &LockError) -> usize {
+    match error {
+        LockError::Contended { .. } => 0,
+        LockError::TimedOut { .. } => 1,
+        LockError::WindowTaken { .. } => 2,
+        LockError::NoQuorum { .. } => 3,
+        LockError::Refused { .. } => 4,
+        LockError::Lost { .. } => 5,
+        LockError::WouldDeadlock { .. } => 6,
+        LockError::Configuration { .. } => 7,
+        LockError::NotInstalled => 8,
+        LockError::Closed => 9,
+        other => panic!("there is no constructor for {other:?}"),
+    }
+}
+
+#[test]
+fn every_error_can_be_made() {
+    let all = [
+        errors::contended("order:7", Some(SECOND)),
+        errors::timed_out("order:7", SECOND, None),
+        errors::window_taken("order:7", 19_843, SECOND),
+        errors::no_quorum("order:7"),
+        errors::refused("order:7", "NOPERM this user has no permissions"),
+        errors::lost("order:7", SECOND, LossCause::Taken),
+        errors::would_deadlock("order:7"),
+        errors::configuration("the ttl is too long"),
+        errors::not_installed(),
+        errors::closed(),
+    ];
+    for (number, error) in all.iter().enumerate() {
+        assert_eq!(kind(error), number, "{error}");
+        assert_eq!(error.key().map(redlock_runtime::LockKey::as_str), (number < 7).then_some("order:7"), "{error}");
+    }
+    assert_eq!(
+        all.map(|error| error.is_transient()),
+        [true, true, true, true, false, false, false, false, false, false]
+    );
+}
+
+#[test]
+fn errors_have_the_data_that_they_are_given() {
+    assert_eq!(errors::contended("order:7", Some(SECOND)).retry_after(), Some(SECOND));
+    let token = errors::token();
+    for error in [errors::contended("order:7", None), errors::timed_out("order:7", SECOND, None)] {
+        assert_eq!(errors::with_holder(error, token).holder(), Some(&token));
+    }
+    let rest = [("a:1", NodeError::Abstains(SECOND)), ("b:1", NodeError::Disconnected)];
+    let error = errors::no_quorum_of(None, 3, rest);
+    assert_eq!((error.key(), error.retry_after()), (None, Some(SECOND)));
+    let causes = errors::not_renewed([("a:1", NodeError::Disconnected)]);
+    let lost = errors::lost("order:7", SECOND, causes).to_string();
+    assert!(lost.contains("a:1: the connection broke"), "{lost}");
+    let order = errors::wrong_order("a", "b").to_string();
+    assert!(order.contains("the other way round") && order.contains("errors.rs"), "{order}");
+    let many = errors::refused_of(Some("order:7".into()), 1, [("a:1", NodeError::Replica)]).to_string();
+    assert!(many.contains("is a replica"), "{many}");
+}

@@ -1,0 +1,205 @@
+//! What befalls servers and locks, and what calls make of it.
+
+use redlock_runtime::testing::TestServers;
+use redlock_runtime::{LockError, LockRequest, LossCause, Wait};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test(start_paused = true)]
+async fn a_minority_may_be_in_any_trouble() {
+    let troubles: [fn(&redlock_runtime::testing::TestServer); 6] = [
+        |server| server.down(),
+        |server| server.freeze(),
+        |server| server.forget(),
+        |server| server.slow(10 * SECOND),
+        |server| server.refuse("OOM command not allowed"),
+        |server| server.refuse("NOPERM this user has no permissions"),
+    ];
+    for (number, trouble) in troubles.iter().enumerate() {
+        let servers = TestServers::new(3);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        trouble(&servers.node(1));
+        for manager in [&ours, &theirs] {
+            let guard = manager.acquire("order:7").await.unwrap_or_else(|error| panic!("trouble {number}: {error}"));
+            sleep(100 * SECOND).await;
+            assert!(guard.is_held(), "trouble {number}");
+        }
+        servers.node(1).up();
+        drop(ours.acquire("order:7").await.unwrap());
+        assert_eq!(servers.log().max_together("order:7"), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_majority_that_is_down_is_no_quorum_until_it_is_up() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    servers.nodes().take(2).for_each(|server| server.down());
+    let error = ours.try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(&error, LockError::NoQuorum { .. }), "{error}");
+    assert!(error.to_string().contains("test-1:6379: not connected: the test has taken it down"), "{error}");
+    let (guard, ()) = tokio::join!(ours.acquire(LockRequest::new("order:7").wait(Wait::Forever)), async {
+        sleep(30 * SECOND).await;
+        servers.nodes().for_each(|server| server.up());
+    });
+    assert!(guard.unwrap().is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_told_apart_by_their_text() {
+    let servers = TestServers::new(1);
+    let ours = servers.manager();
+    servers.node(0).refuse("NOPERM this user has no permissions to run the 'evalsha' command");
+    assert!(matches!(ours.try_acquire("order:7").await.unwrap_err(), LockError::Refused { .. }));
+    servers.node(0).refuse("LOADING Redis is loading the dataset in memory");
+    assert!(matches!(ours.try_acquire("order:7").await.unwrap_err(), LockError::NoQuorum { .. }));
+    servers.node(0).up();
+    drop(ours.try_acquire("order:7").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_lost_when_the_servers_are_away_for_longer_than_the_lease() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    let body = ours.with_lock("order:7", async |_| {
+        sleep(HOUR).await;
+        Ok::<_, LockError>(())
+    });
+    let begun = Instant::now();
+    let (stopped, ()) = tokio::join!(body, async {
+        sleep(SECOND).await;
+        servers.nodes().for_each(|server| server.down());
+    });
+    let error = stopped.unwrap_err();
+    assert!(matches!(error, LockError::Lost { cause: LossCause::NotRenewed { .. }, .. }), "{error}");
+    assert!(begun.elapsed() <= 31 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_taken_away_stops_its_body() {
+    for count in [1, 3] {
+        let servers = TestServers::new(count);
+        let ours = servers.manager();
+        let body = ours.with_lock(LockRequest::new("order:7").ttl(30 * SECOND), async |_| {
+            sleep(HOUR).await;
+            Ok::<_, LockError>(())
+        });
+        let begun = Instant::now();
+        let (stopped, ()) = tokio::join!(body, async {
+            sleep(SECOND).await;
+            servers.lose("order:7");
+        });
+        let error = stopped.unwrap_err();
+        assert!(matches!(error, LockError::Lost { cause: LossCause::Taken, .. }), "{error}");
+        assert!(begun.elapsed() < 5 * SECOND, "it is told at once: {:?}", begun.elapsed());
+        assert_eq!(servers.log().lost(), ["order:7"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_over_goes_to_whoever_waits() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    servers.hold("order:7").await;
+    let (guard, ()) = tokio::join!(ours.acquire("order:7"), async {
+        sleep(SECOND).await;
+        servers.expire("order:7");
+    });
+    assert!(guard.unwrap().is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_servers_that_forget_grant_nothing_twice() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let _guard = ours.acquire(LockRequest::new("order:7").renew(false)).await.unwrap();
+    assert!(theirs.try_acquire("order:7").await.unwrap_err().is_contended());
+    servers.nodes().for_each(|server| server.forget());
+    let error = theirs.try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(error, LockError::NoQuorum { .. }), "{error}");
+    sleep(61 * SECOND).await;
+    drop(theirs.try_acquire("order:7").await.unwrap());
+
+    // One is trusted.
+    let servers = TestServers::new(1);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let _guard = ours.acquire("order:7").await.unwrap();
+    servers.node(0).forget();
+    drop(theirs.try_acquire("order:7").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_servers_take_their_time() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    servers.nodes().for_each(|server| server.slow(Duration::from_millis(40)));
+    let begun = Instant::now();
+    let guard = ours.acquire("order:7").await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(40));
+    let begun = Instant::now();
+    guard.release().await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frozen_server_does_later_what_it_was_asked() {
+    let servers = TestServers::new(1);
+    let ours = servers.manager();
+    let guard = ours.acquire("order:7").await.unwrap();
+    servers.node(0).freeze();
+    drop(guard);
+    assert!(matches!(ours.try_acquire("stock:7").await.unwrap_err(), LockError::NoQuorum { .. }));
+    servers.node(0).up();
+    drop(servers.manager().acquire("order:7").await.unwrap());
+    assert!(ours.shutdown().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_that_comes_later_meets_the_servers_as_they_are() {
+    let servers = TestServers::new(3);
+    servers.nodes().for_each(|server| server.down());
+    let late = servers.manager();
+    assert!(matches!(late.try_acquire("order:7").await.unwrap_err(), LockError::NoQuorum { .. }));
+    assert!(late.ready().await.is_err());
+    servers.nodes().for_each(|server| server.up());
+    late.ready().await.unwrap();
+    drop(late.try_acquire("order:7").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_when_managers_are_gone() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let guard = ours.acquire("order:7").await.unwrap();
+    assert!(theirs.acquire(LockRequest::new("order:7").wait(SECOND)).await.is_err());
+    drop((guard, ours, theirs));
+    sleep(10 * SECOND).await;
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "nobody has \"order:8\"")]
+async fn a_key_that_nobody_has_cannot_be_lost() {
+    let servers = TestServers::new(1);
+    servers.hold("order:7").await;
+    servers.lose("order:8");
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "somebody else cannot take the lock: \"order:7\" is held by another owner")]
+async fn a_key_that_a_call_has_cannot_be_held() {
+    let servers = TestServers::new(1);
+    let _guard = servers.manager().acquire("order:7").await.unwrap();
+    servers.hold("order:7").await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "\"order:7\" was locked for [30s], and never for 31s")]
+async fn an_assertion_says_what_was_locked() {
+    let servers = TestServers::new(1);
+    drop(servers.manager().acquire("order:7").await.unwrap());
+    redlock_runtime::assert_locked!(servers.log(), "order:7", ttl = 31s);
+}

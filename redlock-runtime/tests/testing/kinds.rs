@@ -1,0 +1,163 @@
+//! Every kind of lock, with two managers that share servers.
+
+use redlock_runtime::testing::{LogEvent, TestServers};
+use redlock_runtime::{DetachedLock, LockError, LockManager, LockRequest, Wait, assert_locked, distributed_lock};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[distributed_lock(key = "order:{id}", ttl = 30, wait = 2)]
+async fn capture(id: u64) -> Result<u64, LockError> {
+    sleep(SECOND).await;
+    Ok(id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_two_managers_take_turns() {
+    for count in [1, 3, 5] {
+        let servers = TestServers::new(count);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let (first, second) = tokio::join!(ours.scope(capture(7)), theirs.scope(capture(7)));
+        assert_eq!((first.unwrap(), second.unwrap()), (7, 7));
+        let log = servers.log();
+        assert_eq!(log.acquired(), ["order:7", "order:7"]);
+        assert_eq!(log.max_together("order:{id}"), 1, "{log}");
+        assert_locked!(log, "order:7", ttl = 30s);
+        assert_locked!(log, "order:{id}", ttl = "30s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_somebody_else_is_waited_for() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    servers.hold("order:7").await;
+    let begun = Instant::now();
+    assert!(matches!(ours.scope(capture(7)).await.unwrap_err(), LockError::TimedOut { .. }));
+    assert!(begun.elapsed() >= 2 * SECOND);
+    let (captured, ()) = tokio::join!(ours.scope(capture(7)), async {
+        sleep(SECOND).await;
+        servers.release("order:7");
+    });
+    captured.unwrap();
+    assert_eq!((servers.log().failed(), servers.log().acquired()), (vec!["order:7".into()], vec!["order:7".into()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn shared_locks_are_held_together() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    servers.hold_shared("config").await;
+    let shared = || LockRequest::shared("config");
+    let (first, second) = (ours.acquire(shared()).await.unwrap(), theirs.acquire(shared()).await.unwrap());
+    assert!(ours.try_acquire("config").await.unwrap_err().is_contended());
+    drop((first, second));
+    assert_eq!(servers.log().max_together("config"), 2);
+    servers.release("config");
+    drop(ours.try_acquire("config").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn fencing_tokens_grow_from_owner_to_owner() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let first = ours.acquire_fenced("order:7").await.unwrap();
+    let number = first.fencing_token();
+    drop(first);
+    assert!(theirs.acquire_fenced("order:7").await.unwrap().fencing_token() > number);
+    let is_told = |event: &LogEvent| matches!(event, LogEvent::Acquired { fencing_token: Some(_), .. });
+    assert_eq!(servers.log().entries().iter().filter(|entry| is_told(&entry.event)).count(), 2);
+}
+
+#[distributed_lock(key = "order:{id}", reentrant)]
+async fn audit(id: u64) -> Result<u64, LockError> {
+    Ok(id)
+}
+
+#[distributed_lock(key = "order:{id}")]
+async fn capture_and_audit(id: u64) -> Result<u64, LockError> {
+    audit(id).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_enters_the_lock_of_its_caller() {
+    let servers = TestServers::new(3);
+    assert_eq!(servers.manager().scope(capture_and_audit(7)).await.unwrap(), 7);
+    assert_eq!(servers.log().acquired(), ["order:7"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_lock_is_taken_up_by_another_manager() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let detached: DetachedLock = ours.acquire("order:7").await.unwrap().detach().to_string().parse().unwrap();
+    assert!(theirs.try_acquire("order:7").await.unwrap_err().is_contended());
+    let guard = theirs.attach(detached).await.unwrap();
+    assert!(ours.try_acquire("order:7").await.unwrap_err().is_contended());
+    drop(guard);
+    drop(ours.try_acquire("order:7").await.unwrap());
+    assert_eq!(servers.log().max_together("order:7"), 1);
+}
+
+#[distributed_lock(key = "report", once_per = 15m, on_contended = skip)]
+async fn report() -> Result<Option<u32>, LockError> {
+    Ok(Some(42))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_runs_once_in_its_window() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    assert_eq!(ours.scope(report()).await.unwrap(), Some(42));
+    assert_eq!(theirs.scope(report()).await.unwrap(), None);
+    sleep(900 * SECOND).await;
+    assert_eq!(theirs.scope(report()).await.unwrap(), Some(42));
+    let log = servers.log();
+    assert_eq!((log.acquired().len(), log.failed().len()), (2, 1), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_lingers_is_given_to_whoever_asks() {
+    let servers = TestServers::new(3);
+    let linger = || servers.manager_with(LockManager::builder().linger(2 * SECOND));
+    let (ours, theirs) = (linger(), linger());
+    for _ in 0..5 {
+        drop(ours.acquire("session:7").await.unwrap());
+    }
+    assert!(ours.stats().linger.retaken > 0);
+    drop(theirs.acquire("session:7").await.unwrap());
+    assert_eq!(servers.log().acquired().len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_lock_stops_the_body_of_another_manager() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    ours.ready().await.unwrap();
+    let body = ours.with_lock("order:7", async |_| {
+        sleep(3600 * SECOND).await;
+        Ok::<_, LockError>(())
+    });
+    let (stopped, report) = tokio::join!(body, async {
+        sleep(SECOND).await;
+        let token = ours.held()[0].token;
+        theirs.break_lock("order:7", token.as_str()).await
+    });
+    assert!(report.has_stopped, "{report:?}");
+    assert!(matches!(stopped.unwrap_err(), LockError::Lost { .. }));
+    assert_eq!(servers.log().lost(), ["order:7"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn managers_have_settings_of_their_own() {
+    let servers = TestServers::new(1);
+    let builder = LockManager::builder().namespace("shop").default_wait(Wait::None);
+    let (ours, plain) = (servers.manager_with(builder), servers.manager());
+    servers.hold("shop:order:7").await;
+    assert!(ours.acquire("order:7").await.unwrap_err().is_contended());
+    drop(plain.acquire("order:7").await.unwrap());
+    let inspection = plain.inspect("shop:order:7").await;
+    assert!(inspection.holder().is_some(), "{inspection}");
+    assert!(ours.shutdown().await && plain.shutdown().await);
+}

@@ -1,0 +1,9 @@
+//! The test kit, as a program uses it that tests its locks with it.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
+
+mod errors;
+mod exploring;
+mod faults;
+mod installing;
+mod kinds;
+mod real_time;
