@@ -140,12 +140,9 @@ impl<'c> Call<'c> {
     /// [`LockError::Configuration`] for what is out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
-        request.check_mode()?;
+        let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
-        let key = request.key.clone().below(&shared.namespace);
-        if let Some(fault) = key.fault() {
-            return Err(LockError::configuration(fault));
-        }
+        let (key, mode) = (parts.key(), parts.mode());
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
@@ -162,7 +159,7 @@ impl<'c> Call<'c> {
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
-        let LockRequest { mode, hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {

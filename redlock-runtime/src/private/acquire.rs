@@ -3,6 +3,7 @@
 use super::Settings;
 use crate::client::window::acquire as obtain;
 use crate::request::Place;
+use crate::request::of_parts::What;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;
@@ -39,7 +40,7 @@ pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, se
 
 fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
     LockRequest {
-        key: LockKey::from_template(key.to_string()),
+        what: What::Key(LockKey::from_template(key.to_string())),
         mode: settings.mode,
         ttl: settings.ttl,
         wait: settings.wait,

@@ -121,6 +121,11 @@ impl Acquisition {
         &self.subject.key
     }
 
+    /// Each of the keys that were asked for.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &LockKey> {
+        std::iter::once(self.key())
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
