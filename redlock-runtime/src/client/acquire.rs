@@ -20,6 +20,7 @@ use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::error::LockError;
+use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode};
 use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
@@ -102,7 +103,9 @@ pub(crate) async fn acquire<'c>(
 /// A request with everything decided.
 struct Call<'c> {
     local: &'c Arc<LocalQueue>,
+    /// What the parts are called together.
     key: LockKey,
+    parts: Parts,
     mode: Mode,
     wanted: Wanted,
     wait: Wait,
@@ -165,6 +168,7 @@ impl<'c> Call<'c> {
         Ok(Self {
             local,
             key,
+            parts,
             mode,
             wanted,
             wait,

@@ -34,6 +34,7 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
+use crate::lock::parts::Parts;
 use crate::lock::reserved::line_of;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
@@ -124,6 +125,16 @@ impl Acquisition {
     /// Each of the keys that were asked for.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &LockKey> {
         std::iter::once(self.key())
+    }
+
+    /// The names at the nodes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.key().name())
+    }
+
+    /// What the lock is, as far as it is still alone what it was.
+    pub(crate) fn parts(&self) -> Parts {
+        Parts::single(self.key().clone(), self.mode())
     }
 
     pub(crate) fn shared(&self) -> &Shared {
