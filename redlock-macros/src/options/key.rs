@@ -136,7 +136,10 @@ fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTempla
     let array = match ungrouped(value) {
         Expr::Array(array) => array,
         value => {
-            return Ok((KeyTemplate { literal: literal(kind, value)?, is_path: kind.is_path, mode: None }, Vec::new()));
+            return Ok((
+                KeyTemplate { literal: literal(kind, value, false)?, is_path: kind.is_path, mode: None },
+                Vec::new(),
+            ));
         }
     };
     let count = array.elems.len();
@@ -167,7 +170,7 @@ fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTempla
 
 /// `"job:{id}"`, or `shared("config")`.
 fn listed(kind: Kind, element: Expr) -> syn::Result<KeyTemplate> {
-    let template = |value, mode| Ok(KeyTemplate { literal: literal(kind, value)?, is_path: kind.is_path, mode });
+    let template = |value, mode| Ok(KeyTemplate { literal: literal(kind, value, true)?, is_path: kind.is_path, mode });
     let mut call = match ungrouped(element) {
         Expr::Call(call) => call,
         value => return template(value, None),
@@ -194,7 +197,7 @@ fn listed(kind: Kind, element: Expr) -> syn::Result<KeyTemplate> {
 }
 
 /// The string literal of a template.
-fn literal(kind: Kind, value: Expr) -> syn::Result<LitStr> {
+fn literal(kind: Kind, value: Expr, is_listed: bool) -> syn::Result<LitStr> {
     let Kind { option, example, .. } = kind;
     match ungrouped(value) {
         Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => Ok(value),
@@ -203,6 +206,7 @@ fn literal(kind: Kind, value: Expr) -> syn::Result<LitStr> {
         value => {
             let proposed = proposal::of_key(&value).filter(|_| !kind.is_path);
             let example = proposed.as_deref().unwrap_or(example);
+            let example = if is_listed { example.strip_prefix("key = ").unwrap_or(example) } else { example };
             refuse(&value, format!("`{option}` is a string literal: write `{example}`"))
         }
     }

@@ -110,7 +110,7 @@ fn every_mistake_is_found() {
         ("key = [\"a\", shared(\"a\")]", &["`\"a\"` stands in this list twice"]),
         ("key = [\"a\", 5]", &["`key` is text"]),
         ("key = [\"a\", [\"b\"]]", &["a list in a list"]),
-        ("key = [\"a\", order.id]", &["write `key = \"{order.id}\"`"]),
+        ("key = [\"a\", order.id]", &["write `\"{order.id}\"`"]),
         ("key = [read(\"a\"), \"b\"]", &["unknown word `read`: did you mean `shared(\"..\")`?"]),
         ("key = [sharde(\"a\"), \"b\"]", &["did you mean `shared(\"..\")`?"]),
         ("key = [shared(), \"b\"]", &["`shared` takes one text"]),

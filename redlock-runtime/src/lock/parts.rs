@@ -81,7 +81,7 @@ impl Parts {
         let mut keys = self.keys();
         match (keys.next(), keys.next()) {
             (Some(only), None) => only.clone(),
-            (None, _) => self.first.key.clone(),
+            (None, _) => self.first().key.clone(),
             (Some(_), Some(_)) => LockKey::of_several(self.keys()),
         }
     }

@@ -1,3 +1,5 @@
+#![deny(warnings)]
+#![allow(dead_code, unreachable_pub, reason = "also a module of the attribute tests")]
 //! Lists of keys and paths, in every form of function.
 
 use async_trait::async_trait;
@@ -96,5 +98,3 @@ pub fn futures(bank: &'static Bank) {
     is_send(rename(1, "a", "b"));
     is_send(bank.transfer(1, 2));
 }
-
-fn main() {}

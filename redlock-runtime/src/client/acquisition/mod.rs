@@ -134,7 +134,8 @@ impl Acquisition {
 
     /// What the lock is, as far as it is still alone what it was.
     pub(crate) fn parts(&self) -> Parts {
-        Parts::single(self.key().clone(), self.mode())
+        let parts = Parts::single(self.key().clone(), self.subject.mode);
+        if self.lock().candidate.is_lowered() { parts.lowered() } else { parts }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
