@@ -20,6 +20,7 @@ use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::error::LockError;
+use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode};
 use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
@@ -104,6 +105,7 @@ struct Call<'c> {
     local: &'c Arc<LocalQueue>,
     key: LockKey,
     mode: Mode,
+    parts: Parts,
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
@@ -166,6 +168,7 @@ impl<'c> Call<'c> {
             local,
             key,
             mode,
+            parts,
             wanted,
             wait,
             hold,
@@ -232,10 +235,16 @@ impl<'c> Call<'c> {
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
+    /// Whether it stands in a line of its own, and not in that of its key: others may have that at the same time, or it wants
+    /// several.
+    fn stands_beside(&self) -> bool {
+        self.mode.is_shared() || !self.parts.is_single()
+    }
+
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
-        if self.mode.is_shared() {
-            return Ok(self.local.enter_beside(&self.key, self.wanted, self.begun));
+        if self.stands_beside() {
+            return Ok(self.local.enter_beside(&self.parts, self.wanted, self.begun));
         }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
