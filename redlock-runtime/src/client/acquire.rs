@@ -103,7 +103,9 @@ pub(crate) async fn acquire<'c>(
 /// A request with everything decided.
 struct Call<'c> {
     local: &'c Arc<LocalQueue>,
+    /// What the parts are called together.
     key: LockKey,
+    parts: Parts,
     mode: Mode,
     parts: Parts,
     wanted: Wanted,
@@ -167,6 +169,7 @@ impl<'c> Call<'c> {
         Ok(Self {
             local,
             key,
+            parts,
             mode,
             parts,
             wanted,

@@ -283,8 +283,8 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        let (key, mode) = (self.key().clone(), self.mode());
-        DetachedLock::new(key, mode, self.held.detach(), self.ttl())
+        let parts = self.held.acquisition().parts();
+        DetachedLock::new(&parts, self.held.detach(), self.ttl())
     }
 }
 

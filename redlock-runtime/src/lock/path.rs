@@ -55,6 +55,13 @@ impl LockPath {
         Self { text: text.into() }
     }
 
+    /// The path that has this name in Redis, if it is one.
+    pub(crate) fn of_name(name: &LockKey) -> Option<Self> {
+        let name = name.is_place().then(|| name.as_str())?;
+        let (tree, rest) = name.strip_prefix("/{")?.split_once('}')?;
+        Some(Self::encoded(["/", tree, rest].concat()))
+    }
+
     /// The path, with what is encoded in its segments.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -287,6 +294,9 @@ mod tests {
         for segments in hostile_paths() {
             let path = LockPath::of(&segments);
             assert_eq!(path.fault(), None, "{segments:?}");
+            assert!(
+                path.parts(Mode::Shared).last().is_some_and(|leaf| LockPath::of_name(&leaf.key) == Some(path.clone()))
+            );
             let names = names(&path);
             assert!(seen.insert(names.last().cloned()), "{segments:?}");
             assert!(names.iter().all(|name| LockKey::from(name.as_str()).fault().is_none()), "{names:?}");

@@ -51,6 +51,15 @@ impl LockPart {
         Self { mode: Some(mode), ..self }
     }
 
+    /// Whether it is a key, its mode, and its text.
+    pub(super) fn written(&self) -> (bool, Mode, &str) {
+        let mode = self.mode.unwrap_or_default();
+        match &self.what {
+            What::Key(key) => (true, mode, key.as_str()),
+            What::Path(path) => (false, mode, path.as_str()),
+        }
+    }
+
     /// Whether it is a key, and not a place in a tree.
     pub(crate) const fn is_key(&self) -> bool {
         matches!(self.what, What::Key(_))

@@ -5,6 +5,7 @@
 
 pub(crate) mod after_restart;
 pub(crate) mod detached;
+mod detached_parts;
 pub(crate) mod fenced_set;
 #[cfg(feature = "inventory")]
 pub(crate) mod listed_site;

@@ -100,19 +100,27 @@ impl LockRequest {
     /// # Errors
     /// [`LockError::Configuration`] for what cannot be locked, or not together, and for options that do not go with it.
     pub(crate) fn parts(&self, namespace: &str) -> Result<Parts, LockError> {
-        let parts = match &self.what {
-            What::Key(key) => Parts::single(key.clone().below(namespace), self.mode),
-            What::Parts(parts) => {
-                self.check_parts(parts)?;
-                all_of(parts, self.mode, namespace)?
-            }
-        };
+        if let What::Parts(parts) = &self.what {
+            self.check_parts(parts)?;
+        }
+        let parts = self.names(namespace)?;
         if let Some(fault) = parts.iter().find_map(|part| part.key.fault()) {
             return Err(LockError::configuration(fault));
         }
         self.check_mode(parts.mode())?;
         may_be_locked(&parts)?;
         Ok(parts)
+    }
+
+    /// The names that it wants, below `namespace`.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] for no name, too many of them, or a path that is none.
+    pub(crate) fn names(&self, namespace: &str) -> Result<Parts, LockError> {
+        match &self.what {
+            What::Key(key) => Ok(Parts::single(key.clone().below(namespace), self.mode)),
+            What::Parts(parts) => all_of(parts, self.mode, namespace),
+        }
     }
 
     /// # Errors

@@ -131,6 +131,16 @@ impl Acquisition {
         self.subject.concerns(name)
     }
 
+    /// The names at the nodes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.key().name())
+    }
+
+    /// What the lock is, as far as it is still alone what it was.
+    pub(crate) fn parts(&self) -> Parts {
+        Parts::single(self.key().clone(), self.mode())
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
