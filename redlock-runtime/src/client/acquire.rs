@@ -107,6 +107,7 @@ struct Call<'c> {
     key: LockKey,
     parts: Parts,
     mode: Mode,
+    parts: Parts,
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
@@ -170,6 +171,7 @@ impl<'c> Call<'c> {
             key,
             parts,
             mode,
+            parts,
             wanted,
             wait,
             hold,
@@ -236,10 +238,16 @@ impl<'c> Call<'c> {
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
+    /// Whether it stands in a line of its own, and not in that of its key: others may have that at the same time, or it wants
+    /// several.
+    fn stands_beside(&self) -> bool {
+        self.mode.is_shared() || !self.parts.is_single()
+    }
+
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
-        if self.mode.is_shared() {
-            return Ok(self.local.enter_beside(&self.key, self.wanted, self.begun));
+        if self.stands_beside() {
+            return Ok(self.local.enter_beside(&self.parts, self.wanted, self.begun));
         }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
