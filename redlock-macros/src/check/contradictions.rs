@@ -110,7 +110,7 @@ fn several(options: &Options) -> Option<&Ident> {
 
 /// What that is called.
 fn what(options: &Options) -> &'static str {
-    if options.key.as_ref().is_some_and(|key| key.first.is_path) { "`path`" } else { "a list of keys" }
+    if options.key.as_ref().is_some_and(|key| key.first.is_path) { "a path" } else { "a list of keys" }
 }
 
 /// A list in which each key says that it is shared.

@@ -122,6 +122,7 @@ pub async fn in_other_words(tenant: u64) -> Result<(), LockError> {
 
 #[distributed_lock(path = "/reports")]
 pub async fn the_same_for_all(tenant_id: u64) -> Result<(), LockError> {
+    let _ = tenant_id;
     Ok(())
 }
 

@@ -102,6 +102,7 @@ pub async fn in_the_plural(a: u64, b: u64) -> Result<(), LockError> {
 
 #[distributed_lock(key = ["accounts", "limits"])]
 pub async fn the_same_for_all(account_id: u64) -> Result<(), LockError> {
+    let _ = account_id;
     Ok(())
 }
 
