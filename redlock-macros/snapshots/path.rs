@@ -6,7 +6,8 @@ async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data,
             ::redlock_runtime::__private::file!(),
             ::redlock_runtime::__private::line!(),
         );
-        let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE);
+        let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE)
+            .shared();
         let __named0 = &(file.folder());
         let __all = [
             ::redlock_runtime::__private::path(
@@ -20,45 +21,25 @@ async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data,
                 ),
             ),
         ];
-        let __acquire = ::redlock_runtime::__private::acquire_all_fenced(
+        let __acquire = ::redlock_runtime::__private::acquire_all(
             ::redlock_runtime::__private::None,
             __all,
             __settings,
         );
         __acquire
     };
-    let __outcome: ::redlock_runtime::__private::Result<
-        Result<Data, Error>,
-        ::redlock_runtime::__private::LockError,
-    > = '__call: {
-        let __guard = match __acquire.await {
-            ::redlock_runtime::__private::Ok(__guard) => __guard,
-            ::redlock_runtime::__private::Err(__error) => {
-                let __outcome = ::redlock_runtime::__private::Err(__error);
-                break '__call __outcome;
-            }
-        };
-        let lock = &__guard;
-        let __outcome = ::redlock_runtime::__private::hold(
-                &__guard,
-                async move {
-                    let _ = (&minor, &major, &file, &tenant);
-                    if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
-                        Result<Data, Error>,
-                    > {
-                        return __output;
-                    }
-                    load(lock).await
-                },
-            )
-            .with_guard()
-            .await;
-        __outcome
-    };
-    match __outcome {
-        ::redlock_runtime::__private::Ok(__output) => __output,
-        ::redlock_runtime::__private::Err(__error) => {
-            ::redlock_runtime::__private::from_lock_error::<Result<Data, Error>>(__error)
-        }
-    }
+    ::redlock_runtime::__private::locked(
+            __acquire,
+            async move {
+                let _ = (&minor, &major, &file, &tenant);
+                if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<
+                    Result<Data, Error>,
+                > {
+                    return __output;
+                }
+                load(file).await
+            },
+            ::redlock_runtime::__private::from_lock_error::<Result<Data, Error>>,
+        )
+        .await
 }

@@ -71,8 +71,8 @@ fn several_keys() {
 #[test]
 fn path() {
     check(
-        r#"path("/{tenant}/5%/{dir:/}/v{major}-{minor}", dir = file.folder()), fencing, guard = lock"#,
-        "async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data, Error> { load(lock).await }",
+        r#"path("/{tenant}/5%/{dir:/}/v{major}-{minor}", dir = file.folder()), mode = shared"#,
+        "async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data, Error> { load(file).await }",
         expect_file!["../snapshots/path.rs"],
     );
 }

@@ -21,8 +21,13 @@ pub async fn read(tenant: &str, dir: String, major: u32, minor: &str) -> Result<
     Ok(dir)
 }
 
-#[distributed_lock(path = ["/{tenant}/{from}", shared("/{tenant}/{to}")], fencing, guard = lock)]
-pub async fn rename(tenant: u64, from: &str, to: &str) -> Result<u64, LockError> {
+#[distributed_lock(path = ["/{tenant}/{from}", shared("/{tenant}/{to}")], guard = lock)]
+pub async fn rename(tenant: u64, from: &str, to: &str) -> Result<usize, LockError> {
+    Ok(lock.keys().count())
+}
+
+#[distributed_lock(path = "/{tenant}", fencing, guard = lock)]
+pub async fn number(tenant: u64) -> Result<u64, LockError> {
     Ok(lock.fencing_token().as_u64())
 }
 

@@ -138,8 +138,7 @@ impl Acquisition {
 
     /// What the lock is, as far as it is still alone what it was.
     pub(crate) fn parts(&self) -> Parts {
-        let parts = Parts::single(self.key().clone(), self.subject.mode);
-        if self.lock().candidate.is_lowered() { parts.lowered() } else { parts }
+        Parts::single(self.key().clone(), self.mode())
     }
 
     pub(crate) fn shared(&self) -> &Shared {
