@@ -108,7 +108,6 @@ impl LockRequest {
             return Err(LockError::configuration(fault));
         }
         self.check_mode(parts.mode())?;
-        may_be_locked(&parts)?;
         Ok(parts)
     }
 
@@ -162,16 +161,6 @@ fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, Lock
         )));
     }
     Ok(all)
-}
-
-/// Several names are not locked together yet.
-fn may_be_locked(parts: &Parts) -> Result<(), LockError> {
-    if parts.is_single() {
-        return Ok(());
-    }
-    Err(LockError::configuration(format!(
-        "{parts} cannot be locked together yet: this version locks one name at a time"
-    )))
 }
 
 #[cfg(test)]
