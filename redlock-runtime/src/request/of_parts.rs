@@ -219,7 +219,8 @@ mod tests {
         let parts = || [LockPart::shared("a"), "b".into()];
         assert!(fenced(LockRequest::all(parts()).mode(Mode::Shared)).contains("fencing"));
         assert!(fenced(LockRequest::path("/a").mode(Mode::Shared)).contains("fencing"));
-        assert!(!fenced(LockRequest::all(parts())).contains("fencing"));
+        let mixed = LockRequest { is_fenced: true, ..LockRequest::all(parts()) };
+        assert_eq!(mixed.parts("").unwrap().mode(), Mode::Exclusive);
     }
 
     #[test]

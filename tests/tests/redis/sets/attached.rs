@@ -15,7 +15,9 @@ async fn another_worker_goes_on_with_all_of_them() {
             let guard = ours.acquire(request.clone()).await.unwrap();
             let token = *guard.token();
             let message = guard.detach().to_string();
-            assert!(ours.try_acquire(request.clone().wait(std::time::Duration::ZERO)).await.unwrap_err().is_contended());
+            assert!(
+                ours.try_acquire(request.clone().wait(std::time::Duration::ZERO)).await.unwrap_err().is_contended()
+            );
             let taken_up = theirs.attach(message.parse::<DetachedLock>().unwrap()).await.unwrap();
             assert_ne!(*taken_up.token(), token);
             taken_up.extend().await.unwrap();

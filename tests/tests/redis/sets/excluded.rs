@@ -74,7 +74,8 @@ async fn another_program_excludes_and_is_excluded() {
 }
 
 /// Deletes what another program has.
-const DELETE: &str = "if redis.call('TYPE', KEYS[1]).ok == 'string' then return redis.call('DEL', KEYS[1]) end return 0";
+const DELETE: &str =
+    "if redis.call('TYPE', KEYS[1]).ok == 'string' then return redis.call('DEL', KEYS[1]) end return 0";
 
 #[tokio::test]
 async fn equal_keys_are_one_and_the_stronger_mode_counts() {

@@ -94,7 +94,8 @@ async fn a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long() {
     }
     for (size, signal) in [(1, Signal::KILL), (3, Signal::KILL), (1, Signal::STOP), (3, Signal::STOP)] {
         let scene = Scene::begin(size).await;
-        let child = process("sets::leaving::a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long", &scene.nodes);
+        let child =
+            process("sets::leaving::a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long", &scene.nodes);
         wait_until_queued(&scene.nodes, "a", 1).await;
         let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();

@@ -24,7 +24,8 @@ async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
         let mut path = || -> (Vec<&str>, Mode) {
             let depth = random.usize(1..4);
             let near = random.bool();
-            let segments = (0..depth).map(|_| if near { "A" } else { SEGMENTS[random.usize(..SEGMENTS.len())] }).collect();
+            let segments =
+                (0..depth).map(|_| if near { "A" } else { SEGMENTS[random.usize(..SEGMENTS.len())] }).collect();
             (segments, if random.bool() { Mode::Exclusive } else { Mode::Shared })
         };
         let ((held, held_as), (wanted, wanted_as)) = (path(), path());
