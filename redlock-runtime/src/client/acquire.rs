@@ -21,6 +21,7 @@ use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, Loc
 use crate::client::shared::Shared;
 use crate::error::LockError;
 use crate::lock::parts::Parts;
+use crate::lock::slot::slot_of;
 use crate::lock::{LockKey, Mode};
 use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
@@ -146,6 +147,7 @@ impl<'c> Call<'c> {
         let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
         let (key, mode) = (parts.key(), parts.mode());
+        may_be_asked_together(shared, &parts, request.is_fenced)?;
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
@@ -388,5 +390,29 @@ impl<'c> Call<'c> {
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }
         }
+    }
+}
+
+/// # Errors
+/// [`LockError::Configuration`] for names that no node can be asked for at once.
+fn may_be_asked_together(shared: &Shared, parts: &Parts, is_fenced: bool) -> Result<(), LockError> {
+    if parts.is_single() {
+        return Ok(());
+    }
+    if is_fenced {
+        return Err(LockError::configuration(format!(
+            "{parts} cannot have a fencing token: it orders the locks of one name, and these are several; leave out one of the two"
+        )));
+    }
+    let (first, slot) = (parts.first(), slot_of(parts.first().name()));
+    let other = parts.iter().find(|part| slot_of(part.name()) != slot);
+    match other.filter(|_| shared.nodes.iter().any(|node| node.node().has_parts())) {
+        None => Ok(()),
+        Some(other) => Err(LockError::configuration(format!(
+            "{} and {} are in different slots of a cluster, which locks nothing in both at once: put the common part in a \
+             hash tag, as in \"{{acme}}:from\" and \"{{acme}}:to\"",
+            first.key.quoted(),
+            other.key.quoted(),
+        ))),
     }
 }

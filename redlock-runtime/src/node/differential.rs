@@ -386,8 +386,8 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 }
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
-/// together, all kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 45;
+/// together, what those get who want several names, all kinds of wake-ups, and both ends of a fenced command.
+const KINDS: usize = 61;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

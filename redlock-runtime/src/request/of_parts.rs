@@ -109,7 +109,6 @@ impl LockRequest {
             return Err(LockError::configuration(fault));
         }
         self.check_mode(parts.mode())?;
-        may_be_locked(&parts)?;
         Ok(parts)
     }
 
@@ -163,16 +162,6 @@ fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, Lock
         )));
     }
     Ok(all)
-}
-
-/// Several names are not locked together yet.
-fn may_be_locked(parts: &Parts) -> Result<(), LockError> {
-    if parts.is_single() {
-        return Ok(());
-    }
-    Err(LockError::configuration(format!(
-        "{parts} cannot be locked together yet: this version locks one name at a time"
-    )))
 }
 
 #[cfg(test)]
@@ -231,7 +220,8 @@ mod tests {
         let parts = || [LockPart::shared("a"), "b".into()];
         assert!(fenced(LockRequest::all(parts()).mode(Mode::Shared)).contains("fencing"));
         assert!(fenced(LockRequest::path("/a").mode(Mode::Shared)).contains("fencing"));
-        assert!(!fenced(LockRequest::all(parts())).contains("fencing"));
+        let mixed = LockRequest { is_fenced: true, ..LockRequest::all(parts()) };
+        assert_eq!(mixed.parts("").unwrap().mode(), Mode::Exclusive);
     }
 
     #[test]

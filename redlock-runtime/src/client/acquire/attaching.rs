@@ -58,7 +58,7 @@ impl Call<'_> {
         self.may_start().await?;
         let mut turn = self.enter().await?;
         let other = Some(Box::new(*detached.token()));
-        let subject = Subject { other, ..Subject::new(self.key.clone(), self.shared().new_token()) }.of_mode(self.mode);
+        let subject = Subject { other, ..Subject::of(&self.parts, self.shared().new_token()) };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
         turn.acquisition().take_up(self.wanted);

@@ -133,12 +133,17 @@ impl Acquisition {
 
     /// The names at the nodes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.key().name())
+        self.subject.wanted().map(|(key, _)| key.name())
     }
 
     /// What the lock is, as far as it is still alone what it was.
     pub(crate) fn parts(&self) -> Parts {
-        Parts::single(self.key().clone(), self.mode())
+        let parts = self.subject.parts.as_deref().cloned();
+        match parts {
+            Some(parts) if self.mode().is_shared() => parts.lowered(),
+            Some(parts) => parts,
+            None => Parts::single(self.key().clone(), self.mode()),
+        }
     }
 
     pub(crate) fn shared(&self) -> &Shared {

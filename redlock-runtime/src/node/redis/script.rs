@@ -5,8 +5,8 @@
 
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
-use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::class::Class;
+use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::command::{Command, Subject, Verb};
 use crate::protocol::lease;

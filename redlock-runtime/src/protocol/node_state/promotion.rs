@@ -100,9 +100,8 @@ impl Execution<'_> {
     ) -> Option<(OwnerToken, Line)> {
         let queue = self.queue()?;
         let tells_all = !self.applies(Rule::OnlyConcernedAreTold) && !freed.is_empty();
-        let counts = |line: &Line| {
-            !line.has_several || tells_all || freed.iter().any(|freed| freed.conflicts_with(line.class))
-        };
+        let counts =
+            |line: &Line| !line.has_several || tells_all || freed.iter().any(|freed| freed.conflicts_with(line.class));
         let first = |(line, passed): (&Line, &Option<OwnerToken>)| Some((queue.first_behind(*line, *passed)?, *line));
         let firsts = Line::ALL.iter().zip(passed).filter(|(line, _)| counts(line)).filter_map(first);
         firsts.min_by_key(|(token, _)| *token)

@@ -167,7 +167,11 @@ impl Queue {
     }
 
     fn lines_against(&self, class: Class) -> impl Iterator<Item = &BTreeSet<OwnerToken>> {
-        Line::ALL.iter().zip(&self.lines).filter(move |(line, _)| class.conflicts_with(line.class)).map(|(_, line)| line)
+        Line::ALL
+            .iter()
+            .zip(&self.lines)
+            .filter(move |(line, _)| class.conflicts_with(line.class))
+            .map(|(_, line)| line)
     }
 
     pub(super) fn last(&self) -> Option<OwnerToken> {

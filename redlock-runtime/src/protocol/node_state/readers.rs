@@ -62,9 +62,9 @@ impl Readers {
     }
 
     /// `token` has what `from` had, which ends then. The key expires when it would have.
-    pub(super) fn replace(&mut self, from: OwnerToken, token: OwnerToken, end: Instant) {
-        let member = self.members.remove(&from).or_else(|| self.members.get(&token).copied());
-        self.members.insert(token, Member { class: member.and_then(|member| member.class), end });
+    pub(super) fn replace(&mut self, from: OwnerToken, token: OwnerToken, class: Class, end: Instant) {
+        self.members.remove(&from);
+        self.members.insert(token, Member { class: Some(class), end });
     }
 
     /// `token` does not have the name any more, and has not reserved it. The key expires with the last of the others.

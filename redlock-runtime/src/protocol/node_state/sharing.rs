@@ -267,9 +267,9 @@ impl<'a> Execution<'a> {
     fn revoke_share(&mut self, from: OwnerToken) -> Reply {
         let (token, now) = (self.token, self.now);
         let Some(readers) = self.state.readers.get_mut(self.key.name()) else { return Reply::NotOwner };
-        let end = readers.end_of(from, now).or_else(|| readers.end_of(token, now));
-        let Some(end) = end else { return Reply::NotOwner };
-        readers.replace(from, token, end);
+        let held = readers.held_by(from, now).or_else(|| readers.held_by(token, now));
+        let Some((class, end)) = held else { return Reply::NotOwner };
+        readers.replace(from, token, class, end);
         let is_told = self.notify(from, Notice::Revoked { by: token }) > 0;
         Reply::Revoked { left: end.since(now), is_told }
     }

@@ -72,7 +72,8 @@ impl Execution<'_> {
 
     /// Whether an earlier token waits that does not go with this one.
     pub(super) fn is_behind_others(&self) -> bool {
-        self.is_behind(self.token, self.class) && (self.class == Class::Exclusive || self.applies(Rule::WaitersComeFirst))
+        self.is_behind(self.token, self.class)
+            && (self.class == Class::Exclusive || self.applies(Rule::WaitersComeFirst))
     }
 
     /// Whether a token waits before `token` that does not go with somebody of this class.

@@ -491,8 +491,11 @@ local function line_of_it()
   return to ~= '' and tonumber(redis.call('ZSCORE', queue, to) or nil)
 end
 local is_named = any(line_of_it)
-if not is_named and not any(is_late) then
-  return {1, seen()}
+if not is_named then
+  to = ''
+  if not any(is_late) then
+    return {1, seen()}
+  end
 end
 local left
 any(function()
