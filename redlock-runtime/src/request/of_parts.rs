@@ -48,11 +48,12 @@ impl LockRequest {
     /// # use redlock_runtime::{LockError, LockManager, LockPart, LockRequest};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
-    /// let (from, to) = ("account:7", "account:7");
-    /// let guard = manager.acquire(LockRequest::all([from, to])).await?;
-    /// assert_eq!(guard.keys().count(), 1);
-    /// let request = LockRequest::all([LockPart::shared("config"), "job:7".into()]);
-    /// # let _ = request; Ok(()) }
+    /// let guard = manager.acquire(LockRequest::all(["account:8", "account:7"])).await?;
+    /// assert_eq!(guard.keys().count(), 2);
+    /// assert!(manager.try_acquire("account:7").await.unwrap_err().is_contended());
+    /// let request = || LockRequest::all([LockPart::shared("config"), "job:7".into()]);
+    /// manager.acquire(request()).await?.release().await
+    /// # }
     /// ```
     pub fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> Self {
         Self::of(What::Parts(parts.into_iter().map(Into::into).collect()))
@@ -79,9 +80,12 @@ impl LockRequest {
     /// # use redlock_runtime::{LockError, LockManager, LockRequest};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
-    /// let guard = manager.acquire(LockRequest::path("/acme")).await?;
-    /// assert_eq!(guard.key().as_str(), "/{acme}");
-    /// assert!(manager.try_acquire(LockRequest::path("/acme")).await.unwrap_err().is_contended());
+    /// let guard = manager.acquire(LockRequest::path("/acme/reports")).await?;
+    /// assert_eq!(guard.key().as_str(), "/{acme}/reports");
+    /// for path in ["/acme", "/acme/reports/2024"] {
+    ///     assert!(manager.try_acquire(LockRequest::path(path)).await.unwrap_err().is_contended());
+    /// }
+    /// manager.acquire(LockRequest::path("/acme/invoices")).await?;
     /// # Ok(()) }
     /// ```
     pub fn path(path: impl Into<LockPath>) -> Self {
