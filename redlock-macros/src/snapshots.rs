@@ -60,6 +60,33 @@ fn shared() {
 }
 
 #[test]
+fn several_keys() {
+    check(
+        r#"key = ["account:{from}", shared("limits:{self.tenant}"), "rate"], manager = self.locks, ttl = 10"#,
+        "async fn transfer(&self, from: &str, to: &str) -> Result<(), Error> { self.bank.transfer(from, to).await }",
+        expect_file!["../snapshots/several_keys.rs"],
+    );
+}
+
+#[test]
+fn path() {
+    check(
+        r#"path("/{tenant}/5%/{dir:/}/v{major}-{minor}", dir = file.folder()), mode = shared"#,
+        "async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data, Error> { load(file).await }",
+        expect_file!["../snapshots/path.rs"],
+    );
+}
+
+#[test]
+fn paths() {
+    check(
+        r#"path = ["/{tenant}/{from}", "/{tenant}/{to}"]"#,
+        "async fn rename(tenant: u64, from: &str, to: &str) -> Result<(), Error> { move_all(tenant, from, to).await }",
+        expect_file!["../snapshots/paths.rs"],
+    );
+}
+
+#[test]
 fn handler() {
     check(
         r#"key = "nightly", on_error = |error| error.is_contended()"#,

@@ -99,7 +99,7 @@ mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, Inherited, LockGuard};
-pub use self::lock::{LockKey, Mode, OwnerToken};
+pub use self::lock::{LockKey, LockPath, Mode, OwnerToken};
 pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
 pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
@@ -112,7 +112,7 @@ pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
 #[cfg(feature = "inventory")]
 pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockRequest, OrderCheck, Wait};
+pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
 pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]

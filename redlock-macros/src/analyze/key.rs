@@ -1,41 +1,50 @@
-//! The key of one function: each placeholder of the template, matched with the value it names.
+//! What one function locks: each placeholder of its templates, matched with the value it names.
 //!
-//! 1. The template is read, and each placeholder that stands in it several times becomes one hole. What is wrong with
+//! 1. Each template is read, and each placeholder that stands in it several times becomes one hole. What is wrong with
 //!    the text is reported, and all the same the holes that could be read are looked at.
-//! 2. Every named part, such as `id = order.id`, must be the root of a hole or what one takes, or it is reported as unused.
+//! 2. Every named part, such as `id = order.id`, must be the root of a hole in one of the templates, or what one takes, or it is reported as unused.
 //! 3. The root of a hole is looked up: a path with `::` is a constant; one name is first a named part, then an
 //!    argument, the last one of that name, and then, if it is written in capitals, a constant. Any other name is a
 //!    mistake, and the message names the one that was probably meant.
 //! 4. The steps from the root to the value are taken over. A name that a call or an index takes is looked up as in step
 //!    3.
 //! 5. If every hole is one name that is known, and no two holes have the same name, the user's own literal becomes the
-//!    format string, which captures these names: then the compiler points inside the literal. Otherwise a format string
-//!    is made, in which the values are called `__part0`, `__part1` and so on.
+//!    format string, which captures these names: then the compiler points inside the literal. Otherwise, and for a path with
+//!    characters that are encoded there, a format string is made, in which the values are called `__part0`, `__part1` and so on.
 //! 6. A single argument whose type is an integer of the language needs no escaping, unless a digit or `-` follows it.
 
 use super::bindings::Binding;
 use super::mentions::Mentions;
 use crate::errors::{self, Errors, InText};
 use crate::keywords::is_keyword;
-use crate::options::KeyTemplate;
-use crate::template::{self, Hole, Input, Mistake, Step};
+use crate::options::{KeyTemplate, KeyTemplates, Mode};
+use crate::template::{self, Hole, Input, Mistake, Step, Template};
 use proc_macro2::{Ident, Literal, Span};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use syn::ext::IdentExt;
 use syn::{Expr, Index, LitStr, Member};
 
-/// A key, ready to be formatted.
+/// What is locked, ready to be formatted.
 pub(crate) struct Key {
-    /// The template as it was written.
+    /// The template as it was written, or all of them as the runtime writes several keys: `"a" + "b"`.
     pub(crate) template: String,
+    /// Each key or path. There is one at least.
+    pub(crate) all: Vec<Formatted>,
+    /// `id = order.id`
+    pub(crate) named: Vec<Named>,
+}
+
+/// One key or path.
+pub(crate) struct Formatted {
     /// The format string, which captures the `parts` by their names or is given them.
     pub(crate) format: Literal,
     pub(crate) parts: Vec<Part>,
-    /// `id = order.id`
-    pub(crate) named: Vec<Named>,
     /// The format string is the user's own token, so that the compiler points inside it.
     pub(crate) is_verbatim: bool,
+    pub(crate) is_path: bool,
+    /// If it is not that of all.
+    pub(crate) mode: Option<Mode>,
 }
 
 /// An expression of the attribute that the template can name.
@@ -57,6 +66,8 @@ pub(crate) struct Part {
     pub(crate) references: usize,
     /// The characters that may follow the value in the key: inside the value they are escaped, so that they end it.
     pub(crate) escaped: Vec<char>,
+    /// What the value is there.
+    pub(crate) place: Place,
     /// The placeholder has a format, so its value must be an integer.
     pub(crate) is_integer: bool,
     /// The name of the type of an argument that stands in the key without escaping: an integer of the language, which
@@ -64,6 +75,18 @@ pub(crate) struct Part {
     pub(crate) plain: Option<&'static str>,
     /// The span of the code for this value, which is reported at the literal.
     pub(crate) span: Span,
+}
+
+/// What a value is in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    InKey,
+    /// A segment of a path.
+    Segment,
+    /// A part of a segment.
+    InSegment,
+    /// `{dir:/}`: several segments.
+    Subpath,
 }
 
 /// What a placeholder begins with, and so where its value comes from.
@@ -92,7 +115,25 @@ pub(crate) enum Operand {
 impl Key {
     /// Whether any value in the key can differ from call to call.
     pub(crate) fn depends_on_the_call(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part.root, Root::Constant(_)))
+        self.parts().any(|part| !matches!(part.root, Root::Constant(_)))
+    }
+
+    /// The place of the first text.
+    pub(crate) fn span(&self) -> Span {
+        self.all.first().map_or_else(Span::call_site, |formatted| formatted.format.span())
+    }
+
+    /// The values in it.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.all.iter().flat_map(|formatted| &formatted.parts)
+    }
+
+    /// The key, if it is one key and nothing else.
+    pub(crate) fn only(&self) -> Option<&Formatted> {
+        match self.all.as_slice() {
+            [only] if !only.is_path => Some(only),
+            _ => None,
+        }
     }
 
     /// Adds the names that the key uses.
@@ -107,7 +148,7 @@ impl Key {
 
     /// What the template names, but for what expressions of the attribute name.
     fn variables(&self) -> impl Iterator<Item = &Ident> {
-        self.parts.iter().flat_map(|part| {
+        self.parts().flat_map(|part| {
             let root = match &part.root {
                 Root::Argument(variable) => Some(variable),
                 Root::Named(_) | Root::Constant(_) => None,
@@ -137,64 +178,105 @@ struct Scope<'a> {
     function: &'a Ident,
     bindings: &'a [Binding],
     named: &'a [(Ident, Expr)],
-    holes: &'a [(&'a Hole, Vec<char>)],
+    /// Whether a placeholder of any template begins with a name.
+    roots: &'a BTreeSet<String>,
 }
 
-/// Reads the template and finds its values.
-pub(crate) fn read(key: &KeyTemplate, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
-    let literal = &key.literal;
-    let text = literal.value();
-    let (template, mistakes) = template::parse(&text);
-    for mistake in &mistakes {
-        errors.at(literal.span(), mistake.under(&text));
-    }
-    let holes = template.distinct_holes();
-    let scope = Scope { literal, function, bindings, named: &key.named, holes: &holes };
+/// A template, read.
+struct Parsed<'a> {
+    written: &'a KeyTemplate,
+    template: Template,
+    is_right: bool,
+}
+
+/// Reads the templates and finds their values.
+pub(crate) fn read(key: &KeyTemplates, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
+    let parsed: Vec<_> = key.all().map(|written| parse(written, errors)).collect();
+    let holes: Vec<_> = parsed.iter().flat_map(|parsed| parsed.template.distinct_holes()).collect();
+    let roots = holes.iter().filter_map(|(hole, _)| hole.root.first().cloned()).collect::<BTreeSet<_>>();
+    let is_right = parsed.iter().all(|parsed| parsed.is_right);
     for (name, _) in &key.named {
         let text = name.unraw().to_string();
-        let is_used = scope.is_root(&text) || holes.iter().any(|(hole, _)| hole.takes(&text));
-        if mistakes.is_empty() && !is_used {
+        let is_used = roots.contains(&text) || holes.iter().any(|(hole, _)| hole.takes(&text));
+        if is_right && !is_used {
             errors.at(name.span(), format!("`{name}` is not in the key: write `{{{name}}}` there, or leave it out"));
         }
     }
-    let is_verbatim = holes.iter().enumerate().all(|(index, (hole, _))| {
-        let is_again = |name: &str| holes.iter().take(index).any(|(other, _)| other.name() == Some(name));
-        hole.name().is_some_and(|name| scope.is_variable(name) && !is_again(name))
-    });
-    let mut parts = Vec::new();
-    for (index, (hole, escaped)) in holes.iter().enumerate() {
-        let name = match hole.name() {
-            Some(name) if is_verbatim => identifier(name, generated(literal)),
-            _ => numbered("__part", index, literal),
-        };
-        match scope.part(hole, name, escaped.clone()) {
-            Ok(part) => parts.push(part),
-            Err(message) => match scope.in_text(hole, &holes).filter(|_| mistakes.is_empty()) {
-                Some((wrong, names)) => errors.in_text(InText { literal: literal.clone(), names, wrong, message }),
-                None => errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text)),
-            },
-        }
-    }
-    let format = if is_verbatim {
-        literal.token()
-    } else {
-        let index = |hole: &Hole| holes.iter().position(|(other, _)| *other == hole).unwrap_or_default();
-        let text = template.format_string(|hole| format!("__part{}", index(hole)));
-        LitStr::new(&text, generated(literal)).token()
-    };
-    let is_whole = mistakes.is_empty() && parts.len() == holes.len();
+    let scope = |literal| Scope { literal, function, bindings, named: &key.named, roots: &roots };
+    let all: Vec<_> = parsed.iter().map(|parsed| scope(&parsed.written.literal).format(parsed, errors)).collect();
     let named = key.named.iter().enumerate().map(|(index, (name, value))| Named {
-        variable: numbered("__named", index, literal),
+        variable: numbered("__named", index, &key.first.literal),
         value: value.clone(),
-        is_input: !scope.is_root(&name.unraw().to_string()),
+        is_input: !roots.contains(&name.unraw().to_string()),
     });
-    let named = named.collect();
-    is_whole.then(|| Key { template: text, format, parts, named, is_verbatim })
+    let (named, template) = (named.collect(), written(key));
+    let all = all.into_iter().collect::<Option<_>>()?;
+    is_right.then(|| Key { template, all, named })
+}
+
+/// The template, or all of them as the runtime writes several keys.
+fn written(key: &KeyTemplates) -> String {
+    match key.others.as_slice() {
+        [] => key.first.literal.value(),
+        _ => key.all().map(|template| format!("{:?}", template.literal.value())).collect::<Vec<_>>().join(" + "),
+    }
+}
+
+/// Reads one template, and reports what is wrong with its text.
+fn parse<'a>(written: &'a KeyTemplate, errors: &mut Errors) -> Parsed<'a> {
+    let text = written.literal.value();
+    let (template, mistakes) = if written.is_path { template::parse_path(&text) } else { template::parse(&text) };
+    for mistake in &mistakes {
+        errors.at(written.literal.span(), mistake.under(&text));
+    }
+    Parsed { written, template, is_right: mistakes.is_empty() }
 }
 
 impl Scope<'_> {
+    /// One template with its values. `None` when one of them means nothing.
+    fn format(&self, parsed: &Parsed<'_>, errors: &mut Errors) -> Option<Formatted> {
+        let (literal, is_path, mode) = (self.literal, parsed.written.is_path, parsed.written.mode);
+        let (template, text) = (&parsed.template, literal.value());
+        let holes = template.distinct_holes();
+        let has_one_name_for_each = holes.iter().enumerate().all(|(index, (hole, _))| {
+            let is_again = |name: &str| holes.iter().take(index).any(|(other, _)| other.name() == Some(name));
+            hole.name().is_some_and(|name| self.is_variable(name) && !is_again(name))
+        });
+        let is_verbatim = has_one_name_for_each && (!is_path || template.is_encoded());
+        let mut parts = Vec::new();
+        for (index, (hole, escaped)) in holes.iter().enumerate() {
+            let name = match hole.name() {
+                Some(name) if is_verbatim => identifier(name, generated(literal)),
+                _ => numbered("__part", index, literal),
+            };
+            let place = match is_path {
+                false => Place::InKey,
+                true if hole.is_subpath => Place::Subpath,
+                true if template.is_segment(hole) => Place::Segment,
+                true => Place::InSegment,
+            };
+            match self.part(hole, name, escaped.clone(), place) {
+                Ok(part) => parts.push(part),
+                Err(message) => match self.in_text(hole, &holes).filter(|_| parsed.is_right) {
+                    Some((wrong, names)) => errors.in_text(InText { literal: literal.clone(), names, wrong, message }),
+                    None => errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text)),
+                },
+            }
+        }
+        let is_whole = parts.len() == holes.len();
+        let format = if is_verbatim {
+            literal.token()
+        } else {
+            let index = |hole: &Hole| holes.iter().position(|(other, _)| *other == hole).unwrap_or_default();
+            let name = |hole: &Hole| format!("__part{}", index(hole));
+            let text = if is_path { template.encoded_format(name) } else { template.format_string(name) };
+            LitStr::new(&text, generated(literal)).token()
+        };
+        is_whole.then_some(Formatted { format, parts, is_verbatim, is_path, mode })
+    }
+
     /// The value of one hole.
-    fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>) -> Result<Part, String> {
+    fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>, place: Place) -> Result<Part, String> {
         let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
         let root = self.root(&hole.root)?;
         let is_argument = matches!(root, Root::Argument(_));
@@ -202,13 +284,13 @@ impl Scope<'_> {
         let argument = hole.name().filter(|_| is_argument).and_then(|name| self.binding(name));
         let references = argument.map_or(0, |argument| argument.references);
         let (is_integer, span) = (hole.format.is_some(), generated(self.literal));
-        Ok(Part { name, root, way, references, escaped, is_integer, plain, span })
+        Ok(Part { name, root, way, references, escaped, place, is_integer, plain, span })
     }
 
     /// The name of a hole in a literal that `format_args!` can read, so that the compiler points inside of it; and all
     /// names there.
     fn in_text(&self, hole: &Hole, holes: &[(&Hole, Vec<char>)]) -> Option<(Ident, Vec<Ident>)> {
-        let name = |hole: &Hole| Some(identifier(hole.name()?, self.literal.span()));
+        let name = |hole: &Hole| Some(identifier(hole.name().filter(|_| !hole.is_subpath)?, self.literal.span()));
         let names = holes.iter().map(|(hole, _)| name(hole)).collect::<Option<_>>()?;
         Some((name(hole).filter(|_| hole.format.is_none())?, names))
     }
@@ -269,7 +351,7 @@ impl Scope<'_> {
 
     /// Whether a placeholder begins with the name.
     fn is_root(&self, name: &str) -> bool {
-        self.holes.iter().any(|(hole, _)| hole.root.first().is_some_and(|root| root == name))
+        self.roots.contains(name)
     }
 
     /// Whether a format string can capture the name.

@@ -37,7 +37,12 @@ pub(super) fn check(
 pub(super) fn check_options(options: &Options, errors: &mut Errors) {
     let contradictions = [
         permits_have_no_mode(options),
+        permits_have_one_key(options),
+        windows_have_one_key(options),
+        several_keys_do_not_linger(options),
         shared_locks_have_no_order(options),
+        shared_keys_have_no_order(options),
+        numbers_are_of_one_name(options),
         shared_locks_are_no_single_run(options),
         shared_locks_do_not_linger(options),
         path_is_the_key(options),
@@ -76,6 +81,64 @@ fn permits_have_no_mode(options: &Options) -> Option<Contradiction<'_>> {
     Some((both(options, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
 }
 
+fn permits_have_one_key(options: &Options) -> Option<Contradiction<'_>> {
+    let several = several(options)?;
+    Some((
+        vec![options.name("permits")?, several],
+        format!("`permits` and {} are two kinds of lock: keep one", what(options)),
+    ))
+}
+
+/// A window has a number in its key.
+fn windows_have_one_key(options: &Options) -> Option<Contradiction<'_>> {
+    let message = format!("`once_per` numbers the windows of one key, and {} is none: leave one out", what(options));
+    Some((vec![several(options)?, options.name("once_per")?], message))
+}
+
+fn several_keys_do_not_linger(options: &Options) -> Option<Contradiction<'_>> {
+    let message = format!(
+        "`linger` leaves one key to the next call of this process, and {} is given back at once: leave one out",
+        what(options)
+    );
+    Some((vec![several(options)?, options.name("linger").filter(|_| lingers(options))?], message))
+}
+
+/// The option by which more than one key is locked, or a path.
+fn several(options: &Options) -> Option<&Ident> {
+    let key = options.key.as_ref().filter(|key| !key.is_one_key())?;
+    options.name(if key.first.is_path { "path" } else { "key" })
+}
+
+/// What that is called.
+fn what(options: &Options) -> &'static str {
+    if options.key.as_ref().is_some_and(|key| key.first.is_path) { "a path" } else { "a list of keys" }
+}
+
+/// A list in which each key says that it is shared.
+fn shared_keys_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
+    let is_shared = options.mode == Mode::Exclusive && options.is_shared();
+    let message = "everything in this list is shared, so calls overlap and a fencing token orders nothing: leave `fencing` \
+                   out, or have one of them exclusive";
+    Some((
+        vec![options.name("fencing")?, several(options).or_else(|| options.name("key")).filter(|_| is_shared)?],
+        message.into(),
+    ))
+}
+
+/// A number orders the owners of one name, and the runtime refuses it for several.
+fn numbers_are_of_one_name(options: &Options) -> Option<Contradiction<'_>> {
+    let key = options.key.as_ref()?;
+    let path = key.first.literal.value();
+    let is_one_name = key.first.is_path && path.matches('/').count() == 1;
+    let names = vec![options.name("fencing")?, several(options)?];
+    let message = format!(
+        "`fencing` numbers the owners of one key, and {} has several names in Redis: leave one out",
+        if key.first.is_path { "a path with more than one segment" } else { "a list of keys" },
+    );
+    let is_refused = !options.is_shared() && !(key.others.is_empty() && is_one_name);
+    is_refused.then_some((names, message))
+}
+
 /// Numbers tell owners apart that come one after the other.
 fn shared_locks_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
     let message = "calls with `mode = shared` overlap, so a fencing token orders nothing: leave one out";
@@ -95,7 +158,7 @@ fn shared_locks_do_not_linger(options: &Options) -> Option<Contradiction<'_>> {
 
 /// The names of `mode` and of another option, if the mode is shared and the other one is given.
 fn with_shared<'a>(options: &'a Options, other: &str) -> Option<Vec<&'a Ident>> {
-    both(options, "mode", other).filter(|_| options.mode == Mode::Shared)
+    both(options, "mode", other).filter(|_| options.mode == Mode::Shared && options.is_shared())
 }
 
 fn path_is_the_key(options: &Options) -> Option<Contradiction<'_>> {
@@ -240,7 +303,7 @@ fn guard_is_seen_by_the_body(options: &Options, form: Option<&Form>, errors: &mu
 
 /// `fencing` without `guard`, which alone has the token.
 fn fencing_token_is_read(options: &Options, errors: &mut Errors) {
-    if options.on_lost == Lost::Continue || with_shared(options, "fencing").is_some() {
+    if options.on_lost == Lost::Continue || options.is_shared() {
         // Another rule has refused it.
         return;
     }

@@ -7,7 +7,7 @@ use crate::analyze::key::Key;
 use crate::analyze::mentions::{self, Mentions};
 use crate::analyze::output;
 use crate::errors::Errors;
-use crate::options::{self, KeyTemplate, Options};
+use crate::options::{self, KeyTemplate, KeyTemplates, Options};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::{Meta, Type};
 
@@ -93,10 +93,15 @@ pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Fu
     for attribute in function.attributes.iter().filter(|attribute| item::is_lock(attribute)) {
         let Meta::List(list) = &attribute.meta else { continue };
         let other = options::read(list.tokens.clone(), &mut Errors::default()).key;
-        if let Some(other) = other.filter(|other| other.literal.value() == key.literal.value()) {
+        let Some(other) = other else { continue };
+        let is_same = |ours: &KeyTemplate, theirs: &KeyTemplate| {
+            ours.is_path == theirs.is_path && ours.literal.value() == theirs.literal.value()
+        };
+        let mut pairs = key.all().flat_map(|ours| other.all().map(move |theirs| (ours, theirs)));
+        if let Some((ours, theirs)) = pairs.find(|(ours, theirs)| is_same(ours, theirs)) {
             let message = "two attributes take the same key, so every call would wait for itself: keep one";
-            errors.at(key.literal.span(), message);
-            errors.at(other.literal.span(), message);
+            errors.at(ours.literal.span(), message);
+            errors.at(theirs.literal.span(), message);
         }
     }
 }
@@ -129,7 +134,7 @@ pub(super) fn key_names_one_argument(key: &Key, function: &Function, errors: &mu
                 "`{name}` is the name of two arguments of `{}`, one of which comes from a macro: give it another name",
                 function.signature.ident
             );
-            errors.at(key.format.span(), message);
+            errors.at(key.span(), message);
         }
     }
 }
@@ -140,7 +145,7 @@ pub(super) fn has_key<'a>(
     function: &Function,
     bindings: &[Binding],
     errors: &mut Errors,
-) -> Option<&'a KeyTemplate> {
+) -> Option<&'a KeyTemplates> {
     if let Some(value) = &options.key {
         return Some(value);
     }

@@ -47,7 +47,7 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Warning> {
 fn key_is_the_same_for_all_calls(checked: &Checked<'_>) -> Option<Warning> {
     let Checked { options, function, bindings, key, in_options, .. } = checked;
     let template = options.key.as_ref()?;
-    if template.constant.is_some() || key.depends_on_the_call() || options.mode == Mode::Shared {
+    if template.constant.is_some() || key.depends_on_the_call() || options.is_shared() {
         return None;
     }
     let mut identities = identity::of_arguments(&function.signature, bindings, &key.template);
@@ -55,24 +55,27 @@ fn key_is_the_same_for_all_calls(checked: &Checked<'_>) -> Option<Warning> {
     if identities.is_empty() {
         return None;
     }
-    let text = key.template.replace('"', "\\\"");
+    let first = &template.first;
+    let (option, separator) = if first.is_path { ("path", '/') } else { ("key", ':') };
+    let text = first.literal.value().replace('"', "\\\"");
+    let meant = if template.others.is_empty() { format!("\"{text}\"") } else { "[..]".to_owned() };
     let message = format!(
-        "no argument stands in this key, so all calls of `{}` exclude each other: write what tells them apart, as in \
-         `{}`, or `key(\"{text}\", constant)` if that is meant",
+        "no argument stands in this {option}, so all calls of `{}` exclude each other: write what tells them apart, as in \
+         `{}`, or `{option}({meant}, constant)` if that is meant",
         function.signature.ident,
-        with_identities(&text, &identities),
+        with_identities((option, separator), &text, &identities),
     );
-    Some(Warning { span: template.literal.span(), message, only_if: None })
+    Some(Warning { span: first.literal.span(), message, only_if: None })
 }
 
 /// The key with what could stand in it.
-fn with_identities(template: &str, identities: &[Identity]) -> String {
-    let holes = identities.iter().map(|identity| format!(":{{{}}}", identity.name));
+fn with_identities((option, separator): (&str, char), template: &str, identities: &[Identity]) -> String {
+    let holes = identities.iter().map(|identity| format!("{separator}{{{}}}", identity.name));
     let key = format!("\"{template}{}\"", holes.collect::<String>());
     let named =
         identities.iter().filter_map(|identity| Some(format!(", {} = {}", identity.name, identity.value.as_ref()?)));
     let named: String = named.collect();
-    if named.is_empty() { format!("key = {key}") } else { format!("key({key}{named})") }
+    if named.is_empty() { format!("{option} = {key}") } else { format!("{option}({key}{named})") }
 }
 
 /// An attribute below this one expands later, around the code of this one. If it opens a transaction, the transaction

@@ -4,7 +4,7 @@ use super::editor;
 use super::tokens::{at, here};
 use super::value::{root, way};
 use super::writer::Writer;
-use crate::analyze::key::{Named, Part, Root};
+use crate::analyze::key::{Formatted, Named, Part, Place, Root};
 use crate::options::{Mode, Order, Time, Waiting};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -20,30 +20,78 @@ impl Writer<'_> {
     /// What the user wrote for the manager, the times and named parts is evaluated before the parts of the key, in the
     /// order in which it is written by hand.
     pub(super) fn acquire(&self) -> TokenStream {
-        let private = &self.private;
-        let key = &self.lock.key;
         let manager = self.manager();
         let site = self.site();
         let settings = self.settings();
-        let named = key.named.iter().map(|named| self.named(named));
-        let captured = self.captured();
-        let given = self.given();
-        let mut format = if self.for_editor { Literal::string("") } else { key.format.clone() };
-        // What it captures are the generated names below, and not the arguments, which those would hide otherwise.
-        format.set_span(at(format.span()));
-        let acquire = Ident::new(if self.lock.options.is_fenced { "acquire_fenced" } else { "acquire" }, here());
-        let chosen = self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)));
+        let named = self.lock.key.named.iter().map(|named| self.named(named));
+        let seen = self.for_editor.then(|| self.seen());
+        let acquired = match self.lock.key.only() {
+            Some(key) => self.acquire_one(key),
+            None => self.acquire_all(),
+        };
         quote_spanned! {here()=>
             let __acquire = {
                 #site
                 #manager
                 let __settings = #settings;
                 #(#named)*
-                #(#captured)*
-                let __acquire = #private::#acquire(#chosen, #private::format_args!(#format #given), __settings);
+                #seen
+                #acquired
                 __acquire
             };
         }
+    }
+
+    /// Asks for one key.
+    fn acquire_one(&self, key: &Formatted) -> TokenStream {
+        let (private, chosen) = (&self.private, self.chosen());
+        let acquire = Ident::new(if self.lock.options.is_fenced { "acquire_fenced" } else { "acquire" }, here());
+        let (captured, formatted) = (self.captured(key), self.formatted(key));
+        quote_spanned! {here()=>
+            #(#captured)*
+            let __acquire = #private::#acquire(#chosen, #formatted, __settings);
+        }
+    }
+
+    /// Asks for several keys, or for paths. What a template captures is seen by that one alone.
+    fn acquire_all(&self) -> TokenStream {
+        let (private, chosen) = (&self.private, self.chosen());
+        let acquire = if self.lock.options.is_fenced { "acquire_all_fenced" } else { "acquire_all" };
+        let acquire = Ident::new(acquire, here());
+        let all = self.lock.key.all.iter().map(|key| {
+            let (captured, formatted) = (self.captured(key), self.formatted(key));
+            let kind = Ident::new(if key.is_path { "path" } else { "key" }, here());
+            let mode = key.mode.map(|mode| {
+                let mode = Ident::new(if mode == Mode::Shared { "shared" } else { "exclusive" }, here());
+                quote_spanned!(here()=> .#mode())
+            });
+            let listed = quote_spanned!(here()=> #private::#kind(#formatted) #mode);
+            if captured.is_empty() { listed } else { quote_spanned!(here()=> { #(#captured)* #listed }) }
+        });
+        quote_spanned! {here()=>
+            let __all = [#(#all),*];
+            let __acquire = #private::#acquire(#chosen, __all, __settings);
+        }
+    }
+
+    /// The manager, if the attribute names one.
+    fn chosen(&self) -> TokenStream {
+        self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)))
+    }
+
+    /// One key or path as text.
+    fn formatted(&self, key: &Formatted) -> TokenStream {
+        let (private, given) = (&self.private, self.given(key));
+        let mut format = if self.for_editor { Literal::string("") } else { key.format.clone() };
+        // What it captures are the generated names above, and not the arguments, which those would hide otherwise.
+        format.set_span(at(format.span()));
+        quote_spanned!(here()=> #private::format_args!(#format #given))
+    }
+
+    /// What an editor is shown of the values.
+    fn seen(&self) -> TokenStream {
+        let key = &self.lock.key;
+        std::iter::once(editor::named_parts(key, &self.lock.options)).chain(key.parts().map(editor::way_to)).collect()
     }
 
     /// `let __manager: &LockManager = &(..);`: the type is written, so that the compiler also takes what derefs to a
@@ -73,7 +121,10 @@ impl Writer<'_> {
     /// evaluating a constant for each function costs the compiler more than the calls.
     fn settings(&self) -> TokenStream {
         let private = &self.private;
-        let shared = (self.lock.options.mode == Mode::Shared).then(|| quote_spanned!(here()=> .shared()));
+        let options = &self.lock.options;
+        // In a list, it is what those are that say nothing.
+        let is_shared = if self.lock.key.only().is_some() { options.is_shared() } else { options.mode == Mode::Shared };
+        let shared = is_shared.then(|| quote_spanned!(here()=> .shared()));
         let ttl = self.lock.options.ttl.as_ref().map(|ttl| self.ttl(ttl));
         let wait = self.lock.options.wait.as_ref().map(|wait| self.wait(wait));
         let hold = self.hold_terms();
@@ -164,13 +215,8 @@ impl Writer<'_> {
     }
 
     /// One `let` for each value, under the name by which the user's own literal captures it.
-    fn captured(&self) -> Vec<TokenStream> {
-        let key = &self.lock.key;
-        if self.for_editor {
-            let named = editor::named_parts(key, &self.lock.options);
-            return std::iter::once(named).chain(key.parts.iter().map(editor::way_to)).collect();
-        }
-        if !key.is_verbatim {
+    fn captured(&self, key: &Formatted) -> Vec<TokenStream> {
+        if self.for_editor || !key.is_verbatim {
             return Vec::new();
         }
         key.parts.iter().map(|part| self.capture(part)).collect()
@@ -190,8 +236,7 @@ impl Writer<'_> {
     }
 
     /// The values as arguments of `format_args!`, where a temporary in them lives long enough.
-    fn given(&self) -> Option<TokenStream> {
-        let key = &self.lock.key;
+    fn given(&self, key: &Formatted) -> Option<TokenStream> {
         let parts = key.parts.iter().map(|part| {
             let (name, value) = (&part.name, self.part(part));
             quote_spanned!(part.span=> , #name = #value)
@@ -201,19 +246,26 @@ impl Writer<'_> {
 
     /// One value, escaped for its place in the key.
     fn part(&self, part: &Part) -> TokenStream {
-        let Part { references, escaped, is_integer, span, .. } = part;
+        let Part { references, escaped, place, is_integer, span, .. } = part;
         let (private, root, way) = (self.private_at(*span), root(part), way(part));
         let referred = std::iter::repeat_n(quote_spanned!(*span=> *), *references);
         let value = quote_spanned!(*span=> #(#referred)* #root #way);
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
-        match escaped.as_slice() {
+        match (place, escaped.as_slice()) {
+            (Place::Segment, _) => quote_spanned!(*span=> #private::part(&#value).segment()),
+            (Place::Subpath, _) => quote_spanned!(*span=> #private::part(&#value).subpath()),
+            (Place::InSegment, escaped) => {
+                // Of a value in a path, those are encoded in any case.
+                let escaped = escaped.iter().filter(|c| **c != '/');
+                quote_spanned!(*span=> #private::part(&#value).in_segment(&[#(#escaped),*]))
+            }
             // Nothing follows the value, so nothing needs to be escaped but `%`, and `escaped` escapes that in any
             // case.
-            [] => quote_spanned!(*span=> #private::part(&#value).escaped('%')),
-            [only] => quote_spanned!(*span=> #private::part(&#value).escaped(#only)),
-            several => quote_spanned!(*span=> #private::part(&#value).escaped_all(&[#(#several),*])),
+            (Place::InKey, []) => quote_spanned!(*span=> #private::part(&#value).escaped('%')),
+            (Place::InKey, [only]) => quote_spanned!(*span=> #private::part(&#value).escaped(#only)),
+            (Place::InKey, several) => quote_spanned!(*span=> #private::part(&#value).escaped_all(&[#(#several),*])),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::tokens::{Private, here};
 use super::value::{root, way};
 use crate::analyze::key::{Key, Part, Root};
-use crate::options::{KeyTemplate, Options};
+use crate::options::{KeyTemplates, Options};
 use crate::template;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -16,7 +16,11 @@ use syn::ext::IdentExt;
 /// being typed, and looks for it where the name stood before. So this comes first in the function, the key before the
 /// options and these as they were written: then the place of a name does not depend on what else is written.
 pub(crate) fn seen_by_an_editor(options: &Options) -> TokenStream {
-    let key = options.key.as_ref().map(|key| navigable(&key.literal, |name| !is_named(key, name)));
+    let key = options
+        .key
+        .as_ref()
+        .into_iter()
+        .flat_map(|key| key.all().map(|template| navigable(&template.literal, |name| !is_named(key, name))));
     let private = Private::new(options.krate.as_ref());
     let documented = options.written.iter().map(|name| {
         let item = documented(name);
@@ -24,7 +28,7 @@ pub(crate) fn seen_by_an_editor(options: &Options) -> TokenStream {
     });
     // Stands where the next option would, and begins as that would: there an editor looks for what it completes.
     let next = quote_spanned!(here()=> use #private::options as _;);
-    key.into_iter().chain(documented).chain([next]).collect()
+    key.chain(documented).chain([next]).collect()
 }
 
 /// The item whose documentation is that of an option, in the place of the option's name. No item is called `crate`.
@@ -42,12 +46,11 @@ pub(super) fn named_parts(key: &Key, options: &Options) -> TokenStream {
         let variable = elsewhere(&named.variable);
         quote_spanned!(here()=> let #name = #variable;)
     });
-    let literal = navigable(&written.literal, |name| is_named(written, name));
-    names.chain([literal]).collect()
+    names.chain(written.all().map(|template| navigable(&template.literal, |name| is_named(written, name)))).collect()
 }
 
 /// Whether a name in the key is that of a named part.
-fn is_named(key: &KeyTemplate, name: &str) -> bool {
+fn is_named(key: &KeyTemplates, name: &str) -> bool {
     key.named.iter().any(|(named, _)| named.unraw() == name)
 }
 

@@ -101,10 +101,16 @@ const ALIASES: &[Alias] = &[
         option: "max_hold",
         hint: "",
     },
+    Alias { words: &["name", "lockname", "lockkey", "resource", "id", "identifier"], option: "key", hint: "" },
     Alias {
-        words: &["name", "lockname", "lockkey", "resource", "resources", "keys", "id", "identifier"],
+        words: &["keys", "resources", "names", "multilock", "all"],
         option: "key",
-        hint: "",
+        hint: ", as in `key = [\"account:{from}\", \"account:{to}\"]`",
+    },
+    Alias {
+        words: &["paths", "tree", "subtree", "folder", "directory", "dir", "prefix", "hierarchy"],
+        option: "path",
+        hint: ", as in `path = \"/{tenant}/{folder}\"`",
     },
     Alias {
         words: &[

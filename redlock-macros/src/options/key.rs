@@ -1,44 +1,83 @@
-//! Reads the key: its template, and the parts that have names beside it.
+//! Reads what is locked: the templates of `key` or `path`, and the parts that have names beside them.
 
+use super::aliases;
 use super::common::{expression, refuse, ungrouped};
 use super::proposal;
-use super::types::{KeyTemplate, Options};
+use super::types::{KeyTemplate, KeyTemplates, Mode, Options};
 use crate::errors;
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprField, ExprLit, Ident, Lit, LitStr, Member, Token, parenthesized, token};
 
+/// The most keys of one request, which the runtime checks again. A larger limit would let attributes compile whose every call
+/// fails.
+const MOST: usize = 16;
+
 pub(super) fn read_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    if input.peek(token::Paren) {
-        return read_named_key(options, input);
-    }
-    let literal = template("key", expression(input, "key = \"order:{order_id}\"")?)?;
-    options.key = Some(KeyTemplate { literal, named: Vec::new(), constant: None });
+    options.key = Some(read(KEY, input)?);
     Ok(())
+}
+
+pub(super) fn read_path(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    options.key = Some(read(PATH, input)?);
+    Ok(())
+}
+
+/// An option that says what is locked.
+#[derive(Clone, Copy)]
+struct Kind {
+    option: &'static str,
+    is_path: bool,
+    example: &'static str,
+    named_example: &'static str,
+    list_example: &'static str,
+}
+
+const KEY: Kind = Kind {
+    option: "key",
+    is_path: false,
+    example: "key = \"order:{order_id}\"",
+    named_example: "key(\"order:{id}\", id = order.id)",
+    list_example: "key = [\"account:{from}\", \"account:{to}\"]",
+};
+
+const PATH: Kind = Kind {
+    option: "path",
+    is_path: true,
+    example: "path = \"/{tenant}/{folder}\"",
+    named_example: "path(\"/{tenant}/{folder}\", folder = file.folder)",
+    list_example: "path = [\"/{tenant}/{from}\", \"/{tenant}/{to}\"]",
+};
+
+fn read(kind: Kind, input: ParseStream<'_>) -> syn::Result<KeyTemplates> {
+    if input.peek(token::Paren) {
+        return read_named(kind, input);
+    }
+    let (first, others) = templates(kind, expression(input, kind.example)?)?;
+    Ok(KeyTemplates { first, others, named: Vec::new(), constant: None })
 }
 
 /// `key("order:{id}", id = order.id)`
-fn read_named_key(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+fn read_named(kind: Kind, input: ParseStream<'_>) -> syn::Result<KeyTemplates> {
     let content;
     let parentheses = parenthesized!(content in input);
     if content.is_empty() {
-        let message = "`key` needs a value: write `key = \"order:{order_id}\"`";
+        let message = format!("`{}` needs a value: write `{}`", kind.option, kind.example);
         return Err(syn::Error::new(parentheses.span.join(), message));
     }
-    let key = key_with_parts(&content);
+    let key = key_with_parts(kind, &content);
     // What is left after a mistake must be read as well, or the parser reports it as a second mistake.
     content.parse::<TokenStream>()?;
-    options.key = Some(key?);
-    Ok(())
+    key
 }
 
 /// What stands between the parentheses of a key: the template, then the named parts, and `constant` among them.
-fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
-    let literal = template("key", expression(content, "key(\"order:{id}\", id = order.id)")?)?;
-    let mut key = KeyTemplate { literal, named: Vec::new(), constant: None };
+fn key_with_parts(kind: Kind, content: ParseStream<'_>) -> syn::Result<KeyTemplates> {
+    let (first, others) = templates(kind, expression(content, kind.named_example)?)?;
+    let mut key = KeyTemplates { first, others, named: Vec::new(), constant: None };
     while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
-        let Some(name) = part_name(content)? else { continue };
+        let Some(name) = part_name(kind, content)? else { continue };
         if content.parse::<Option<Token![=]>>()?.is_some() {
             if key.named.iter().any(|(earlier, _)| earlier.unraw() == name.unraw()) {
                 return refuse(&name, format!("`{name}` is given twice: keep one"));
@@ -48,7 +87,7 @@ fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
         } else if name == "constant" {
             key.constant = Some(name);
         } else {
-            return refuse(&name, part_without_value(&name));
+            return refuse(&name, part_without_value(kind, &name));
         }
     }
     if content.is_empty() {
@@ -58,19 +97,21 @@ fn key_with_parts(content: ParseStream<'_>) -> syn::Result<KeyTemplate> {
 }
 
 /// The name of a part of the key. Something else is a value without a name.
-fn part_name(content: ParseStream<'_>) -> syn::Result<Option<Ident>> {
+fn part_name(kind: Kind, content: ParseStream<'_>) -> syn::Result<Option<Ident>> {
     let ahead = content.fork();
     let is_name = ahead.call(Ident::parse_any).is_ok()
         && (ahead.is_empty() || ahead.peek(Token![,]) || (ahead.peek(Token![=]) && !ahead.peek(Token![==])));
     if is_name {
         return content.call(Ident::parse_any).map(Some);
     }
-    let value = expression(content, "key(\"order:{id}\", id = order.id)")?;
+    let value = expression(content, kind.named_example)?;
     let message = match &value {
         Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => {
-            "this is a second key, and several keys are not available yet: write one, and what stands in it with a name, \
-             as in `key(\"order:{id}\", id = order.id)`"
-                .to_owned()
+            format!(
+                "this is a second {}: put both into a list, as in `{}`",
+                if kind.is_path { "path" } else { "key" },
+                kind.list_example
+            )
         }
         Expr::Field(ExprField { member: Member::Named(name), .. }) => {
             format!("this value has no name: write `{name} = {}`", proposal::squeezed(&value))
@@ -81,30 +122,92 @@ fn part_name(content: ParseStream<'_>) -> syn::Result<Option<Ident>> {
 }
 
 /// What to say of a name that stands alone beside the template.
-fn part_without_value(name: &Ident) -> String {
+fn part_without_value(kind: Kind, name: &Ident) -> String {
     /// What others could call a key that is the same for all calls.
     const CONSTANT: &[&str] = &["constant", "const", "static", "once", "global", "same", "single", "fixed"];
     match errors::nearest(&name.to_string(), CONSTANT.iter().copied()) {
-        Some(_) => format!("unknown word `{name}`: did you mean `key(\"..\", constant)`?"),
+        Some(_) => format!("unknown word `{name}`: did you mean `{}(\"..\", constant)`?", kind.option),
         None => format!("`{name}` needs a value: write `{name} = order.{name}`"),
     }
 }
 
-/// The string literal that is the value of `key` or `path`.
-fn template(option: &str, value: Expr) -> syn::Result<LitStr> {
-    let example = if option == "key" { "key = \"order:{order_id}\"" } else { "path = \"/tenants/{tenant}\"" };
-    match ungrouped(value) {
-        Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => Ok(value),
-        Expr::Lit(value) => refuse(&value, format!("`{option}` is text: write `{example}`")),
-        Expr::Array(value) => refuse(&value, "several keys are not available yet: write one"),
+/// The templates that are the value of `key` or `path`: one, or those of a list.
+fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTemplate>)> {
+    let array = match ungrouped(value) {
+        Expr::Array(array) => array,
         value => {
-            let proposed = proposal::of_key(&value).filter(|_| option == "key");
-            let example = proposed.as_deref().unwrap_or(example);
-            refuse(&value, format!("`{option}` is a string literal: write `{example}`"))
+            return Ok((
+                KeyTemplate { literal: literal(kind, value, false)?, is_path: kind.is_path, mode: None },
+                Vec::new(),
+            ));
+        }
+    };
+    let count = array.elems.len();
+    if count > MOST {
+        let what = if kind.is_path { "paths" } else { "keys" };
+        return refuse(
+            &array,
+            format!("this list has {count} {what} and at most {MOST} are allowed: lock what they are parts of"),
+        );
+    }
+    let mut all: Vec<KeyTemplate> = Vec::new();
+    for element in array.elems.clone() {
+        let template = listed(kind, element)?;
+        if all.iter().any(|earlier| earlier.literal.value() == template.literal.value()) {
+            let text = template.literal.token();
+            return refuse(&template.literal, format!("`{text}` stands in this list twice: keep one"));
+        }
+        all.push(template);
+    }
+    let mut all = all.into_iter();
+    match all.next() {
+        Some(first) => Ok((first, all.collect())),
+        None => {
+            refuse(&array, format!("this list is empty, so nothing would be locked: write `{}`", kind.list_example))
         }
     }
 }
 
-pub(super) fn read_path(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    template("path", expression(input, "path = \"/tenants/{tenant}\"")?).map(drop)
+/// `"job:{id}"`, or `shared("config")`.
+fn listed(kind: Kind, element: Expr) -> syn::Result<KeyTemplate> {
+    let template = |value, mode| Ok(KeyTemplate { literal: literal(kind, value, true)?, is_path: kind.is_path, mode });
+    let mut call = match ungrouped(element) {
+        Expr::Call(call) => call,
+        value => return template(value, None),
+    };
+    let function = proposal::squeezed(&call.func);
+    let mode = match function.as_str() {
+        "shared" => Mode::Shared,
+        "exclusive" => Mode::Exclusive,
+        _ => {
+            let Expr::Path(_) = &*call.func else { return template(Expr::Call(call), None) };
+            let meant = aliases::mode(&function).or_else(|| errors::nearest(&function, ["shared", "exclusive"]));
+            return match meant {
+                Some(meant) => {
+                    refuse(&call.func, format!("unknown word `{function}`: did you mean `{meant}(\"..\")`?"))
+                }
+                None => template(Expr::Call(call), None),
+            };
+        }
+    };
+    match (call.args.pop(), call.args.is_empty()) {
+        (Some(value), true) => template(value, Some(mode)),
+        _ => refuse(&call, format!("`{function}` takes one text: write `{function}(\"config:{{tenant}}\")`")),
+    }
+}
+
+/// The string literal of a template.
+fn literal(kind: Kind, value: Expr, is_listed: bool) -> syn::Result<LitStr> {
+    let Kind { option, example, .. } = kind;
+    match ungrouped(value) {
+        Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => Ok(value),
+        Expr::Lit(value) => refuse(&value, format!("`{option}` is text: write `{example}`")),
+        Expr::Array(value) => refuse(&value, format!("this is a list in a list: write `{}`", kind.list_example)),
+        value => {
+            let proposed = proposal::of_key(&value).filter(|_| !kind.is_path);
+            let example = proposed.as_deref().unwrap_or(example);
+            let example = if is_listed { example.strip_prefix("key = ").unwrap_or(example) } else { example };
+            refuse(&value, format!("`{option}` is a string literal: write `{example}`"))
+        }
+    }
 }

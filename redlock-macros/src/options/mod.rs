@@ -19,4 +19,6 @@ mod values;
 
 pub(crate) use self::duration::Time;
 pub(crate) use self::read::{DEFAULTS, read, read_defaults};
-pub(crate) use self::types::{Contended, Failed, KeyTemplate, Lost, Mode, Options, Order, Release, Waiting};
+pub(crate) use self::types::{
+    Contended, Failed, KeyTemplate, KeyTemplates, Lost, Mode, Options, Order, Release, Waiting,
+};

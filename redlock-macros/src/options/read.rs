@@ -125,7 +125,7 @@ fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
     let names: Vec<&str> = OPTIONS.iter().map(|row| row.name).collect();
     let near = || errors::nearest(text, names.iter().copied()).map(|option| (option, String::new()));
     if let Some((meant, hint)) = aliases::meant(text, &names).or_else(near) {
-        options.has_key |= meant == "key";
+        options.has_key |= matches!(meant, "key" | "path");
         return format!("unknown option `{text}`: did you mean `{meant}`{hint}?");
     }
     let usable = OPTIONS.iter().filter(|row| row.is_available);

@@ -49,6 +49,7 @@ const fn later(row: Row) -> Row {
 /// Every option, in the order in which messages list them.
 pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
+    Row { form: Form::ValueOrList, ..value("path", "path = \"/{tenant}/{folder}\"", read_path) },
     value("mode", "mode = shared", read_mode),
     value("ttl", "ttl = 30", read_ttl),
     value("wait", "wait = \"5s\"", read_wait),
@@ -69,7 +70,6 @@ pub(super) const OPTIONS: &[Row] = &[
     value("release", "release = confirmed", read_release),
     value("manager", "manager = self.locks", read_manager),
     value("crate", "crate = ::redlock_runtime", read_crate),
-    later(value("path", "path = \"/tenants/{tenant}\"", read_path)),
     later(value("permits", "permits = 4", read_permits)),
 ];
 

@@ -17,7 +17,7 @@ fn every_form_of_every_option() {
                   on_lost = continue, release = confirmed, renew = false, on_contended = skip,";
     let (options, mistakes) = read(tokens);
     assert_eq!(mistakes, [""; 0]);
-    assert_eq!(options.key.unwrap().literal.value(), "order:{id}");
+    assert_eq!(options.key.unwrap().first.literal.value(), "order:{id}");
     assert!(matches!(options.ttl, Some(Time::Literal(ttl)) if ttl.as_secs() == 30));
     assert!(matches!(options.wait, Some(Waiting::Forever)));
     assert!(options.manager.is_some() && options.on_error.is_some() && options.krate.is_some());
@@ -61,7 +61,7 @@ fn named_parts() {
     let (options, mistakes) = read("key(\"order:{id}:{x}\", id = order.id, x = f(1, 2),), ttl = 3");
     assert_eq!(mistakes, [""; 0]);
     let key = options.key.unwrap();
-    assert_eq!(key.literal.value(), "order:{id}:{x}");
+    assert_eq!(key.first.literal.value(), "order:{id}:{x}");
     assert!(key.constant.is_none());
     assert_eq!(key.named.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["id", "x"]);
 }
@@ -103,7 +103,25 @@ fn every_mistake_is_found() {
         ("crate = \"x::y\", ttl: 5", &["without quotes: write `crate = x::y`", "expected `=`"]),
         ("crate = 5, renew = 10s", &["write `crate = ::redlock_runtime`", "when to renew is known from the `ttl`"]),
         ("key(), manager = +", &["`key` needs a value", "is not an expression: write `manager = self.locks`"]),
-        ("key(\"a\", \"b\")", &["several keys are not available yet"]),
+        ("key(\"a\", \"b\")", &["this is a second key: put both into a list, as in `key = ["]),
+        ("key = (\"a\", \"b\")", &["this is a second key"]),
+        ("path(\"/a\", \"/b\")", &["this is a second path: put both into a list, as in `path = ["]),
+        ("key = [], ttl = 0", &["this list is empty", "a `ttl` of zero"]),
+        ("key = [\"a\", shared(\"a\")]", &["`\"a\"` stands in this list twice"]),
+        ("key = [\"a\", 5]", &["`key` is text"]),
+        ("key = [\"a\", [\"b\"]]", &["a list in a list"]),
+        ("key = [\"a\", order.id]", &["write `\"{order.id}\"`"]),
+        ("key = [read(\"a\"), \"b\"]", &["unknown word `read`: did you mean `shared(\"..\")`?"]),
+        ("key = [sharde(\"a\"), \"b\"]", &["did you mean `shared(\"..\")`?"]),
+        ("key = [shared(), \"b\"]", &["`shared` takes one text"]),
+        ("key = [shared(\"a\", \"c\"), \"b\"]", &["`shared` takes one text"]),
+        ("key = [shared(5), \"b\"]", &["`key` is text"]),
+        ("path = 5, path", &["`path` is text", "given twice", "second", "`path` needs a value"]),
+        ("path(\"/{a}\", whole)", &["`whole` needs a value"]),
+        (
+            "keys = [\"a\"], folder = \"/a\"",
+            &["did you mean `key`, as in `key = [", "did you mean `path`, as in `path ="],
+        ),
         ("key(\"a\", order.id)", &["this value has no name: write `id = order.id`"]),
         ("key(\"a\", f(1, 2)), ttl = *", &["write `part = f(1, 2)`", "write `ttl = 30`"]),
         ("key(\"a\", once)", &["unknown word `once`: did you mean `key(\"..\", constant)`?"]),
@@ -141,7 +159,6 @@ fn every_mistake_is_found() {
         ("release = 5, on_lost = stop", &["`background` and `confirmed`", "`cancel` and `continue`"]),
         ("guard = \"lock\", on_error = 5", &["write `guard = lock`", "is called with the error"]),
         ("max_hold = 0, min_hold = 0", &["a `max_hold` of zero", "a `min_hold` of zero"]),
-        ("key = [\"a\", \"b\"], path = \"/a\"", &["several keys", "`path` is not available yet"]),
         ("key(\"{a}\", a), ttl = 0", &["`a` needs a value", "a `ttl` of zero"]),
         ("key(\"{a}\", a = 1, a = 2)", &["`a` is given twice"]),
         ("key(\"{a}\" a = 1)", &["between two parts of the key"]),
@@ -154,6 +171,23 @@ fn every_mistake_is_found() {
             assert!(mistake.contains(expected), "{tokens}: {mistake}");
         }
     }
+}
+
+#[test]
+fn lists_have_sixteen_keys_at_most_and_a_mode_for_each() {
+    let list = |count: usize| (0..count).map(|n| format!("\"k{n}\", ")).collect::<String>();
+    assert_eq!(read(&format!("key = [{}]", list(16))).1, [""; 0]);
+    let (_, mistakes) = read(&format!("key = [{}]", list(17)));
+    assert!(matches!(mistakes.as_slice(), [mistake] if mistake.contains("17 keys")), "{mistakes:?}");
+    let (options, mistakes) = read(r#"key([shared("a:{x}"), exclusive("b"), "c",], x = order.id, constant)"#);
+    assert_eq!(mistakes, [""; 0]);
+    let key = options.key.unwrap();
+    let modes: Vec<_> = key.all().map(|template| (template.literal.value(), template.mode)).collect();
+    let expected = [("a:{x}", Some(Mode::Shared)), ("b", Some(Mode::Exclusive)), ("c", None)];
+    assert_eq!(modes, expected.map(|(text, mode)| (text.to_owned(), mode)));
+    assert!(key.named.len() == 1 && key.constant.is_some() && !key.is_one_key());
+    assert!(read(r#"key = ["a"]"#).0.key.unwrap().is_one_key());
+    assert!(!read(r#"path = "/a""#).0.key.unwrap().is_one_key());
 }
 
 #[test]

@@ -9,7 +9,8 @@ use syn::{Expr, LitStr, Path};
 /// What the attribute says.
 #[derive(Default)]
 pub(crate) struct Options {
-    pub(crate) key: Option<KeyTemplate>,
+    /// What `key` or `path` says.
+    pub(crate) key: Option<KeyTemplates>,
     pub(crate) mode: Mode,
     pub(crate) ttl: Option<Time>,
     pub(crate) wait: Option<Waiting>,
@@ -49,12 +50,33 @@ pub(crate) struct Options {
     pub(super) unavailable: Vec<Ident>,
 }
 
-/// `"order:{id}"`, and the named parts beside it, such as `id = order.id`.
-pub(crate) struct KeyTemplate {
-    pub(crate) literal: LitStr,
+/// `"order:{id}"` or several of them, and the named parts beside, such as `id = order.id`.
+pub(crate) struct KeyTemplates {
+    pub(crate) first: KeyTemplate,
+    /// Those behind it in a list.
+    pub(crate) others: Vec<KeyTemplate>,
     pub(crate) named: Vec<(Ident, Expr)>,
     /// `constant`: the user says that all calls are meant to have this key.
     pub(crate) constant: Option<Ident>,
+}
+
+/// `"order:{id}"`, `"/{tenant}"`, or `shared("config")` in a list.
+pub(crate) struct KeyTemplate {
+    pub(crate) literal: LitStr,
+    pub(crate) is_path: bool,
+    /// If it is not that of all.
+    pub(crate) mode: Option<Mode>,
+}
+
+impl KeyTemplates {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &KeyTemplate> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Whether it is one key and no path.
+    pub(crate) fn is_one_key(&self) -> bool {
+        self.others.is_empty() && !self.first.is_path
+    }
 }
 
 /// Whether the lock is for one call alone.
@@ -136,6 +158,12 @@ impl Options {
         let has_own_end =
             self.on_lost != Lost::Cancel || self.release != Release::Background || self.gives_windows_back();
         self.guard.is_none() && !has_own_outcome && !has_own_end
+    }
+
+    /// Whether others may share all that is locked.
+    pub(crate) fn is_shared(&self) -> bool {
+        let is_shared = |mode: Option<Mode>| mode.unwrap_or(self.mode) == Mode::Shared;
+        self.key.as_ref().map_or(is_shared(None), |key| key.all().all(|template| is_shared(template.mode)))
     }
 
     /// Whether a body that fails gives its window back. A default of a block may say so for functions without windows.

@@ -14,6 +14,8 @@ pub(crate) struct Hole {
     pub(crate) root: Vec<String>,
     pub(crate) steps: Vec<Step>,
     pub(crate) format: Option<Format>,
+    /// `{dir:/}`: it is several segments of a path.
+    pub(crate) is_subpath: bool,
     /// As it is written, without the braces and the format.
     pub(crate) text: String,
 }
@@ -66,13 +68,14 @@ impl Hole {
         if path.is_empty() || path.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(format!("`{{{inside}}}` names no argument: write its name, as in `{{order_id}}`"));
         }
-        let format = spec.map(|spec| format(inside, path, spec.trim())).transpose()?.flatten();
+        let is_subpath = spec.is_some_and(|spec| spec.trim() == "/");
+        let format = spec.filter(|_| !is_subpath).map(|spec| format(inside, path, spec.trim())).transpose()?.flatten();
         let mut reader = Reader { rest: path };
         let (root, steps) = reader.root().zip(reader.steps()).ok_or_else(|| not_a_value(inside, path))?;
         if path == "self" {
             return Err("`{self}` is the whole object: name a field of it, as in `{self.id}`".into());
         }
-        Ok(Self { root, steps, format, text: path.to_owned() })
+        Ok(Self { root, steps, format, is_subpath, text: path.to_owned() })
     }
 
     /// The only name, when there is nothing else.

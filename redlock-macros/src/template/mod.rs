@@ -7,10 +7,12 @@
 mod hole;
 mod mistake;
 mod names_only;
+mod path;
 
 pub(crate) use self::hole::{Hole, Input, Step};
 pub(crate) use self::mistake::Mistake;
 pub(crate) use self::names_only::with_names_only;
+pub(crate) use self::path::parse_path;
 
 use std::ops::Range;
 
@@ -75,22 +77,23 @@ impl Template {
 
 /// Reads a template, and what is wrong with it: sentences that say what to write.
 pub(crate) fn parse(text: &str) -> (Template, Vec<Mistake>) {
-    let mut reader = Reader {
-        whole: text,
-        rest: text,
-        text: String::new(),
-        pieces: Vec::new(),
-        places: Vec::new(),
-        mistakes: Vec::new(),
-    };
-    reader.read();
-    reader.flush(text.len());
-    reader.check_separators();
+    let (template, mut mistakes) = Reader::new(text).template();
     if text.is_empty() {
         let message = "the key is empty: name what is locked, as in `key = \"order:{order_id}\"`";
-        reader.mistakes.push(Mistake::new(0..0, message));
+        mistakes.push(Mistake::new(0..0, message));
     }
-    (Template { pieces: reader.pieces, places: reader.places }, reader.mistakes)
+    mistakes.extend(template.pieces.iter().zip(&template.places).filter_map(|(piece, place)| match piece {
+        Piece::Hole(hole) if hole.is_subpath => Some(Mistake::new(place.clone(), is_for_paths(hole))),
+        _ => None,
+    }));
+    (template, mistakes)
+}
+
+fn is_for_paths(hole: &Hole) -> String {
+    let name = &hole.text;
+    format!(
+        "`{{{name}:/}}` is a path in a path: write `{{{name}}}`, or `path = \"/{{{name}:/}}\"` in the place of `key`"
+    )
 }
 
 struct Reader<'a> {
@@ -103,6 +106,19 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        let (pieces, places, mistakes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { whole: text, rest: text, text: String::new(), pieces, places, mistakes }
+    }
+
+    /// The template, whatever it is for.
+    fn template(mut self) -> (Template, Vec<Mistake>) {
+        self.read();
+        self.flush(self.whole.len());
+        self.check_separators();
+        (Template { pieces: self.pieces, places: self.places }, self.mistakes)
+    }
+
     fn read(&mut self) {
         while let Some(at) = self.rest.find(['{', '}']) {
             let (text, brace) = self.rest.split_at(at);

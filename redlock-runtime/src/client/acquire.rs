@@ -20,6 +20,8 @@ use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::error::LockError;
+use crate::lock::parts::Parts;
+use crate::lock::slot::slot_of;
 use crate::lock::{LockKey, Mode};
 use crate::observe::spans::{self, Path};
 use crate::protocol::candidate::{Waited, Wanted};
@@ -102,7 +104,9 @@ pub(crate) async fn acquire<'c>(
 /// A request with everything decided.
 struct Call<'c> {
     local: &'c Arc<LocalQueue>,
+    /// What the parts are called together.
     key: LockKey,
+    parts: Parts,
     mode: Mode,
     wanted: Wanted,
     wait: Wait,
@@ -140,12 +144,10 @@ impl<'c> Call<'c> {
     /// [`LockError::Configuration`] for what is out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
-        request.check_mode()?;
+        let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
-        let key = request.key.clone().below(&shared.namespace);
-        if let Some(fault) = key.fault() {
-            return Err(LockError::configuration(fault));
-        }
+        let (key, mode) = (parts.key(), parts.mode());
+        may_be_asked_together(shared, &parts, request.is_fenced)?;
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
@@ -162,12 +164,13 @@ impl<'c> Call<'c> {
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
-        let LockRequest { mode, hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {
             local,
             key,
+            parts,
             mode,
             wanted,
             wait,
@@ -237,10 +240,16 @@ impl<'c> Call<'c> {
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
+    /// Whether it stands in a line of its own, and not in that of its key: others may have that at the same time, or it wants
+    /// several.
+    fn stands_beside(&self) -> bool {
+        self.mode.is_shared() || !self.parts.is_single()
+    }
+
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
-        if self.mode.is_shared() {
-            return Ok(self.local.enter_beside(&self.key, self.wanted, self.begun));
+        if self.stands_beside() {
+            return Ok(self.local.enter_beside(&self.parts, self.wanted, self.begun));
         }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
@@ -383,5 +392,29 @@ impl<'c> Call<'c> {
                 Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
             }
         }
+    }
+}
+
+/// # Errors
+/// [`LockError::Configuration`] for names that no node can be asked for at once.
+fn may_be_asked_together(shared: &Shared, parts: &Parts, is_fenced: bool) -> Result<(), LockError> {
+    if parts.is_single() {
+        return Ok(());
+    }
+    if is_fenced {
+        return Err(LockError::configuration(format!(
+            "{parts} cannot have a fencing token: it orders the locks of one name, and these are several; leave out one of the two"
+        )));
+    }
+    let (first, slot) = (parts.first(), slot_of(parts.first().name()));
+    let other = parts.iter().find(|part| slot_of(part.name()) != slot);
+    match other.filter(|_| shared.nodes.iter().any(|node| node.node().has_parts())) {
+        None => Ok(()),
+        Some(other) => Err(LockError::configuration(format!(
+            "{} and {} are in different slots of a cluster, which locks nothing in both at once: put the common part in a \
+             hash tag, as in \"{{acme}}:from\" and \"{{acme}}:to\"",
+            first.key.quoted(),
+            other.key.quoted(),
+        ))),
     }
 }

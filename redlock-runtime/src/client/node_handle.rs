@@ -90,22 +90,23 @@ impl NodeHandle {
 
     /// Sends `command` at `now`, unless the node owes too many answers.
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
-        match self.ledger_of(&command.subject.key).refusal(now) {
+        let key = command.subject.route();
+        match self.ledger_of(key).refusal(now) {
             // A node without a connection knows a better reason.
-            Some(refusal) if self.node.status_of(&command.subject.key) == Status::Up => Pending::answered(Err(refusal)),
+            Some(refusal) if self.node.status_of(key) == Status::Up => Pending::answered(Err(refusal)),
             _ => self.node.send(command),
         }
     }
 
     /// Sends the last command about a token, whatever the node owes. The answer can be waited for.
     pub(crate) fn release(&self, subject: Arc<Subject>, last: LastCommand) -> PendingRelease {
-        let ledger = self.ledger_of(&subject.key);
+        let ledger = self.ledger_of(subject.route());
         PendingRelease::send(&*self.node, &ledger, subject, last)
     }
 
     /// Sends the last command about a token, whatever the node owes. It is settled in the background.
     pub(crate) fn release_in_background(&self, subject: Arc<Subject>, last: LastCommand) {
-        let ledger = self.ledger_of(&subject.key);
+        let ledger = self.ledger_of(subject.route());
         PendingRelease::send_in_background(&*self.node, &ledger, subject, last, self.queue.clone());
     }
 

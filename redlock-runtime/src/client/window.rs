@@ -10,6 +10,7 @@ use crate::lock::{LockKey, Mode};
 use crate::node::{BoxFuture, Status};
 use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
+use crate::request::of_parts::What;
 use crate::request::{LockRequest, Wait};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,10 +39,10 @@ async fn acquire_window(
 ) -> Result<Obtained, LockError> {
     let shared = local.shared();
     let mut asked = Asked::begin(shared, &request);
-    if let Err(error) = check(&request, windows) {
-        return asked.refuse(error);
-    }
-    let key = request.key.clone().below(&shared.namespace);
+    let key = match check(shared, &request, windows) {
+        Ok(key) => key,
+        Err(error) => return asked.refuse(error),
+    };
     let (place, label) = (request.place, request.label);
     // Before the nodes are asked: what they say is at least as old as that.
     let begun = shared.clock.now();
@@ -60,20 +61,19 @@ async fn acquire_window(
         events::window_skipped(named(), window.index, window.ends_in);
         LockError::WindowTaken { key: key.clone(), window: window.index, ends_in: window.ends_in }
     };
-    request.key = key.in_window(window.index);
+    request.what = What::Key(key.in_window(window.index));
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
     acquire_key(local, &request, Some(asked)).await.map_err(|error| if is_taken(&error) { taken() } else { error })
 }
 
+/// The key whose windows these are.
+///
 /// # Errors
 /// [`LockError::Configuration`] for what does not go with windows.
-fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
+fn check(shared: &Shared, request: &LockRequest, windows: Windows) -> Result<LockKey, LockError> {
     windows.check()?;
-    request.check_mode()?;
-    if let Some(fault) = request.key.fault() {
-        return Err(LockError::configuration(fault));
-    }
+    let parts = request.parts(&shared.namespace)?;
     let refused = if request.is_reentrant {
         "once_per runs once in each window, and reentrant would let a nested call run in it again: keep one"
     } else if request.hold.min_hold.is_some() {
@@ -84,7 +84,7 @@ fn check(request: &LockRequest, windows: Windows) -> Result<(), LockError> {
         "once_per needs a wait: of calls that come at the same moment, each could find a node taken by another one, and \
          the window would be nobody's"
     } else {
-        return Ok(());
+        return Ok(parts.key());
     };
     Err(LockError::configuration(refused))
 }

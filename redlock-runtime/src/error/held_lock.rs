@@ -7,11 +7,13 @@ use std::fmt;
 
 /// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
 ///
-/// `Display` says what follows the key that was asked for, with what to do. There are four kinds:
+/// `Display` says what follows the key that was asked for, with what to do. There are six kinds:
 ///
 /// | the caller has | the call | what to do |
 /// |---|---|---|
 /// | the same lock | is not [reentrant](crate::LockRequest::reentrant), and would wait for its own caller | make it reentrant, or move what both need into a function without the lock |
+/// | some of what is asked for | is reentrant, and wants more | take all of it in the outer call |
+/// | a [path](crate::LockRequest::path) below the one that is asked for | wants the whole, reentrant or not | take the place above first |
 /// | the same lock, as one of those who share it | wants it alone, reentrant or not | take the exclusive lock in the first place, and [`downgrade`](crate::LockGuard::downgrade) it |
 /// | the same lock, by another manager of the same servers | would wait in vain, reentrant or not | use one manager for both |
 /// | another lock, which [`key`](Self::key) names | asks for its own in an order that contradicts others, by [`OrderCheck::Deny`](crate::OrderCheck::Deny) | take both in one order everywhere, or say by `order_check` that it cannot happen |
@@ -21,6 +23,8 @@ pub struct HeldLock {
     taken_at: SourceLine,
     asked_at: SourceLine,
     why: Why,
+    /// The part of what is asked for that the caller has, where it is only a part.
+    part: Option<LockKey>,
 }
 
 /// Why a call would wait for its own caller.
@@ -28,8 +32,12 @@ pub struct HeldLock {
 pub(crate) enum Why {
     /// It wants the same lock, and not as a nested call.
     Same,
+    /// As a nested call, it wants more than its caller has.
+    More,
     /// Its caller shares the lock that it wants alone.
     Upgrade,
+    /// Its caller has a place below the one that it wants.
+    Below,
     /// Its caller has the same lock by another manager.
     OtherManager,
     /// These steps were taken elsewhere, the first from the lock that is asked for and the last to the one that is held.
@@ -51,7 +59,12 @@ impl fmt::Display for OrderStep {
 
 impl HeldLock {
     pub(crate) const fn new(key: LockKey, taken_at: SourceLine, asked_at: SourceLine, why: Why) -> Self {
-        Self { key, taken_at, asked_at, why }
+        Self { key, taken_at, asked_at, why, part: None }
+    }
+
+    /// The same about one `part` of what is asked for.
+    pub(crate) fn of_part(self, part: LockKey) -> Self {
+        Self { part: Some(part), ..self }
     }
 
     /// Whether the call wants another lock than its caller holds.
@@ -61,7 +74,8 @@ impl HeldLock {
 
     /// The same about what is told in place of the key, if that `is_redacted`.
     pub(crate) fn told(&self, is_redacted: bool) -> Self {
-        Self { key: ToldKey::new(&self.key, is_redacted).into_key(), ..self.clone() }
+        let told = |key: &LockKey| ToldKey::new(key, is_redacted).into_key();
+        Self { key: told(&self.key), part: self.part.as_ref().map(told), ..self.clone() }
     }
 
     /// What the caller holds.
@@ -86,12 +100,26 @@ impl HeldLock {
 /// What follows the key that was asked for.
 impl fmt::Display for HeldLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, taken_at, asked_at, why } = self;
+        let Self { key, taken_at, asked_at, why, part } = self;
+        if let Some(part) = part {
+            write!(f, "needs {}, which ", part.quoted())?;
+        }
         match why {
             Why::Same => write!(
                 f,
                 "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
                  make the inner call `reentrant`, or move what both need into a function without the lock"
+            ),
+            Why::More => write!(
+                f,
+                "is held by the call at {taken_at}, whose body asks at {asked_at} for more than it has and would wait for \
+                 itself: take all of it in the outer call, or nothing that this one needs"
+            ),
+            Why::Below => write!(
+                f,
+                "is above {}, which is held by the call at {taken_at}, whose body asks for the whole at {asked_at} and would \
+                 wait for itself: take the place above first",
+                key.quoted()
             ),
             Why::Upgrade => write!(
                 f,
@@ -104,7 +132,7 @@ impl fmt::Display for HeldLock {
                  its body would wait for it in vain: use one manager for both"
             ),
             Why::Order(steps) => {
-                write!(f, "is asked for at {asked_at} in the lock of {taken_at} ({:?}), and elsewhere ", key.as_str())?;
+                write!(f, "is asked for at {asked_at} in the lock of {taken_at} ({}), and elsewhere ", key.quoted())?;
                 for (n, step) in steps.iter().enumerate() {
                     write!(f, "{}{step}", if n == 0 { "the other way round, " } else { ", then " })?;
                 }

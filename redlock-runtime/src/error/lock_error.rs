@@ -247,14 +247,14 @@ impl LockError {
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Contended { key, .. } => write!(f, "{:?} is held by another owner", key.as_str()),
+            Self::Contended { key, .. } => write!(f, "{} is held by another owner", key.quoted()),
             Self::TimedOut { key, waited, .. } => {
-                write!(f, "{:?} was still held by another owner after a wait of {waited:.1?}", key.as_str())
+                write!(f, "{} was still held by another owner after a wait of {waited:.1?}", key.quoted())
             }
             Self::WindowTaken { key, ends_in, .. } => write!(
                 f,
-                "the present window of {:?} is another call's, which is at work or was; it ends in {ends_in:.0?}",
-                key.as_str()
+                "the present window of {} is another call's, which is at work or was; it ends in {ends_in:.0?}",
+                key.quoted()
             ),
             Self::NoQuorum { key, needed, nodes, causes } => {
                 without_quorum(f, key.as_ref(), "", (*needed, *nodes), causes)?;
@@ -266,9 +266,9 @@ impl fmt::Display for LockError {
                 without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)
             }
             Self::Lost { key, held_for, cause } => {
-                write!(f, "{:?} was lost after it had been held for {held_for:.1?}: {cause}", key.as_str())
+                write!(f, "{} was lost after it had been held for {held_for:.1?}: {cause}", key.quoted())
             }
-            Self::WouldDeadlock { key, held } => write!(f, "{:?} {held}", key.as_str()),
+            Self::WouldDeadlock { key, held } => write!(f, "{} {held}", key.quoted()),
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(
                 "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \
@@ -292,7 +292,7 @@ fn without_quorum(
 ) -> fmt::Result {
     f.write_str("no quorum")?;
     if let Some(key) = key {
-        write!(f, " for {:?}", key.as_str())?;
+        write!(f, " for {}", key.quoted())?;
     }
     write!(f, "{prospect}: {needed} of {nodes} nodes needed, {} agreed", nodes.saturating_sub(causes.len()))?;
     causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
@@ -341,6 +341,13 @@ mod tests {
     fn a_hostile_key_stays_on_one_line() {
         let error = LockError::Contended { key: "a\nb".into(), lease_left: None, holder: None };
         assert_eq!(error.to_string(), r#""a\nb" is held by another owner"#);
+    }
+
+    #[test]
+    fn several_keys_are_shown_together() {
+        let key = LockKey::of_several([LockKey::from("b"), "a\nb".into()].iter());
+        let error = LockError::TimedOut { key, waited: Duration::from_secs(2), lease_left: None, holder: None };
+        assert_eq!(error.to_string(), r#""b" + "a\nb" was still held by another owner after a wait of 2.0s"#);
     }
 
     #[test]

@@ -52,10 +52,18 @@ impl LockGuard {
         &self.held
     }
 
-    /// What is locked.
+    /// What is locked. Where that is [several](crate::LockRequest::all) keys, what they are called together.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         self.held.acquisition().key()
+    }
+
+    /// Each of the keys that were asked for, by their names: one, unless the request was for [several](crate::LockRequest::all).
+    /// What is above a [path](crate::LockRequest::path) is none of them.
+    ///
+    /// A nested call that is [reentrant](crate::LockRequest::reentrant) has those of the lock that it has entered.
+    pub fn keys(&self) -> impl Iterator<Item = &LockKey> {
+        self.held.acquisition().keys()
     }
 
     /// Whether it is for this call alone or shared with others: as what it was asked for, and [`Mode::Shared`] after a
@@ -275,8 +283,8 @@ impl LockGuard {
     /// nothing to leave: taking up the result is [`LockError::Lost`].
     #[must_use = "without it, nobody can take the lock up or give it back"]
     pub fn detach(self) -> DetachedLock {
-        let (key, mode) = (self.key().clone(), self.mode());
-        DetachedLock::new(key, mode, self.held.detach(), self.ttl())
+        let parts = self.held.acquisition().parts();
+        DetachedLock::new(&parts, self.held.detach(), self.ttl())
     }
 }
 

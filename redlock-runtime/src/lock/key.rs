@@ -24,6 +24,17 @@ pub struct LockKey {
     name: Arc<str>,
     /// Where the key starts in `name`.
     start: u32,
+    kind: Kind,
+}
+
+/// What the text of a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Key,
+    /// The name of a place in a tree.
+    Place,
+    /// What several keys are called together, and nothing that could be locked.
+    Several,
 }
 
 impl LockKey {
@@ -67,7 +78,33 @@ impl LockKey {
         key.into()
     }
 
-    /// The key without the namespace.
+    /// What these keys are called together, where a request for all of them is spoken of.
+    pub(crate) fn of_several<'k>(keys: impl Iterator<Item = &'k Self>) -> Self {
+        let quoted: Vec<_> = keys.map(Self::quoted).collect();
+        Self { name: quoted.join(" + ").into(), start: 0, kind: Kind::Several }
+    }
+
+    /// The name of a place in a tree.
+    pub(crate) fn of_place(name: impl Into<Self>) -> Self {
+        Self { kind: Kind::Place, ..name.into() }
+    }
+
+    /// Whether it is the name of a place in a tree.
+    pub(crate) const fn is_place(&self) -> bool {
+        matches!(self.kind, Kind::Place)
+    }
+
+    /// Whether it stands for several keys.
+    pub(crate) const fn is_several(&self) -> bool {
+        matches!(self.kind, Kind::Several)
+    }
+
+    /// The key as it is written in a message, in quotation marks and on one line: `"a"`, or `"a" + "b"` for several.
+    pub(crate) fn quoted(&self) -> String {
+        if self.is_several() { self.as_str().to_owned() } else { format!("{:?}", self.as_str()) }
+    }
+
+    /// The key without the namespace. Of an error about several keys, it is all of them, as in `"a" + "b"`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.name.get(self.start as usize..).unwrap_or_default()
@@ -88,7 +125,7 @@ impl LockKey {
             return self;
         }
         let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
-        Self { name: [namespace, self.as_str()].concat().into(), start }
+        Self { name: [namespace, self.as_str()].concat().into(), start, ..self }
     }
 
     /// The key whose name in Redis this is, if it is one of `namespace`, which is empty or ends in its separator.
@@ -108,6 +145,10 @@ impl LockKey {
     /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
     pub(crate) fn fault(&self) -> Option<String> {
         match self.as_str().len() {
+            _ if self.is_several() => Some(format!(
+                "{} is what several keys are called together: write `LockRequest::all` with each of them",
+                self.as_str()
+            )),
             0 => Some("the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
             length if length > Self::MAX_LEN => Some(format!(
                 "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
@@ -124,13 +165,13 @@ impl LockKey {
 
 impl From<&str> for LockKey {
     fn from(key: &str) -> Self {
-        Self { name: key.into(), start: 0 }
+        Self { name: key.into(), start: 0, kind: Kind::Key }
     }
 }
 
 impl From<String> for LockKey {
     fn from(key: String) -> Self {
-        Self { name: key.into(), start: 0 }
+        Self { name: key.into(), start: 0, kind: Kind::Key }
     }
 }
 
@@ -142,7 +183,7 @@ impl From<&String> for LockKey {
 
 impl PartialEq for LockKey {
     fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
+        self.as_str() == other.as_str() && self.is_several() == other.is_several()
     }
 }
 
@@ -156,7 +197,7 @@ impl fmt::Display for LockKey {
 
 impl fmt::Debug for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LockKey({:?})", self.as_str())
+        write!(f, "LockKey({})", self.quoted())
     }
 }
 
@@ -190,6 +231,19 @@ mod tests {
         }
         assert!(LockKey::from("fence").below("redlock:").fault().is_some());
         assert_eq!(LockKey::from("order:{7}").fault(), None);
+    }
+
+    #[test]
+    fn several_keys_together_are_no_key() {
+        let several = LockKey::of_several([LockKey::from("a").below("shop:"), "\"b\n".into()].iter());
+        assert_eq!(several.as_str(), r#""a" + "\"b\n""#);
+        assert_eq!(
+            (several.quoted().as_str(), format!("{several:?}")),
+            (several.as_str(), format!("LockKey({several})"))
+        );
+        assert_ne!(several, LockKey::from(several.as_str()), "which is a key like any other");
+        assert!(several.clone().fault().is_some_and(|fault| fault.contains("LockRequest::all")));
+        assert_eq!(several.clone().below("shop:"), several);
     }
 
     #[test]

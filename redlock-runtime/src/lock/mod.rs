@@ -3,13 +3,18 @@
 //! Plain values that can be made, compared and written: the key, the mode and the token. What can be wrong with them is found where
 //! a lock is requested; what a lock is asked for stands in `request`.
 
+pub(crate) mod class;
 pub(crate) mod key;
 pub(crate) mod mode;
 pub(crate) mod namespace;
 pub(crate) mod owner_token;
+pub(crate) mod part;
+pub(crate) mod parts;
+pub(crate) mod path;
 pub(crate) mod reserved;
 pub(crate) mod slot;
 
 pub use self::key::LockKey;
 pub use self::mode::Mode;
 pub use self::owner_token::OwnerToken;
+pub use self::path::LockPath;

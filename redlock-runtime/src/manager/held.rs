@@ -10,8 +10,10 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holding {
-    /// What is locked.
+    /// What is locked. Where that is [several](crate::LockRequest::all) keys, what they are called together.
     pub key: LockKey,
+    /// Each of the keys that were asked for.
+    pub keys: Vec<LockKey>,
     /// Whether it is for one call alone or shared with others.
     pub mode: Mode,
     /// Under which token the nodes have it.
@@ -55,8 +57,9 @@ impl LockManager {
         let holding = |acquisition: &Acquisition| {
             let held = acquisition.holding()?;
             let site = self.shared().sites.get(held.site)?.site();
+            let keys = acquisition.keys().cloned().collect();
             let (key, mode, token) = (acquisition.key().clone(), acquisition.mode(), *acquisition.token());
-            Some(Holding { key, mode, token, site, held_for: held.held_for, remaining: held.remaining })
+            Some(Holding { key, keys, mode, token, site, held_for: held.held_for, remaining: held.remaining })
         };
         let mut all: Vec<_> = self.local.acquisitions().iter().filter_map(|acquisition| holding(acquisition)).collect();
         all.sort_by_key(|held| std::cmp::Reverse(held.held_for));

@@ -7,9 +7,11 @@ mod handing_on;
 mod kinds;
 mod step;
 
-use self::kinds::{adoption, hold, kind, naming, numbering, sharing};
-use self::step::{HOUR, Step};
+use self::kinds::{adoption, hold, kind, naming, numbering, of_several, sharing};
+use self::step::{HOUR, Step, Wish};
 use crate::lock::owner_token::ManagerId;
+use crate::lock::part::Part;
+use crate::lock::parts::Parts;
 use crate::lock::{Mode, OwnerToken};
 use crate::node::redis::RedisNode;
 use crate::node::redis::endpoint::Endpoint;
@@ -25,6 +27,7 @@ use fastrand::Rng;
 use redis::{Commands, PubSub};
 use redlock_tests::RedisServer;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,26 +105,34 @@ impl Redis {
         }
     }
 
-    /// The tokens that share `key`, in their order.
-    fn readers(&mut self, key: &str, kind: &str) -> Vec<String> {
+    /// The tokens that have `key` in one of these classes, in their order.
+    fn readers(&mut self, key: &str, kind: &str, classes: RangeInclusive<u64>) -> Vec<String> {
         if kind != "zset" {
             return Vec::new();
         }
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query(&mut self.server).unwrap();
-        let now = SHARE + seconds * 1000 + micros / 1000;
-        let live = redis::cmd("ZRANGE").arg(key).arg(now).arg("+inf").arg("BYSCORE").query(&mut self.server);
-        let mut live: Vec<String> = live.unwrap();
+        let now = seconds * 1000 + micros / 1000;
+        let mut live = Vec::new();
+        for class in classes {
+            let (from, to) = (class * SHARE + now, format!("({}", (class + 1) * SHARE));
+            let of_class = redis::cmd("ZRANGE").arg(key).arg(from).arg(to).arg("BYSCORE").query(&mut self.server);
+            live.extend::<Vec<String>>(of_class.unwrap());
+        }
         live.sort_unstable();
         live
     }
 
-    /// The tokens that wait for `key`, and whether they share it; behind each that was heard of stands its heartbeat.
+    /// The tokens that wait for `key`, and as what; behind each that was heard of stands its heartbeat.
     fn waiting(&mut self, key: &str) -> Vec<(String, &'static str)> {
         let queue = queue_name(key);
         let waiting: Vec<(String, f64)> = self.server.zrange_withscores(queue, 0, -1).unwrap();
         let kind = |score: f64| match score {
             ..0.5 => "alone",
             ..1.5 => "shared",
+            ..2.5 => "for one below",
+            ..3.5 => "to share below",
+            ..4.5 => "alone, with others",
+            ..5.5 => "shared, with others",
             _ => "heard",
         };
         let mut waiting: Vec<_> = waiting.into_iter().map(|(member, score)| (member, kind(score))).collect();
@@ -183,20 +194,38 @@ impl Pair {
         token: OwnerToken,
         other: Option<OwnerToken>,
     ) {
-        let subject = Subject { key: KEYS[key].into(), token, mode, other: other.map(Box::new) };
-        let owner = self.memory.state.owner(KEYS[key], self.memory.clock.now());
+        let subject = Subject::new(KEYS[key].into(), token).of_mode(mode);
+        self.ask_about(verb, fence, subject, other).await;
+    }
+
+    /// The same about several keys.
+    async fn ask_several(&mut self, verb: Verb, wish: &Wish, token: OwnerToken, other: Option<OwnerToken>) {
+        let parts = wish.iter().map(|(key, class)| Part::new(KEYS[*key].into(), *class));
+        let subject = Subject::of(&Parts::of(parts).unwrap(), token);
+        self.ask_about(verb, None, subject, other).await;
+    }
+
+    async fn ask_about(&mut self, verb: Verb, fence: Option<Ballot>, subject: Subject, other: Option<OwnerToken>) {
+        let (token, mode, has_several) = (subject.token, subject.mode, subject.has_several());
+        let subject = Subject { other: other.map(Box::new), ..subject };
+        let names: Vec<_> = subject.wanted().map(|(key, _)| key.name().to_owned()).collect();
+        let owner = self.memory.state.owner(&names[0], self.memory.clock.now());
         let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
         assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
-        self.have_the_same_stored(KEYS[key]);
+        for name in &names {
+            self.have_the_same_stored(name);
+        }
         let published = without_times(std::mem::take(&mut self.memory.published));
         let by_redis = without_times(self.redis.published());
         let published = in_order(published);
         assert_eq!(published, in_order(by_redis), "memory left, Redis right");
         self.seen.insert(kind(answer));
-        self.seen.extend(if mode == Mode::Shared {
+        self.seen.extend(if has_several {
+            of_several(verb, answer)
+        } else if mode == Mode::Shared {
             sharing(verb, answer, owner)
         } else {
             adoption(verb, token, other, owner)
@@ -207,6 +236,7 @@ impl Pair {
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
             Notice::Claimed(_) => "claim with its times",
+            Notice::Free => "told that it is free",
             Notice::Busy | Notice::Proven(_) | Notice::Stopped => "what no node says by itself",
             Notice::Revoked { .. } => "notice of a broken lock",
             Notice::Contended { .. } => "notice",
@@ -237,7 +267,11 @@ impl Pair {
         assert_eq!(state.value(key, now), stored, "the owner and the mark");
         let mut readers: Vec<_> = state.readers(key, now).iter().map(ToString::to_string).collect();
         readers.sort_unstable();
-        assert_eq!(readers, self.redis.readers(key, &kind), "those who share it");
+        assert_eq!(readers, self.redis.readers(key, &kind, 1..=3), "those who have it together");
+        let mut reserved: Vec<_> = state.reserved(key, now).iter().map(ToString::to_string).collect();
+        reserved.sort_unstable();
+        assert_eq!(reserved, self.redis.readers(key, &kind, 7..=7), "those who have reserved it");
+        self.seen.extend((!reserved.is_empty()).then_some("reserved"));
         let mut waiting: Vec<_> = self.memory.state.waiting(key, now);
         waiting.sort_unstable();
         assert_eq!(waiting, self.redis.waiting(key), "those who wait");
@@ -274,12 +308,16 @@ impl Pair {
         self.begin(seed);
         let mut latest = (0, 0);
         for step in 0..STEPS {
-            let next = Step::random(&mut random, &mut latest, seed % 2 == 1);
+            let next = Step::random(&mut random, &mut latest, seed % 2 == 1, seed % 4 > 1);
             println!("{SEED}={seed}, step {step}: {next:?}");
             match next {
                 Step::Pass(time) => self.pass(time).await,
                 Step::Turn { manager } => self.turn(manager),
                 Step::ExtendAll { ttl } => self.extend_all(ttl).await,
+                Step::AskSeveral { verb, wish, token, other } => {
+                    let other = other.map(|index| self.tokens[index]);
+                    self.ask_several(verb, &wish, self.tokens[token], other).await;
+                }
                 Step::Ask { verb, mode, fence, key, token, other } => {
                     let other = other.map(|index| self.tokens[index]);
                     self.ask(verb, mode, fence, key, self.tokens[token], other).await;
@@ -348,8 +386,8 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 }
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
-/// together, all kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 45;
+/// together, what those get who want several names, all kinds of wake-ups, and both ends of a fenced command.
+const KINDS: usize = 61;
 
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {

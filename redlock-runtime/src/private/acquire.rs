@@ -1,8 +1,9 @@
 //! Starts an acquisition.
 
-use super::Settings;
+use super::{Listed, Settings};
 use crate::client::window::acquire as obtain;
 use crate::request::Place;
+use crate::request::of_parts::What;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;
@@ -17,7 +18,17 @@ pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + S
 /// would make the caller's future `!Send`.
 #[must_use]
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
-    let (manager, request) = (manager.cloned(), request(key, settings));
+    begin(manager, request(key_of(key), settings))
+}
+
+/// As [`acquire`], for several keys, or for paths.
+#[must_use]
+pub fn acquire_all<const N: usize>(manager: Option<&LockManager>, all: [Listed; N], settings: Settings) -> Acquire {
+    begin(manager, request(parts_of(all), settings))
+}
+
+fn begin(manager: Option<&LockManager>, request: LockRequest) -> Acquire {
+    let manager = manager.cloned();
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
         obtain(&manager.local, &request).await.map(LockGuard::new)
@@ -30,16 +41,38 @@ pub type AcquireFenced = Pin<Box<dyn Future<Output = Result<FencedGuard, LockErr
 /// As [`acquire`], for `fencing`.
 #[must_use]
 pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> AcquireFenced {
-    let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request(key, settings) });
+    begin_fenced(manager, request(key_of(key), settings))
+}
+
+/// As [`acquire_fenced`], for several keys, or for paths.
+#[must_use]
+pub fn acquire_all_fenced<const N: usize>(
+    manager: Option<&LockManager>,
+    all: [Listed; N],
+    settings: Settings,
+) -> AcquireFenced {
+    begin_fenced(manager, request(parts_of(all), settings))
+}
+
+fn begin_fenced(manager: Option<&LockManager>, request: LockRequest) -> AcquireFenced {
+    let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request });
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
         obtain(&manager.local, &request).await.and_then(FencedGuard::new)
     })
 }
 
-fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
+fn key_of(key: fmt::Arguments<'_>) -> What {
+    What::Key(LockKey::from_template(key.to_string()))
+}
+
+fn parts_of<const N: usize>(all: [Listed; N]) -> What {
+    What::Parts(all.into_iter().map(|listed| listed.0).collect())
+}
+
+fn request(what: What, settings: Settings) -> LockRequest {
     LockRequest {
-        key: LockKey::from_template(key.to_string()),
+        what,
         mode: settings.mode,
         ttl: settings.ttl,
         wait: settings.wait,
@@ -56,8 +89,8 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::request;
-    use crate::private::{Settings, Site};
+    use super::{key_of, parts_of, request};
+    use crate::private::{self, Settings, Site};
     use crate::request::Place;
     use crate::{LockRequest, Mode};
 
@@ -65,7 +98,7 @@ mod tests {
     fn a_request_knows_the_attribute_that_it_comes_from() {
         static SITE: Site = Site::new("order:{id}", "shop::orders", "src/orders.rs", 7);
         let site = &SITE;
-        let request = request(format_args!("order:{}", 12), Settings::of(site));
+        let request = request(key_of(format_args!("order:{}", 12)), Settings::of(site));
         assert!(matches!(request.place, Some(Place::Attribute(found)) if std::ptr::eq(found, site)));
         let shown = format!("{request:?}");
         assert!(shown.contains("\"order:{id}\" in shop::orders at src/orders.rs:7"), "{shown}");
@@ -73,9 +106,22 @@ mod tests {
     }
 
     #[test]
+    fn a_list_has_the_modes_that_the_attribute_says() {
+        static SITE: Site = Site::new("a + b", "shop::config", "src/config.rs", 3);
+        let all = [
+            private::key(format_args!("a")).shared(),
+            private::key(format_args!("b")),
+            private::path(format_args!("/T/{}", private::part("x/y").segment())).exclusive(),
+        ];
+        let parts = request(parts_of(all), Settings::of(&SITE)).names("").unwrap();
+        let found: Vec<_> = parts.iter().map(|part| format!("{} {:?}", part.name(), part.class)).collect();
+        assert_eq!(found, ["/{T} IntentExclusive", "/{T}/x%2Fy Exclusive", "a Shared", "b Exclusive"]);
+    }
+
+    #[test]
     fn a_request_has_the_mode_that_the_attribute_says() {
         static SITE: Site = Site::new("config", "shop::config", "src/config.rs", 3);
-        let mode = |settings| request(format_args!("config"), settings).mode;
+        let mode = |settings| request(key_of(format_args!("config")), settings).mode;
         assert_eq!(mode(Settings::of(&SITE)), Mode::Exclusive);
         assert_eq!(mode(Settings::of(&SITE).shared()), Mode::Shared);
     }

@@ -3,22 +3,26 @@
 mod acquire;
 mod failed;
 mod integer;
+mod listed;
 mod locked;
 mod on_error;
 pub mod options;
 mod part;
+mod path_part;
 mod release_confirmed;
 mod same;
 mod settings;
 mod skip;
 mod ttl;
 
-pub use self::acquire::{Acquire, AcquireFenced, acquire, acquire_fenced};
+pub use self::acquire::{Acquire, AcquireFenced, acquire, acquire_all, acquire_all_fenced, acquire_fenced};
 pub use self::failed::{Failed, give_back_if_failed};
 pub use self::integer::{Integer, KeyInteger, integer};
+pub use self::listed::{Listed, key, path};
 pub use self::locked::{Locked, locked};
 pub use self::on_error::{Handler, from_lock_error, handle_lock_error};
 pub use self::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
+pub use self::path_part::PathPart;
 pub use self::release_confirmed::release_confirmed;
 pub use self::same::Same;
 pub use self::settings::Settings;

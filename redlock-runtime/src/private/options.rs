@@ -6,8 +6,14 @@
 
 /// What is locked: text with the arguments in it, as in `key = "order:{order.id}"`.
 ///
-/// Anything else gets a name: `key("order:{first}", first = order.lines[0])`. Required.
+/// Anything else gets a name: `key("order:{first}", first = order.lines[0])`. Several are locked together:
+/// `key = ["account:{from}", "account:{to}"]`, with `shared("..")` for those that others may share. Required, or `path`.
 pub type key = &'static str;
+
+/// A place in a tree, which is locked with everything below: `path = "/{tenant}/{folder}"`, in the place of `key`.
+///
+/// Several are a list, and `{dir:/}` is a value that is itself a path.
+pub type path = &'static str;
 
 /// Whether the lock is for one call alone: `mode = exclusive`, or `mode = shared` together with all others that share the key.
 ///

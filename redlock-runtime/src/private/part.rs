@@ -77,6 +77,10 @@ impl<'a, T: ?Sized> Deref for Value<'a, T> {
 }
 
 impl<'a, T: ?Sized> AnyValue<'a, T> {
+    pub(super) const fn get(&self) -> &'a T {
+        self.0
+    }
+
     /// Inside the value's text `%` and `escaped`, which is the first character of the literal text after its placeholder,
     /// are percent-encoded: so the literal text always ends the value.
     #[must_use]

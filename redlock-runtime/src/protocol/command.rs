@@ -4,6 +4,8 @@ use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::lock::Mode;
 use crate::lock::OwnerToken;
+use crate::lock::class::Class;
+use crate::lock::parts::Parts;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -23,6 +25,7 @@ pub(crate) struct Command {
 /// What a command is about: a key, and the token that wants it or has it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
+    /// What it is called. Of several names, that is none of theirs.
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
     /// As what the token wants the lock. A release gives back whatever the token has, so that it may say anything there.
@@ -30,11 +33,53 @@ pub(crate) struct Subject {
     /// The token that an `Adopt` takes the place of, because the lock was left with it, or a `Revoke`, because somebody breaks
     /// its lock; or that a `Yield` names. Boxed: it is rare, and there are many subjects.
     pub(crate) other: Option<Box<OwnerToken>>,
+    /// The names, if there are several; and as what each is wanted, which `mode` is the strongest of. Boxed, because most locks
+    /// have one name.
+    pub(crate) parts: Option<Arc<Parts>>,
 }
 
 impl Subject {
     pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
-        Self { key, token, mode: Mode::Exclusive, other: None }
+        Self { key, token, mode: Mode::Exclusive, other: None, parts: None }
+    }
+
+    /// The names of a request, which may be several.
+    pub(crate) fn of(parts: &Parts, token: OwnerToken) -> Self {
+        let several = (!parts.is_single()).then(|| Arc::new(parts.clone()));
+        Self { parts: several, ..Self::new(parts.key(), token) }.of_mode(parts.mode())
+    }
+
+    /// Each name, and as what it is wanted.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&LockKey, Class)> {
+        let several = self.parts.as_deref().into_iter().flat_map(Parts::iter);
+        let single = self.parts.is_none().then(|| (&self.key, Class::of(self.mode)));
+        single.into_iter().chain(several.map(|part| (&part.key, part.class)))
+    }
+
+    /// Whether it is about several names.
+    pub(crate) const fn has_several(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    /// Whether it is about one name that is wanted alone.
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.mode.is_shared() && !self.has_several()
+    }
+
+    /// Whether one of its names is called `name` in Redis.
+    pub(crate) fn concerns(&self, name: &str) -> bool {
+        self.wanted().any(|(key, _)| key.name() == name)
+    }
+
+    /// A name that stands for all of them where it matters which server has them.
+    pub(crate) fn route(&self) -> &LockKey {
+        self.parts.as_deref().map_or(&self.key, |parts| &parts.first().key)
+    }
+
+    /// The same names for another token.
+    pub(crate) fn under(&self, token: OwnerToken) -> Self {
+        let Self { key, mode, parts, .. } = self;
+        Self { key: key.clone(), token, mode: *mode, other: None, parts: parts.clone() }
     }
 
     /// The same in this mode.
@@ -44,14 +89,16 @@ impl Subject {
 
     /// The same token, and another one.
     pub(crate) fn naming(&self, other: OwnerToken) -> Arc<Self> {
-        let Self { key, token, mode, .. } = self;
-        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other: Some(Box::new(other)) })
+        let Self { key, token, mode, parts, .. } = self;
+        let other = Some(Box::new(other));
+        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other, parts: parts.clone() })
     }
 
     /// The same as one of those who share the lock, which the token had alone.
     pub(crate) fn lowered(&self) -> Arc<Self> {
-        let Self { key, token, other, .. } = self;
-        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone() })
+        let Self { key, token, other, parts, .. } = self;
+        let parts = parts.as_ref().map(|parts| Arc::new(parts.lowered()));
+        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone(), parts })
     }
 
     /// Whether the lock is wanted together with others.
@@ -61,9 +108,9 @@ impl Subject {
 }
 
 impl Command {
-    /// The name of the key in Redis.
+    /// The name of the key in Redis, or of one that stands for several.
     pub(crate) fn key(&self) -> &str {
-        self.subject.key.name()
+        self.subject.route().name()
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -222,6 +269,8 @@ pub(crate) enum Notice {
     Claimed(Claim),
     /// The same, as a claim whose beginning is known.
     Proven(ProvenClaim),
+    /// A name may be free for the token, which wants several: it asks for all of them.
+    Free,
     /// The token owns the lock, and `by` waits for it.
     Contended { by: OwnerToken },
     /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.

@@ -160,6 +160,10 @@ pub(crate) enum Rule {
     DowngradeNeverRises,
     /// Who shares a lock does not overtake those who have come to have it alone.
     WaitersComeFirst,
+    /// Who leaves a name tells those of whoever wants several names that it was in the way of, and not all who wait.
+    OnlyConcernedAreTold,
+    /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
+    FreeNamesAreReserved,
 }
 
 /// Which rules apply.

@@ -50,6 +50,10 @@ pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);
 /// keeps others out for longer.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(3);
 
+/// A name that could be had by a token which waits for others as well is kept for it for so long, against a plain `SET`. Smaller
+/// than a poll, it is free in between; larger, a process that has died keeps other programs out for longer.
+pub(crate) const RESERVED: Duration = Duration::from_secs(2);
+
 /// A waiting token asks every node again after about this time, should all wake-ups have been lost. Smaller, it is polling;
 /// larger, a lock that another program has deleted stays unnoticed for longer.
 pub(crate) const POLL: Duration = Duration::from_secs(1);

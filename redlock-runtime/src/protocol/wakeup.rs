@@ -5,7 +5,8 @@
 //! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
 //! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
 //! that has the lock. `revoked <token> <by> <key>` comes from the node as well, when somebody breaks the lock of the token, and
-//! `stopped <by> <key>` is published by its manager when the body has stopped. The key comes last because it may hold anything.
+//! `stopped <by> <key>` is published by its manager when the body has stopped. `free <token> <key>` comes from the node, to a token
+//! that waits for several names. The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
@@ -40,6 +41,7 @@ impl Wakeup {
         let (notice, key) = match kind {
             "granted" => (Notice::Granted, rest),
             "busy" => (Notice::Busy, rest),
+            "free" => (Notice::Free, rest),
             "stopped" => (Notice::Stopped, rest),
             "contended" | "wanted" | "revoked" => {
                 let (by, key) = rest.split_once(' ')?;
@@ -86,6 +88,8 @@ mod tests {
             let claim = Claim { length: Duration::from_millis(200), begun: Duration::new(7, 42_000) };
             let claimed = Wakeup { subject: subject(), notice: Notice::Claimed(claim) };
             assert_eq!(Wakeup::parse(&format!("claimed 200 7.42 {token} {key}")), Some(claimed));
+            let free = Wakeup { subject: subject(), notice: Notice::Free };
+            assert_eq!(Wakeup::parse(&format!("free {token} {key}")), Some(free));
             let busy = Wakeup { subject: subject(), notice: Notice::Busy };
             assert_eq!(Wakeup::parse(&super::busy(&busy.subject)), Some(busy));
             let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };

@@ -1,7 +1,10 @@
 //! A lock on its way from one worker to another.
 
 use crate::error::LockError;
+use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode, OwnerToken};
+use crate::request::of_parts::What;
+use crate::request::{LockPart, LockRequest, detached_parts};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,7 +17,8 @@ use std::time::Duration;
 /// however often it is delivered.
 ///
 /// Texts of versions that knew no [shared](Mode::Shared) locks are those of exclusive ones, and the other way round. Those
-/// versions refuse the text of a shared lock.
+/// versions refuse the text of a shared lock, and versions that knew one key only the text of [several](crate::LockRequest::all)
+/// or of a [path](crate::LockRequest::path).
 ///
 /// # Examples
 /// ```
@@ -33,6 +37,8 @@ use std::time::Duration;
 pub struct DetachedLock {
     key: LockKey,
     mode: Mode,
+    /// What is locked, unless it is one key.
+    parts: Option<Box<[LockPart]>>,
     token: OwnerToken,
     ttl: Duration,
 }
@@ -41,12 +47,33 @@ pub struct DetachedLock {
 /// they would take the lock up for one that excludes others.
 const SHARED: &str = "shared:";
 
+/// What stands before the `ttl` of a lock of several keys, or of a path. Versions that know one key only refuse it as well.
+const PARTS: &str = "parts:";
+
 impl DetachedLock {
-    pub(crate) const fn new(key: LockKey, mode: Mode, token: OwnerToken, ttl: Duration) -> Self {
-        Self { key, mode, token, ttl }
+    pub(crate) fn new(parts: &Parts, token: OwnerToken, ttl: Duration) -> Self {
+        let (key, mode) = (parts.key(), parts.mode());
+        let is_key = parts.is_single() && !key.is_place();
+        Self { key, mode, parts: (!is_key).then(|| detached_parts::of(parts)), token, ttl }
     }
 
-    /// What is locked.
+    /// A request for what is locked, in the mode that it has.
+    pub(crate) fn request(&self) -> LockRequest {
+        let what = match &self.parts {
+            None => What::Key(self.key.clone()),
+            Some(parts) => What::Parts(parts.clone()),
+        };
+        LockRequest::of(what).mode(self.mode)
+    }
+
+    /// One whose parts have this text.
+    fn of_parts(text: &str, token: OwnerToken, ttl: Duration) -> Option<Self> {
+        let parts = detached_parts::read(text)?;
+        let request = LockRequest::of(What::Parts(parts));
+        Some(Self::new(&request.names("").ok()?, token, ttl))
+    }
+
+    /// What is locked. Where that is [several](crate::LockRequest::all) keys, what they are called together.
     #[must_use]
     pub const fn key(&self) -> &LockKey {
         &self.key
@@ -71,9 +98,14 @@ impl DetachedLock {
     }
 }
 
-/// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`
+/// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`, or with `parts:` there and
+/// [`detached_parts`] behind it.
 impl fmt::Display for DetachedLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parts) = &self.parts {
+            write!(f, "{} {PARTS}{} ", self.token, self.ttl.as_millis())?;
+            return detached_parts::write(f, parts);
+        }
         let mode = if self.mode.is_shared() { SHARED } else { "" };
         write!(f, "{} {mode}{} {}", self.token, self.ttl.as_millis(), self.key.as_str())
     }
@@ -88,9 +120,13 @@ impl FromStr for DetachedLock {
         let parse = || {
             let (token, rest) = text.split_once(' ')?;
             let (ttl, key) = rest.split_once(' ')?;
+            let token = OwnerToken::parse(token)?;
+            if let Some(ttl) = ttl.strip_prefix(PARTS) {
+                return Self::of_parts(key, token, Duration::from_millis(ttl.parse().ok()?));
+            }
             let (mode, ttl) = ttl.strip_prefix(SHARED).map_or((Mode::Exclusive, ttl), |ttl| (Mode::Shared, ttl));
             let ttl = Duration::from_millis(ttl.parse().ok()?);
-            Some(Self { key: key.into(), mode, token: OwnerToken::parse(token)?, ttl })
+            Some(Self { key: key.into(), mode, parts: None, token, ttl })
         };
         parse().ok_or_else(|| LockError::configuration("this is not the text of a detached lock"))
     }
@@ -122,7 +158,7 @@ mod tests {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         for key in ["order:7", "two words", " ", "{order}\n9", "", "shared:7", "shared: 7"] {
             for mode in [Mode::Exclusive, Mode::Shared] {
-                let detached = DetachedLock::new(key.into(), mode, token, Duration::from_secs(30));
+                let detached = DetachedLock::new(&Parts::single(key.into(), mode), token, Duration::from_secs(30));
                 assert_eq!(detached.to_string().parse::<DetachedLock>().unwrap(), detached);
             }
         }
@@ -131,10 +167,37 @@ mod tests {
     #[test]
     fn an_exclusive_lock_has_the_text_of_versions_that_knew_no_other_and_a_shared_one_has_not() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
-        let text = |mode| DetachedLock::new("order:7".into(), mode, token, Duration::from_secs(30)).to_string();
+        let text = |mode| {
+            DetachedLock::new(&Parts::single("order:7".into(), mode), token, Duration::from_secs(30)).to_string()
+        };
         assert_eq!(text(Mode::Exclusive), format!("{token} 30000 order:7"));
         // Those read a number behind the first space.
         assert_eq!(text(Mode::Shared), format!("{token} shared:30000 order:7"));
+    }
+
+    #[test]
+    fn several_keys_and_paths_have_a_text_that_versions_of_one_key_refuse() {
+        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
+        let hostile = ["a", "x1:a", "two words", "1:", "\u{1F512}\n", "{order}", "/{A}/C", "parts:1"];
+        let requests = [
+            LockRequest::all(hostile),
+            LockRequest::all(hostile).mode(Mode::Shared),
+            LockRequest::all(hostile.map(LockPart::shared).into_iter().chain(["b".into()])),
+            LockRequest::path("/A"),
+            LockRequest::path(crate::LockPath::of(hostile)),
+            LockRequest::all([LockPart::path("/A/C"), LockPart::path("/A").mode(Mode::Shared), "a".into()]),
+        ];
+        for request in requests {
+            let parts = request.names("shop:").unwrap();
+            let detached = DetachedLock::new(&parts, token, Duration::from_secs(30));
+            let text = detached.to_string();
+            assert!(text.starts_with(&format!("{token} parts:30000 ")), "{text}");
+            let read: DetachedLock = text.parse().unwrap();
+            assert_eq!(read, detached);
+            assert_eq!(read.request().names("shop:").unwrap(), parts, "{text}");
+        }
+        let text = DetachedLock::new(&LockRequest::all(["b", "a:1"]).names("").unwrap(), token, Duration::from_secs(1));
+        assert_eq!(text.to_string(), format!("{token} parts:1000 x3:a:1x1:b"));
     }
 
     #[test]
@@ -142,7 +205,11 @@ mod tests {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         let others =
             ["order:7", "-1 order:7", "shared: order:7", "shared:-1 order:7", "Shared:30 order:7", "read:30 a"];
-        let others = others.map(|rest| format!("{token} {rest}"));
+        let no_parts =
+            ["", "order:7", "x1:ab", "x2:a", "x+1:a", "q1:a", "x1:é", "X3:A/C", "X1:/", "x99999999999999999999:a"];
+        let others = others.into_iter().map(Into::into).chain(no_parts.map(|parts| format!("parts:30 {parts}")));
+        let others: Vec<String> = others.collect();
+        let others = others.iter().map(|rest| format!("{token} {rest}")).collect::<Vec<_>>();
         for text in others.iter().map(String::as_str).chain(["", "order:7", "token 30 order:7"]) {
             let error = text.parse::<DetachedLock>().unwrap_err();
             assert_eq!(error.to_string(), "this is not the text of a detached lock");
@@ -154,7 +221,7 @@ mod tests {
     fn serde_writes_and_reads_the_text() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         for key in ["order:7", "", "with a space", "\"quoted\"\n\u{1F512}"] {
-            let detached = DetachedLock::new(key.into(), Mode::Shared, token, Duration::from_secs(30));
+            let detached = DetachedLock::new(&Parts::single(key.into(), Mode::Shared), token, Duration::from_secs(30));
             let json = serde_json::to_string(&detached).unwrap();
             assert_eq!(json, serde_json::to_string(&detached.to_string()).unwrap());
             assert_eq!(serde_json::from_str::<DetachedLock>(&json).unwrap(), detached);

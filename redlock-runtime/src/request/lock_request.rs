@@ -2,9 +2,10 @@
 
 #[cfg(doc)]
 use crate::error::LockError;
-use crate::lock::{LockKey, Mode};
+use crate::lock::{LockKey, LockPath, Mode};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
+use crate::request::of_parts::What;
 use crate::request::place::Place;
 use std::fmt;
 use std::panic::Location;
@@ -71,7 +72,7 @@ impl From<Duration> for Wait {
 #[derive(Clone)]
 #[must_use = "a request does nothing until a manager acquires it"]
 pub struct LockRequest {
-    pub(crate) key: LockKey,
+    pub(crate) what: What,
     pub(crate) mode: Mode,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
@@ -94,10 +95,14 @@ pub struct LockRequest {
 
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, mode, ttl, wait, hold, linger, windows, .. } = self;
+        let Self { what, mode, ttl, wait, hold, linger, windows, .. } = self;
         let Self { is_fenced, is_reentrant, has_ordered_lock, place, label, .. } = self;
         let mut request = f.debug_struct("LockRequest");
-        request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
+        match what {
+            What::Key(key) => request.field("key", key),
+            What::Parts(parts) => request.field("parts", parts),
+        };
+        request.field("ttl", ttl).field("wait", wait).field("hold", hold);
         if mode.is_shared() {
             request.field("mode", mode);
         }
@@ -129,10 +134,15 @@ impl fmt::Debug for LockRequest {
 impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
+        Self::of(What::Key(key.into()))
+    }
+
+    /// A request for `what` with the manager's defaults.
+    pub(crate) fn of(what: What) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
         let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
-        let (key, mode) = (key.into(), Mode::Exclusive);
-        Self { key, mode, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
+        let mode = Mode::Exclusive;
+        Self { what, mode, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
     }
 
     /// The same request, by a call at that place in the source.
@@ -320,5 +330,11 @@ impl LockRequest {
 impl<K: Into<LockKey>> From<K> for LockRequest {
     fn from(key: K) -> Self {
         Self::new(key)
+    }
+}
+
+impl From<LockPath> for LockRequest {
+    fn from(path: LockPath) -> Self {
+        Self::path(path)
     }
 }

@@ -5,11 +5,14 @@
 
 pub(crate) mod after_restart;
 pub(crate) mod detached;
+mod detached_parts;
 pub(crate) mod fenced_set;
 #[cfg(feature = "inventory")]
 pub(crate) mod listed_site;
+pub(crate) mod lock_part;
 pub(crate) mod lock_request;
 mod of_mode;
+pub(crate) mod of_parts;
 pub(crate) mod order_check;
 pub(crate) mod place;
 pub(crate) mod policy;
@@ -18,6 +21,7 @@ pub(crate) mod site;
 pub use self::after_restart::AfterRestart;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
+pub use self::lock_part::LockPart;
 pub use self::lock_request::{LockRequest, Wait};
 pub use self::order_check::OrderCheck;
 pub(crate) use self::place::Place;

@@ -72,9 +72,9 @@ impl LockRequest {
     }
 
     /// # Errors
-    /// [`LockError::Configuration`] for what does not go with a shared lock.
-    pub(crate) fn check_mode(&self) -> Result<(), LockError> {
-        if !self.mode.is_shared() {
+    /// [`LockError::Configuration`] for what does not go with a shared lock, if all that is wanted has that `mode`.
+    pub(super) fn check_mode(&self, mode: Mode) -> Result<(), LockError> {
+        if !mode.is_shared() {
             return Ok(());
         }
         let refused = if self.is_fenced {

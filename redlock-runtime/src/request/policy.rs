@@ -121,7 +121,7 @@ impl Policy {
             "once_per"
         } else if request.hold.min_hold.is_some() {
             "min_hold"
-        } else if request.mode.is_shared() {
+        } else if request.mode.is_shared() || request.key().is_none() {
             return Ok(Duration::ZERO);
         } else {
             return Ok(request.linger.unwrap_or(self.linger));

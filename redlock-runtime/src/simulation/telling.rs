@@ -81,6 +81,7 @@ fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {
     match wakeup.notice {
         Notice::Revoked { by } => format!("{token}: {} broken by {}", wakeup.subject.key, trace.name(by)),
         Notice::Stopped => format!("{token}: the holder of {} before has stopped", wakeup.subject.key),
+        Notice::Free => format!("{token}: {} may be free", wakeup.subject.key),
         Notice::Busy => format!("{token}: {} is busy", wakeup.subject.key),
         Notice::Granted | Notice::Claimed(_) => format!("{token}: granted {}", wakeup.subject.key),
         Notice::Proven(claim) => format!("{token}: granted {} for {:?}", wakeup.subject.key, claim.length),

@@ -10,6 +10,7 @@ mod lock_order;
 mod nested;
 mod options;
 mod outcomes;
+mod several;
 mod shapes;
 mod shared;
 mod size;
@@ -30,6 +31,8 @@ mod ui_hard_shapes;
 mod ui_macro_rules;
 #[path = "../../ui/pass/more_shapes.rs"]
 mod ui_more_shapes;
+#[path = "../../ui/pass/several_keys.rs"]
+mod ui_several_keys;
 #[path = "../../ui/pass/shapes.rs"]
 mod ui_shapes;
 

@@ -52,6 +52,7 @@ mod replaced;
 mod restarted;
 mod sentinels;
 mod servers;
+mod sets;
 mod shared;
 mod storm;
 mod support;

@@ -138,7 +138,7 @@ impl Calls {
         Some(Self {
             forms: Forms::of(function, receiver.is_some(), &name),
             is_of_the_object: receiver.as_ref().is_some_and(|receiver| {
-                key.parts.iter().any(|part| matches!(&part.root, Root::Argument(argument) if argument == receiver))
+                key.parts().any(|part| matches!(&part.root, Root::Argument(argument) if argument == receiver))
             }),
             arguments: arguments.iter().map(|argument| is_in_key(argument).then(|| text(&argument.pat))).collect(),
             name,
@@ -214,10 +214,8 @@ fn typed(argument: &FnArg) -> Option<&PatType> {
 
 /// Whether anything is assigned to a field of which the key is made.
 fn has_changed_field(key: &Key, in_body: &Mentions) -> bool {
-    let steps = key.parts.iter().flat_map(|part| &part.way);
-    steps
-        .into_iter()
-        .any(|way| matches!(way, Way::Field(Member::Named(field)) if in_body.have_assigned(&field.to_string())))
+    let mut steps = key.parts().flat_map(|part| &part.way);
+    steps.any(|way| matches!(way, Way::Field(Member::Named(field)) if in_body.have_assigned(&field.to_string())))
 }
 
 /// The type behind references and pointers.

@@ -6,7 +6,7 @@ use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
 use crate::error::LockError;
 use crate::observe::spans::{self, Path};
 use crate::protocol::command::Subject;
-use crate::request::{DetachedLock, LockRequest, Wait};
+use crate::request::{DetachedLock, Wait};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,7 @@ pub(crate) async fn attach(
     is_fenced: bool,
     location: &'static Location<'static>,
 ) -> Result<Obtained, LockError> {
-    let mut request =
-        LockRequest::new(detached.key().clone()).mode(detached.mode()).ttl(detached.ttl()).wait(Wait::None);
+    let mut request = detached.request().ttl(detached.ttl()).wait(Wait::None);
     request.linger = Some(Duration::ZERO);
     request.is_fenced = is_fenced;
     let request = request.asked_at(location);
@@ -59,7 +58,7 @@ impl Call<'_> {
         self.may_start().await?;
         let mut turn = self.enter().await?;
         let other = Some(Box::new(*detached.token()));
-        let subject = Subject { other, ..Subject::new(self.key.clone(), self.shared().new_token()) }.of_mode(self.mode);
+        let subject = Subject { other, ..Subject::of(&self.parts, self.shared().new_token()) };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
         turn.acquisition().take_up(self.wanted);

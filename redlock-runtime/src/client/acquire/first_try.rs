@@ -15,7 +15,7 @@ impl Call<'_> {
     /// Whether the call begins with a try, and not with a place in the queues. A script takes the share of a lock in either case,
     /// so that a try saves nothing but the channel for wake-ups, where that is not open yet.
     pub(super) fn tries_at_once(&self, now: Instant) -> bool {
-        if self.mode.is_shared() {
+        if self.stands_beside() {
             return !self.waits() || !self.shared().is_listening() || self.shares_with_a_caller().is_some();
         }
         self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now)

@@ -5,7 +5,9 @@
 //! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
 //! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
-//! | and both share it | the call has a share of its own; it does not wait for a writer, who waits for its caller |
+//! | and both share it, or want places below it | the call has a share of its own; it does not wait for a writer, who waits for its caller |
+//! | but not all that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
+//! | of a place below the one that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
 //! | and the call does not wait | as of any other call: the lock is taken |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
@@ -17,6 +19,8 @@ use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::client::local_queue::LocalTurn;
 use crate::error::{HeldLock, LockError, Why};
+use crate::lock::class::Class;
+use crate::lock::part::Part;
 use crate::observe::events;
 use crate::observe::spans::Path;
 use crate::protocol::fencing_token::FencingToken;
@@ -129,10 +133,9 @@ impl Call<'_> {
             return Ok(None);
         }
         let mut outlived = None;
-        for Frame { tenure, is_inherited, .. } in frames_of(&self.key) {
-            // Who shares a lock has nothing to give to who wants it alone.
-            let is_too_weak = tenure.acquisition().mode().is_shared() && !self.mode.is_shared();
-            if tenure.shared().id != self.shared().id || is_too_weak {
+        for Frame { tenure, is_inherited, .. } in frames_of(&self.parts) {
+            // Who shares a lock has nothing to give to who wants it alone, and who has one key nothing to who wants two.
+            if tenure.shared().id != self.shared().id || !tenure.parts().cover(&self.parts) {
                 continue;
             }
             if tenure.is_held() {
@@ -159,9 +162,9 @@ impl Call<'_> {
         match enclosing.fencing_token() {
             None if !enclosing.is_held() => Err(enclosing.loss()),
             None => Err(LockError::configuration(format!(
-                "{:?} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
+                "{} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
                  there as well, or take the lock there with `acquire_fenced`",
-                self.key.as_str(),
+                self.key.quoted(),
                 enclosing.place().line(),
                 self.place.line(),
             ))),
@@ -199,7 +202,7 @@ impl Call<'_> {
         if !self.waits() {
             return Ok(may_end);
         }
-        for frame in frames_of(&self.key) {
+        for frame in frames_of(&self.parts) {
             match self.conflict(&frame) {
                 Some(held) if frame.shows_guard => may_end = may_end.or(Some(held)),
                 Some(held) => return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),
@@ -209,26 +212,23 @@ impl Call<'_> {
         Ok(may_end)
     }
 
-    /// A body that shares the lock which the call wants to share: its own caller.
+    /// A body that has a name in common with the call, in classes that go together: its own caller.
     pub(super) fn shares_with_a_caller(&self) -> Option<Frame> {
-        let is_shared = |frame: &Frame| frame.tenure.acquisition().mode().is_shared();
-        if !self.mode.is_shared() {
-            return None;
-        }
-        frames_of(&self.key).find(|frame| is_shared(frame) && self.in_the_way(frame).is_some())
+        let goes_together = |frame: &Frame| self.parts.conflict_with(&frame.tenure.parts()).is_none();
+        frames_of(&self.parts).find(|frame| goes_together(frame) && self.beside(frame).is_some())
     }
 
-    /// Takes a share beside that of a caller. When it cannot be had at once, a writer has come in between, who waits for the
+    /// Takes a lock beside that of a caller. When it cannot be had at once, somebody has come in between, who waits for the
     /// caller: to wait for that one would be to wait for oneself.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`], unless the caller may give its share back meanwhile.
+    /// [`LockError::WouldDeadlock`], unless the caller may give its lock back meanwhile.
     pub(super) async fn try_beside(&self, turn: LocalTurn, frame: &Frame) -> Result<LocalTurn, Setback> {
         let error = match self.try_until_answered(turn).await {
             Err(Setback::Failed(error)) if error.is_contended() => error,
             tried => return tried,
         };
-        let Some(held) = self.in_the_way(frame) else { return Err(Setback::Superseded) };
+        let Some(held) = self.beside(frame) else { return Err(Setback::Superseded) };
         if !frame.shows_guard {
             return Err(Setback::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
         }
@@ -238,23 +238,41 @@ impl Call<'_> {
         Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
     }
 
-    /// Why a body is in the way of the call, which has a lock of the same name.
+    /// Why a body is in the way of the call, which wants what goes with its lock for nobody.
     fn conflict(&self, frame: &Frame) -> Option<HeldLock> {
-        let is_shared = frame.tenure.acquisition().mode().is_shared();
-        if is_shared && self.mode.is_shared() { None } else { self.in_the_way(frame) }
+        let part = self.parts.conflict_with(&frame.tenure.parts())?;
+        self.in_the_way(frame, part)
     }
 
-    /// The lock of a body that is in the way of the call, should it have to wait.
-    fn in_the_way(&self, Frame { tenure, .. }: &Frame) -> Option<HeldLock> {
-        let is_shared = tenure.acquisition().mode().is_shared();
+    /// Why a body would be in the way of the call, should somebody come in between who waits for that body. What both want goes
+    /// together.
+    fn beside(&self, frame: &Frame) -> Option<HeldLock> {
+        let held = frame.tenure.parts();
+        let part = self.parts.iter().find(|part| held.class_of(part.name()).is_some())?;
+        self.in_the_way(frame, part)
+    }
+
+    /// The lock of a body that is in the way of one `part` of the call, should it have to wait.
+    fn in_the_way(&self, Frame { tenure, .. }: &Frame, part: &Part) -> Option<HeldLock> {
         let why = if tenure.shared().id == self.shared().id {
-            if is_shared && !self.mode.is_shared() { Why::Upgrade } else { Why::Same }
+            self.why(tenure.parts().class_of(part.name())?, part.class)
         } else if tenure.shared().has_the_nodes_of(self.shared()) {
             Why::OtherManager
         } else {
             return None;
         };
         let held = || HeldLock::new(tenure.key().clone(), tenure.place().line(), self.place.line(), why);
-        tenure.is_held().then(held)
+        let is_part = part.key != self.key;
+        tenure.is_held().then(held).map(|held| if is_part { held.of_part(part.key.clone()) } else { held })
+    }
+
+    /// Why the class of a caller is in the way of the one that the call wants of the same name.
+    const fn why(&self, held: Class, wanted: Class) -> Why {
+        match held {
+            Class::Shared if matches!(wanted, Class::Exclusive | Class::IntentExclusive) => Why::Upgrade,
+            Class::IntentExclusive | Class::IntentShared if !wanted.is_intent() => Why::Below,
+            Class::Exclusive if self.is_reentrant => Why::More,
+            _ => Why::Same,
+        }
     }
 }

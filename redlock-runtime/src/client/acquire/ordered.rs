@@ -34,8 +34,10 @@ impl Call<'_> {
     }
 
     /// The lock of a body that has taken it before this call. A view was taken with the lock that it is of.
-    fn taken_before(&self, Frame { tenure, .. }: Frame) -> Option<Asked> {
-        let is_ours = tenure.shared().id == self.shared().id && tenure.key().name() != self.key.name();
+    /// What is taken together is taken in no order.
+    fn taken_before(&self, frame: Frame) -> Option<Asked> {
+        let (is_same, tenure) = (frame.meets(&self.parts), frame.tenure);
+        let is_ours = tenure.shared().id == self.shared().id && !is_same;
         let is_before = is_ours && !tenure.is_view() && tenure.is_held();
         is_before.then(|| Asked { key: tenure.key().clone(), place: tenure.place() })
     }

@@ -34,6 +34,7 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
+use crate::lock::parts::Parts;
 use crate::lock::reserved::line_of;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
@@ -60,7 +61,7 @@ pub(crate) struct Acquisition {
 
 impl Acquisition {
     pub(crate) fn new(shared: &Arc<Shared>, subject: Subject, ttl: Duration, now: Instant) -> Self {
-        let epochs = shared.nodes.iter().map(|node| node.epoch(&subject.key));
+        let epochs = shared.nodes.iter().map(|node| node.epoch(subject.route()));
         let candidate = Candidate::new(epochs, shared.terms(ttl), now);
         Self {
             shared: Arc::clone(shared),
@@ -75,14 +76,14 @@ impl Acquisition {
         Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
-    /// A new token of this process for `key`, which shares it.
-    pub(crate) fn sharing(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
-        Self::new(shared, Subject::new(key.clone(), shared.new_token()).of_mode(Mode::Shared), ttl, now)
+    /// A new token of this process for all of `parts`, which stands in a line of its own.
+    pub(crate) fn of_parts(shared: &Arc<Shared>, parts: &Parts, ttl: Duration, now: Instant) -> Self {
+        Self::new(shared, Subject::of(parts, shared.new_token()), ttl, now)
     }
 
     /// The same with another token.
     fn with_token(&self, token: OwnerToken, ttl: Duration) -> Self {
-        Self::new(&self.shared, Subject::new(self.key().clone(), token).of_mode(self.subject.mode), ttl, self.now())
+        Self::new(&self.shared, self.subject.under(token), ttl, self.now())
     }
 
     /// The next token of this process for the same key, at the end of the queues.
@@ -109,16 +110,40 @@ impl Acquisition {
         if self.lock().candidate.is_lowered() { Mode::Shared } else { self.subject.mode }
     }
 
-    /// What the line is called in which the token stands: as its key, or for a lock that others share, in one of its own.
+    /// What the line is called in which the token stands: as its key, or in one of its own, for a lock that others share or several names.
     pub(crate) fn line(&self) -> Cow<'_, str> {
-        match self.subject.mode {
-            Mode::Exclusive => self.key().name().into(),
-            Mode::Shared => line_of(self.token()).into(),
-        }
+        if self.subject.is_plain() { self.key().name().into() } else { line_of(self.token()).into() }
     }
 
     pub(crate) fn key(&self) -> &LockKey {
         &self.subject.key
+    }
+
+    /// Each of the keys that were asked for.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &LockKey> {
+        let several = self.subject.parts.as_deref();
+        let single = several.is_none().then(|| self.key());
+        single.into_iter().chain(several.into_iter().flat_map(Parts::keys))
+    }
+
+    /// Whether one of the names that were asked for is called `name` in Redis.
+    pub(crate) fn concerns(&self, name: &str) -> bool {
+        self.subject.concerns(name)
+    }
+
+    /// The names at the nodes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.subject.wanted().map(|(key, _)| key.name())
+    }
+
+    /// What the lock is, as far as it is still alone what it was.
+    pub(crate) fn parts(&self) -> Parts {
+        let parts = self.subject.parts.as_deref().cloned();
+        match parts {
+            Some(parts) if self.mode().is_shared() => parts.lowered(),
+            Some(parts) => parts,
+            None => Parts::single(self.key().clone(), self.mode()),
+        }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -153,6 +178,11 @@ impl Acquisition {
             return false;
         }
         match notice {
+            Notice::Free => state.candidate.may_be_free(index, now),
+            // One name is none of those that were asked for together: it is had with the others, or not at all.
+            Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) if self.subject.has_several() => {
+                state.candidate.may_be_free(index, now);
+            }
             Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {
                 state.candidate.asked(index, by < *self.token());
@@ -197,7 +227,7 @@ impl Acquisition {
 
     /// Whether node number `index` can be asked for a place in the queue.
     fn is_ready(&self, index: usize) -> bool {
-        self.shared.nodes.get(index).is_some_and(|node| node.is_ready_to_queue(self.key()))
+        self.shared.nodes.get(index).is_some_and(|node| node.is_ready_to_queue(self.subject.route()))
     }
 
     /// Whether enough nodes answer.

@@ -75,7 +75,10 @@ impl Acquisition {
     fn tell_stopped(&self, says_so: bool) {
         let by = if says_so { self.shared.revocations.ended(self.token()) } else { Vec::new() };
         for by in by {
-            self.shared.tell_stopped(&Subject::new(self.key().clone(), by));
+            // Whoever breaks it knows one of the names.
+            for (key, _) in self.subject.wanted() {
+                self.shared.tell_stopped(&Subject::new(key.clone(), by));
+            }
         }
     }
 

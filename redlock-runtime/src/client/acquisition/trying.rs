@@ -69,6 +69,10 @@ impl Acquisition {
     ///
     /// For a key that was a lock lately the question is spared, and what the nodes have told then is good enough.
     pub(crate) async fn find_occupant(&self) -> Occupied {
+        if self.subject.has_several() {
+            // Which of the names is taken, nobody has said.
+            return Occupied::Lock { left: self.taken_for() };
+        }
         let (known_locks, known_leases) = (&self.shared.known_locks, &self.shared.known_leases);
         if known_locks.contains(self.key(), self.now()) {
             return Occupied::Lock { left: known_leases.left(self.key(), self.now()) };
@@ -109,7 +113,12 @@ impl Acquisition {
     }
 
     /// Who else has the lock, if so many nodes say so as must agree. They are asked once, for no longer than a node timeout.
+    ///
+    /// Of several names, each may have another holder, and none is asked for.
     pub(crate) async fn find_holder(&self) -> Option<OwnerToken> {
+        if self.subject.has_several() {
+            return None;
+        }
         let asked = self.shared.nodes.iter().map(|node| node.node().holder_of(self.key())).collect();
         let needed = self.shared.quorum.needed;
         let answers =

@@ -83,7 +83,7 @@ impl Acquisition {
         loop {
             state.poll(cx, self.shared.clock);
             let now = self.now();
-            state.candidate.connections(self.shared.nodes.iter().map(|node| node.epoch(self.key())), now);
+            state.candidate.connections(self.shared.nodes.iter().map(|node| node.epoch(self.subject.route())), now);
             if let Some(waited) = state.candidate.wait_outcome(now) {
                 return Err(waited);
             }

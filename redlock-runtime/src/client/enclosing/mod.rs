@@ -8,7 +8,7 @@
 //! 2. A body may drive other tasks on its thread, as by the `block_on` of a runtime or by a `LocalSet`. A frame remembers in
 //!    which task it was entered, and no other one finds it. Where there is no task, as in a `block_on`, all frames are found.
 //! 3. A frame says nothing any more when its lock is given back, left to another worker or lost; see [`Tenure`].
-//! 4. A frame may be in the way of a call, or good for it, if both have the same name. Which of them it is depends on the mode
+//! 4. A frame may be in the way of a call, or good for it, if both have a name in common. Which of them it is depends on the mode
 //!    of both, of which the tenure knows its own: a lock may be shared from some moment on.
 //!
 //! A future of somebody else that is polled inside of a body, as by a `Shared` or a `FuturesUnordered`, is taken for a call of
@@ -20,7 +20,7 @@ mod view;
 pub(crate) use self::tenure::Tenure;
 pub(crate) use self::view::View;
 
-use crate::lock::LockKey;
+use crate::lock::parts::Parts;
 use std::cell::RefCell;
 use tokio::task;
 use tracing::Span;
@@ -69,9 +69,9 @@ impl Frame {
         Inside { home, is_there: is_there.unwrap_or(false), _span: span }
     }
 
-    /// Whether it is about the lock of `key`.
-    fn is_of(&self, key: &LockKey) -> bool {
-        self.tenure.key().name() == key.name()
+    /// Whether it is about one of these names. Nothing is looked at here that could change.
+    pub(crate) fn meets(&self, parts: &Parts) -> bool {
+        self.tenure.acquisition().names().any(|name| parts.class_of(name).is_some())
     }
 }
 
@@ -99,13 +99,13 @@ pub(crate) fn frames() -> Vec<Frame> {
     FRAMES.try_with(copied).ok().flatten().unwrap_or_default()
 }
 
-/// Those that are about the lock of `key`, the innermost first.
+/// Those that are about any of these names, the innermost first.
 ///
 /// Each is copied out when it is asked for: to look at a lock may wake others, who may run at once and poll bodies here.
-pub(crate) fn frames_of(key: &LockKey) -> impl Iterator<Item = Frame> {
+pub(crate) fn frames_of(parts: &Parts) -> impl Iterator<Item = Frame> {
     (0..).map_while(|nth| {
         let nth_frame = |frames: &RefCell<Vec<Standing>>| {
-            visible(&frames.try_borrow().ok()?).rev().filter(|frame| frame.is_of(key)).nth(nth).cloned()
+            visible(&frames.try_borrow().ok()?).rev().filter(|frame| frame.meets(parts)).nth(nth).cloned()
         };
         FRAMES.try_with(nth_frame).ok().flatten()
     })

@@ -4,6 +4,7 @@ use crate::client::acquisition::{Acquisition, Entrance};
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
+use crate::lock::parts::Parts;
 use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
@@ -96,6 +97,11 @@ impl Tenure {
 
     pub(crate) fn key(&self) -> &LockKey {
         self.acquisition().key()
+    }
+
+    /// What is locked, and as what.
+    pub(crate) fn parts(&self) -> Parts {
+        self.acquisition().parts()
     }
 
     /// Where the lock was asked for.

@@ -8,6 +8,7 @@ use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::Acquisition;
 use crate::client::watchdog::schedule;
 use crate::lock::LockKey;
+use crate::lock::parts::Parts;
 use crate::protocol::candidate::Wanted;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -21,11 +22,13 @@ pub(crate) enum Entered {
 }
 
 impl LocalQueue {
-    /// A turn for `key` that others may have as well, in a line of its own.
-    pub(crate) fn enter_beside(self: &Arc<Self>, key: &LockKey, wanted: Wanted, now: Instant) -> LocalTurn {
-        // The nodes would keep it from the call until whoever has left it idle hears of that.
-        self.end_idle(key.name());
-        let acquisition = Arc::new(Acquisition::sharing(&self.shared, key, wanted.ttl, now));
+    /// A turn for `parts`, which others may have as well or which are several names, in a line of its own.
+    pub(crate) fn enter_beside(self: &Arc<Self>, parts: &Parts, wanted: Wanted, now: Instant) -> LocalTurn {
+        for part in parts.iter() {
+            // The nodes would keep it from the call until whoever has left it idle hears of that.
+            self.end_idle(part.name());
+        }
+        let acquisition = Arc::new(Acquisition::of_parts(&self.shared, parts, wanted.ttl, now));
         let (line, look_at) = (acquisition.line(), now.after(schedule::pause(wanted.ttl)));
         let mut shard = self.shard(&line);
         shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), look_at));

@@ -91,7 +91,7 @@ impl LocalQueue {
     /// The token of this process that `subject` is about, if it is known here: that of the line of the key, or one that shares
     /// the lock.
     pub(crate) fn find(&self, subject: &Subject) -> Option<Arc<Acquisition>> {
-        let is_it = |ours: &Arc<Acquisition>| *ours.token() == subject.token && ours.key().name() == subject.key.name();
+        let is_it = |ours: &Arc<Acquisition>| *ours.token() == subject.token && ours.concerns(subject.key.name());
         let shares = || self.acquisition(&line_of(&subject.token)).filter(is_it);
         self.acquisition(subject.key.name()).filter(is_it).or_else(shares)
     }

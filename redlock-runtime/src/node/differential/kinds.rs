@@ -61,6 +61,27 @@ pub(super) fn sharing(verb: Verb, reply: Reply, owner: Option<OwnerToken>) -> Op
     }
 }
 
+/// What whoever wants several names gets.
+pub(super) fn of_several(verb: Verb, reply: Reply) -> Option<&'static str> {
+    match (verb, reply) {
+        (Verb::SetNx { .. }, Reply::Granted { .. }) => Some("several at once"),
+        (Verb::SetNx { .. }, _) => Some("not several at once"),
+        (Verb::Acquire { .. }, Reply::Granted { smaller: false, .. }) => Some("several"),
+        (Verb::Acquire { .. }, Reply::Granted { smaller: true, .. }) => Some("several before a smaller one"),
+        (Verb::Acquire { .. }, _) => Some("waits for several"),
+        (Verb::Adopt { .. }, Reply::Extended { .. }) => Some("several are adopted"),
+        (Verb::Adopt { .. }, _) => Some("several are not adopted"),
+        (_, Reply::Extended { waiters: 0, .. }) => Some("several go on"),
+        (_, Reply::Extended { .. }) => Some("several go on, others wait"),
+        (Verb::Extend { .. }, _) => Some("several do not go on"),
+        (Verb::Yield { .. }, Reply::Yielded { .. }) => Some("several are yielded"),
+        (Verb::Yield { .. }, Reply::Kept) => Some("several are kept"),
+        (Verb::Release { .. }, Reply::Released) => Some("several are released"),
+        (Verb::Release { .. }, _) => Some("several are left"),
+        _ => None,
+    }
+}
+
 /// What a holder gets that asks for a vote.
 pub(super) const fn hold(verb: Verb, reply: Reply) -> Option<&'static str> {
     match (verb, reply) {

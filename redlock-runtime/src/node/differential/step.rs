@@ -2,6 +2,7 @@
 
 use super::{KEYS, MANAGERS, TOKENS};
 use crate::lock::Mode;
+use crate::lock::class::Class;
 use crate::protocol::command::Verb;
 use crate::time::ballot_clock::Ballot;
 use fastrand::Rng;
@@ -15,6 +16,9 @@ pub(super) const WHILE: Duration = Duration::from_secs(20);
 /// Longer than any expiry: what is still there does not expire.
 const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 
+/// Some of the keys, and as what each is wanted.
+pub(super) type Wish = Vec<(usize, Class)>;
+
 /// What the nodes are asked, or what happens to them.
 #[derive(Debug)]
 pub(super) enum Step {
@@ -25,6 +29,13 @@ pub(super) enum Step {
         key: usize,
         token: usize,
         /// Whose place it takes, if it adopts the lock or breaks it; or whom it names, if it yields.
+        other: Option<usize>,
+    },
+    /// The same about several keys.
+    AskSeveral {
+        verb: Verb,
+        wish: Wish,
+        token: usize,
         other: Option<usize>,
     },
     /// Every token extends every lock, all of them at once.
@@ -39,8 +50,8 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well.
-    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize), shared: bool) -> Self {
+    /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well. `several`: whether they want several.
+    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize), shared: bool, several: bool) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
         let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
@@ -69,8 +80,28 @@ impl Step {
         // Most tokens stay what they are, and some have their locks alone before they share them.
         let mode = if shared && (token % 2 == 0) != (random.u8(0..6) == 0) { Mode::Shared } else { Mode::Exclusive };
         let fence = fence(random).filter(|_| mode == Mode::Exclusive);
-        Self::Ask { verb, mode, fence, key, token, other: names.then(|| random.usize(0..TOKENS)) }
+        let other = names.then(|| random.usize(0..TOKENS));
+        if several && verb != Verb::Revoke && random.u8(0..3) > 0 {
+            let wish = wish(random, token);
+            return Self::AskSeveral { verb, wish, token, other };
+        }
+        Self::Ask { verb, mode, fence, key, token, other }
     }
+}
+
+/// Two keys or all of them. A token wants the same most of the time, and sometimes less than that.
+fn wish(random: &mut Rng, token: usize) -> Wish {
+    let mut usual = Rng::with_seed(token as u64 % 4);
+    let source = if random.u8(0..5) == 0 { random } else { &mut usual };
+    let left_out = source.usize(0..KEYS.len() + 1);
+    let keys = (0..KEYS.len()).filter(|key| *key != left_out);
+    let class = |source: &mut Rng| match source.u8(0..6) {
+        0..=1 => Class::Exclusive,
+        2 => Class::Shared,
+        3..=4 => Class::IntentExclusive,
+        _ => Class::IntentShared,
+    };
+    keys.map(|key| (key, class(source))).collect()
 }
 
 fn fence(random: &mut Rng) -> Option<Ballot> {

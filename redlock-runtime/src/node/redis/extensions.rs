@@ -31,7 +31,7 @@ const LARGEST: usize = 64;
 /// The ttl of a `command` that may be sent together with others like it.
 pub(super) fn joins(command: &Command) -> Option<Duration> {
     match (command.verb, &command.fence) {
-        (Verb::Renew { ttl }, None) if !command.subject.is_shared() => Some(ttl),
+        (Verb::Renew { ttl }, None) if command.subject.is_plain() => Some(ttl),
         _ => None,
     }
 }

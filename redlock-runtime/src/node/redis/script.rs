@@ -6,12 +6,13 @@
 use super::channels::Channels;
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
+use crate::lock::class::Class;
 use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
-use crate::protocol::command::{Command, Verb};
+use crate::protocol::command::{Command, Subject, Verb};
 use crate::protocol::lease;
 use crate::protocol::node_state::{MOST_GONE, MOST_STEPS, MOST_TOLD};
-use crate::protocol::timing::{QUEUE_EXPIRY, SILENT_AFTER};
+use crate::protocol::timing::{QUEUE_EXPIRY, RESERVED, SILENT_AFTER};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
 use std::borrow::Cow;
@@ -41,6 +42,10 @@ fn with_constants(parts: &str) -> String {
         ("ALONE", ALONE.to_string()),
         ("SHARING", SHARING.to_string()),
         ("SHARE", SHARE.to_string()),
+        ("SEVERAL", SEVERAL.to_string()),
+        ("LAST_LINE", LAST_LINE.to_string()),
+        ("RESERVING", RESERVING.to_string()),
+        ("RESERVED", millis(RESERVED).to_string()),
         ("SILENT_AFTER", millis(SILENT_AFTER).to_string()),
         ("MOST_STEPS", MOST_STEPS.to_string()),
         ("MOST_GONE", MOST_GONE.to_string()),
@@ -65,6 +70,15 @@ pub(super) const MEMBER: &str = "n";
 /// The score of a token in the queue that wants the lock alone, and of one that shares it; see `lua/readers.lua`.
 const ALONE: u8 = 0;
 const SHARING: u8 = 1;
+
+/// What is added to that of a token which wants other names as well.
+const SEVERAL: u8 = 4;
+
+/// The largest score of a token in the queue.
+const LAST_LINE: u8 = SEVERAL + SHARING;
+
+/// As what a token has a name that it has only reserved.
+const RESERVING: u8 = 7;
 
 /// The score of a share that would have ended in 1970. A score says in its part above this as what the token has the lock, and in
 /// the one below when that ends, in milliseconds: so all shares of one kind are one range, exact in doubles, until the year 2109.
@@ -92,7 +106,18 @@ macro_rules! fenced_parts {
 /// of the class `$class`.
 macro_rules! among {
     ($class:literal: $($verb:literal),+) => {
-        concat!("local class = ", $class, "\n", parts!("latest", "readers", $($verb),+))
+        concat!("local class, has_several = ", $class, ", false\n", parts!("latest", "readers", $($verb),+))
+    };
+}
+
+/// Puts the script together that does what `$verb` says for a token that wants several names.
+macro_rules! of_several {
+    ($($verb:literal),+) => {
+        concat!(
+            parts!("names", "shares", "share_value", "token", "claim", "notify"),
+            "local wanted = ARGV[#ARGV]\nlocal class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
+            parts!("latest", "readers", "sets", $($verb),+)
+        )
     };
 }
 
@@ -155,7 +180,7 @@ macro_rules! scripts {
 
             /// The script that executes `command`, if one does.
             pub(super) fn of(&self, command: &Command) -> Option<&Script> {
-                match (command.subject.mode, command.verb, command.fence) {
+                match (Kind::of(&command.subject), command.verb, command.fence) {
                     $($executes => Some(&self.$name),)+
                     $without => None,
                 }
@@ -164,27 +189,58 @@ macro_rules! scripts {
     };
 }
 
+/// What a script is for.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// One name that a token wants alone.
+    Alone,
+    /// One that it shares.
+    Shared,
+    /// Several.
+    Several,
+}
+
+impl Kind {
+    const fn of(subject: &Subject) -> Self {
+        match (subject.mode, subject.has_several()) {
+            (_, true) => Self::Several,
+            (Mode::Exclusive, false) => Self::Alone,
+            (Mode::Shared, false) => Self::Shared,
+        }
+    }
+}
+
+/// A class as the scripts call it.
+const fn digit(class: Class) -> char {
+    match class {
+        Class::Exclusive => '0',
+        Class::Shared => '1',
+        Class::IntentExclusive => '2',
+        Class::IntentShared => '3',
+    }
+}
+
 // One line for each script: its name, the verb and the fence that it executes, and its parts. What is about several locks is
 // called with them (`extensions`).
 //
 // Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
-    no script: (Mode::Exclusive, Verb::SetNx { .. }, _),
+    no script: (Kind::Alone, Verb::SetNx { .. }, _),
     several locks: extend_many => parts!("extend_many"),
-    acquire: (Mode::Exclusive, Verb::Acquire { .. }, None) => concat!(
+    acquire: (Kind::Alone, Verb::Acquire { .. }, None) => concat!(
         parts!("names", "value", "token", "crowd", "acquire_taken", "claim", "notify"),
         or_among!("acquire_among"),
         parts!("lock", "hand", "acquire")
     ),
-    extend: (Mode::Exclusive, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
-    adopt: (Mode::Exclusive, Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
-    yield_up: (Mode::Exclusive, Verb::Yield { .. }, _) => concat!(
+    extend: (Kind::Alone, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
+    adopt: (Kind::Alone, Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
+    yield_up: (Kind::Alone, Verb::Yield { .. }, _) => concat!(
         parts!("names", "value", "token", "crowd", "claim", "notify"),
         or_among!("yield_among"),
         parts!("lock", "hand", "yield")
     ),
-    release: (Mode::Exclusive, Verb::Release { .. }, _) => concat!(
+    release: (Kind::Alone, Verb::Release { .. }, _) => concat!(
         parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify"),
         "if is_among then\n",
         // Before the part that asks for the time.
@@ -194,7 +250,7 @@ scripts! {
         parts!("lock", "hand", "release")
     ),
     revoke: (_, Verb::Revoke, _) => parts!("names", "value", "token", "notify", "revoke"),
-    acquire_fenced: (Mode::Exclusive, Verb::Acquire { .. }, Some(_)) => concat!(
+    acquire_fenced: (Kind::Alone, Verb::Acquire { .. }, Some(_)) => concat!(
         parts!("names", "fence"),
         "local answer = (function()\n",
         parts!("value", "token", "crowd", "acquire_taken", "claim", "notify"),
@@ -203,28 +259,33 @@ scripts! {
         "end)()\n",
         parts!("acquire_fenced")
     ),
-    extend_fenced: (Mode::Exclusive, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
-    adopt_fenced: (Mode::Exclusive, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
-    share_try: (Mode::Shared, Verb::SetNx { .. }, _) => concat!(
+    extend_fenced: (Kind::Alone, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
+    adopt_fenced: (Kind::Alone, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
+    share_try: (Kind::Shared, Verb::SetNx { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "share_try")
     ),
-    share_acquire: (Mode::Shared, Verb::Acquire { .. }, _) => concat!(
+    share_acquire: (Kind::Shared, Verb::Acquire { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "acquire_among")
     ),
-    share_extend: (Mode::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
-        parts!("names", "token", "latest", "share_extend_alone", "shares", "share_value", "claim", "notify"),
+    share_extend: (Kind::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
+        parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
         among!("SHARING": "share_extend")
     ),
-    share_yield: (Mode::Shared, Verb::Yield { .. }, _) => concat!(
+    share_yield: (Kind::Shared, Verb::Yield { .. }, _) => concat!(
         parts!("names", "shares", "share_value", "token", "claim", "notify"),
         among!("SHARING": "yield_among")
     ),
-    share_release: (Mode::Shared, Verb::Release { .. }, _) => concat!(
-        parts!("names", "share_release_alone", "shares", "share_value", "token", "claim", "notify", "release_timeless"),
+    share_release: (Kind::Shared, Verb::Release { .. }, _) => concat!(
+        parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "release_among")
     ),
+    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!("share_try"),
+    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!("acquire_among"),
+    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"),
+    set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
+    set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!("release_among"),
 }
 
 impl Script {
@@ -255,17 +316,21 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     let Question { command, form, is_late, .. } = question;
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
-    call.arg(eval).arg(script).arg(if command.fence.is_some() { 3 } else { 2 }).arg(key);
-    match form {
-        Form::Whole => call.arg(queue_name(key)),
-        // A command that names one key twice is one of a single key.
-        Form::Alone | Form::Queue(_) => call.arg(key),
-    };
+    let names = 2 * command.subject.wanted().count();
+    call.arg(eval).arg(script).arg(names + usize::from(command.fence.is_some()));
+    for (key, _) in command.subject.wanted() {
+        call.arg(key.name());
+        match form {
+            Form::Whole => call.arg(queue_name(key.name())),
+            // A command that names one key twice is one of a single key.
+            Form::Alone | Form::Queue(_) => call.arg(key.name()),
+        };
+    }
     if command.fence.is_some() {
         call.arg(register_name(key));
     }
     call.arg(token);
-    let is_shared = command.subject.is_shared();
+    let is_shared = !command.subject.is_plain();
     match command.verb {
         Verb::SetNx { ttl } | Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } if is_shared => {
             call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg("")
@@ -284,6 +349,9 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     }
     if let Some(ballot) = command.fence {
         call.arg(ballot.number);
+    }
+    if command.subject.has_several() {
+        call.arg(command.subject.wanted().map(|(_, class)| digit(class)).collect::<String>());
     }
     call
 }

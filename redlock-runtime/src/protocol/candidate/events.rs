@@ -29,6 +29,15 @@ impl Candidate {
         self.proven_until = self.proven_until.max(self.valid_until());
     }
 
+    /// A name of several may be free at node number `index`, which is asked for all of them at once. What it is asked for already
+    /// may have been answered before that.
+    pub(crate) fn may_be_free(&mut self, index: usize, now: Instant) {
+        let may_ask = matches!(self.phase, Phase::Waiting | Phase::Holding);
+        if let Some(voter) = self.voters.get_mut(index).filter(|voter| may_ask && !voter.vote.is_granted()) {
+            voter.may_be_free(now);
+        }
+    }
+
     /// Somebody else stands in the queue of node number `index`, before us if it is `smaller`.
     pub(crate) fn contended(&mut self, index: usize, is_smaller: bool, now: Instant) {
         self.contended_since.get_or_insert(now);

@@ -192,6 +192,12 @@ impl Voter {
         }
     }
 
+    /// What the node has said before that it is free, or will have, says nothing: it is asked again.
+    pub(super) fn may_be_free(&mut self, now: Instant) {
+        self.in_flight.for_each(|sent| sent.is_overtaken = true);
+        self.ask_again(now);
+    }
+
     fn is_yielding(&self) -> bool {
         self.in_flight.any(|sent| sent.kind == Kind::Yield)
     }

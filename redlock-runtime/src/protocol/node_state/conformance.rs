@@ -6,6 +6,7 @@
 
 use super::registers::Registers;
 use super::*;
+use crate::lock::Mode;
 use crate::lock::owner_token::ManagerId;
 use redlock_model::fencing;
 use redlock_model::lock::node as model;
@@ -264,7 +265,12 @@ impl Code {
             }
             Notice::Contended { by } => model::Notice::Contended { by: self.number(by) },
             Notice::Wanted { by } => model::Notice::Wanted { by: self.number(by) },
-            Notice::Granted | Notice::Proven(_) | Notice::Busy | Notice::Revoked { .. } | Notice::Stopped => {
+            Notice::Granted
+            | Notice::Proven(_)
+            | Notice::Free
+            | Notice::Busy
+            | Notice::Revoked { .. }
+            | Notice::Stopped => {
                 panic!("no node says so to these managers")
             }
         };

@@ -8,16 +8,17 @@ mod queue;
 mod readers;
 mod registers;
 mod sharing;
+mod standing;
 
 pub(crate) use self::look::Seen;
 pub(crate) use self::promotion::{MOST_GONE, MOST_STEPS};
-use self::queue::Queue;
+use self::queue::{Line, Queue};
 use self::readers::Readers;
 use self::registers::Registers;
-pub(crate) use self::sharing::MOST_TOLD;
+pub(crate) use self::standing::MOST_TOLD;
 use crate::lock::LockKey;
-use crate::lock::Mode;
 use crate::lock::OwnerToken;
+use crate::lock::class::Class;
 use crate::lock::slot::slot_of;
 use crate::protocol::command::{Claim, Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::rules::{Rule, Rules};
@@ -61,9 +62,12 @@ struct Holder {
 struct Execution<'a> {
     state: &'a mut NodeState,
     now: Instant,
+    subject: &'a Subject,
+    /// The part that it is at.
     key: &'a LockKey,
+    class: Class,
+    has_several: bool,
     token: OwnerToken,
-    mode: Mode,
     publish: Publish<'a>,
 }
 
@@ -76,9 +80,13 @@ impl NodeState {
         publish: Publish<'_>,
     ) -> (Reply, Option<TokenTime>) {
         self.sweep(now);
-        self.expire(command.key(), now);
-        let Subject { key, token, mode, other } = &*command.subject;
-        let mut execution = Execution { state: self, now, key, token: *token, mode: *mode, publish };
+        let subject = &*command.subject;
+        for (key, _) in subject.wanted() {
+            self.expire(key.name(), now);
+        }
+        let Subject { key, token, mode, other, .. } = subject;
+        let (class, has_several) = (Class::of(*mode), subject.has_several());
+        let mut execution = Execution { state: self, now, subject, key, class, has_several, token: *token, publish };
         execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
         let other = other.as_deref().copied();
@@ -178,7 +186,7 @@ impl Execution<'_> {
 
     /// What an adoption does before it is an extension.
     fn adopt(&mut self, verb: Verb, from: Option<&OwnerToken>) {
-        if let (Verb::Adopt { ttl }, Some(from), Mode::Exclusive) = (verb, from, self.mode)
+        if let (Verb::Adopt { ttl }, Some(from), Line::ALONE) = (verb, from, self.line())
             && self.owner() == Some(*from)
         {
             if self.applies(Rule::AdopterReplaces) {
@@ -383,14 +391,17 @@ impl Execution<'_> {
     }
 
     fn seen(&self, verb: Verb) -> Option<TokenTime> {
-        let is_shared = self.mode == Mode::Shared;
-        if verb == Verb::Revoke || matches!(verb, Verb::SetNx { .. }) && !is_shared {
+        let is_general = self.line() != Line::ALONE;
+        if verb == Verb::Revoke || matches!(verb, Verb::SetNx { .. }) && !is_general {
             // A plain `SET` shows no tokens, and who breaks a lock has the latest.
             return None;
         }
-        let looks = is_shared || matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();
-        let queue = self.queue().filter(|_| looks);
-        let largest = self.owner().max(queue.and_then(Queue::last));
+        let looks = is_general || matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();
+        let of_part = |(key, _): (&LockKey, _)| {
+            let queue = self.state.queues.get(key.name()).filter(|_| looks);
+            self.state.locks.get(key.name()).map(|holder| holder.token).max(queue.and_then(Queue::last))
+        };
+        let largest = self.subject.wanted().filter_map(of_part).max();
         largest.filter(|largest| *largest > self.token).map(|largest| largest.time())
     }
 }
@@ -401,3 +412,5 @@ mod conformance;
 mod observed;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_sets;

@@ -27,7 +27,7 @@ impl NodeState {
 
     /// `token` has a share until then.
     pub(super) fn put_at(&mut self, key: &str, token: OwnerToken, end: Instant, now: Instant) {
-        self.readers.entry(key.into()).or_insert_with(|| Readers::new(now)).put(token, end, now);
+        self.readers.entry(key.into()).or_insert_with(|| Readers::new(now)).put(token, Class::Shared, end, now);
     }
 
     pub(super) fn holder(&self, key: &str) -> Option<Holder> {
@@ -60,6 +60,11 @@ impl NodeState {
     /// Those who share `key`.
     pub(crate) fn readers(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.readers.get(key).map_or(Vec::new(), |readers| readers.live(now))
+    }
+
+    /// Those who have reserved `key`.
+    pub(crate) fn reserved(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
+        self.readers.get(key).map_or(Vec::new(), |readers| readers.reserved(now))
     }
 
     /// Those who have `key`, alone or with others.

@@ -1,57 +1,108 @@
-//! The tokens that wait for one lock.
+//! The tokens that wait for one name.
 
+use crate::lock::class::Class;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::timing::{QUEUE_EXPIRY, SILENT_AFTER};
 use crate::time::clock::Instant;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// As what a token waits for a name, and whether it waits for other names as well: the score of its entry in Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) class: Class,
+    pub(crate) has_several: bool,
+}
+
+impl Line {
+    pub(crate) const ALONE: Self = Self { class: Class::Exclusive, has_several: false };
+    pub(crate) const SHARING: Self = Self { class: Class::Shared, has_several: false };
+
+    /// In the order of their scores. Whoever has an intent for a name waits for what is below it as well.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::ALONE,
+        Self::SHARING,
+        Self { class: Class::IntentExclusive, has_several: true },
+        Self { class: Class::IntentShared, has_several: true },
+        Self { class: Class::Exclusive, has_several: true },
+        Self { class: Class::Shared, has_several: true },
+    ];
+
+    pub(crate) const fn new(class: Class, has_several: bool) -> Self {
+        Self { class, has_several: has_several || class.is_intent() }
+    }
+
+    /// The score in Redis, which is the place in [`ALL`](Self::ALL) as well.
+    pub(crate) const fn score(self) -> usize {
+        match (self.class, self.has_several) {
+            (Class::Exclusive, false) => 0,
+            (Class::Shared, false) => 1,
+            (Class::IntentExclusive, _) => 2,
+            (Class::IntentShared, _) => 3,
+            (Class::Exclusive, true) => 4,
+            (Class::Shared, true) => 5,
+        }
+    }
+
+    const fn mode(self) -> Mode {
+        match self.class {
+            Class::Exclusive | Class::IntentExclusive => Mode::Exclusive,
+            Class::Shared | Class::IntentShared => Mode::Shared,
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Those who want the lock alone.
-    tokens: BTreeSet<OwnerToken>,
-    /// Those who share it.
-    sharing: BTreeSet<OwnerToken>,
-    /// When those were heard of who have asked for a lock that somebody shares.
+    /// By the score of the line in which they wait.
+    lines: [BTreeSet<OwnerToken>; Line::ALL.len()],
+    /// When those were heard of who have asked for a lock that somebody shares, or for several names.
     heard: BTreeMap<OwnerToken, Instant>,
     expires: Instant,
 }
 
 impl Queue {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { tokens: BTreeSet::new(), sharing: BTreeSet::new(), heard: BTreeMap::new(), expires: now }
+        Self { lines: [const { BTreeSet::new() }; Line::ALL.len()], heard: BTreeMap::new(), expires: now }
     }
 
     pub(super) fn is_gone(&self, now: Instant) -> bool {
-        self.expires <= now || self.tokens.is_empty() && self.sharing.is_empty()
+        self.expires <= now || self.lines.iter().all(BTreeSet::is_empty)
+    }
+
+    fn line(&self, line: Line) -> Option<&BTreeSet<OwnerToken>> {
+        self.lines.get(line.score())
     }
 
     /// Whether `token` was not in it before.
     pub(super) fn add(&mut self, token: OwnerToken, now: Instant) -> bool {
         self.expires = now.after(QUEUE_EXPIRY);
-        self.tokens.insert(token)
+        self.insert(token, Line::ALONE)
+    }
+
+    fn insert(&mut self, token: OwnerToken, line: Line) -> bool {
+        self.lines.get_mut(line.score()).is_some_and(|tokens| tokens.insert(token))
     }
 
     /// Puts `token` there, which is heard of now. Whether it was not in it before.
-    pub(super) fn join(&mut self, token: OwnerToken, mode: Mode, now: Instant) -> bool {
+    pub(super) fn join(&mut self, token: OwnerToken, line: Line, now: Instant) -> bool {
         self.expires = now.after(QUEUE_EXPIRY);
+        let was_there = self.lines.iter_mut().any(|tokens| tokens.remove(&token));
         self.heard.insert(token, now);
-        let (wanted, other) = match mode {
-            Mode::Exclusive => (&mut self.tokens, &mut self.sharing),
-            Mode::Shared => (&mut self.sharing, &mut self.tokens),
-        };
-        !other.remove(&token) & wanted.insert(token)
+        self.insert(token, line);
+        !was_there
     }
 
     /// Puts `token` there, which shares the lock, and of which nobody knows when it was heard of.
     #[cfg(test)]
     pub(super) fn join_unheard(&mut self, token: OwnerToken, now: Instant) {
         self.expires = now.after(QUEUE_EXPIRY);
-        self.sharing.insert(token);
+        self.insert(token, Line::SHARING);
     }
 
-    /// Whether anybody in it shares the lock, or has asked for one that somebody shares.
+    /// Whether anybody in it shares the lock, wants several names, or has asked for a lock that somebody shares.
     pub(super) fn concerns_readers(&self) -> bool {
-        !self.sharing.is_empty() || !self.heard.is_empty()
+        self.lines.iter().skip(1).any(|tokens| !tokens.is_empty()) || !self.heard.is_empty()
     }
 
     /// Whether `token`, which waits, was not heard of for long. Of one that has come before anybody wanted to share the lock,
@@ -60,75 +111,87 @@ impl Queue {
         now.since(*self.heard.entry(token).or_insert(now)) > SILENT_AFTER
     }
 
-    /// Those who want the lock alone, and behind them those who share it.
+    /// All that wait, by the lines.
     #[cfg(test)]
     pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
-        self.tokens.iter().chain(&self.sharing).copied()
+        self.lines.iter().flatten().copied()
     }
 
     /// All tokens, the next one first, each with what it waits for.
     pub(super) fn in_order(&self) -> Vec<(OwnerToken, Mode)> {
-        let alone = self.tokens.iter().map(|token| (*token, Mode::Exclusive));
-        let mut all: Vec<_> = alone.chain(self.sharing.iter().map(|token| (*token, Mode::Shared))).collect();
+        let of_line = |(line, tokens): (&Line, &BTreeSet<OwnerToken>)| {
+            tokens.iter().map(|token| (*token, line.mode())).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = Line::ALL.iter().zip(&self.lines).flat_map(of_line).collect();
         all.sort_unstable_by_key(|(token, _)| *token);
         all
     }
 
     /// As what `token` waits, if it does.
-    pub(super) fn mode_of(&self, token: OwnerToken) -> Option<Mode> {
-        let shares = self.sharing.contains(&token).then_some(Mode::Shared);
-        shares.or_else(|| self.tokens.contains(&token).then_some(Mode::Exclusive))
+    pub(super) fn line_of(&self, token: OwnerToken) -> Option<Line> {
+        Line::ALL.iter().zip(&self.lines).find(|(_, tokens)| tokens.contains(&token)).map(|(line, _)| *line)
     }
 
     #[cfg(test)]
     pub(super) fn written(&self) -> Vec<(String, &'static str)> {
-        let alone = self.tokens.iter().map(|token| (token.to_string(), "alone"));
-        let sharing = self.sharing.iter().map(|token| (token.to_string(), "shared"));
-        let heard = self.heard.keys().map(|token| (format!("{token}#"), "heard"));
-        alone.chain(sharing).chain(heard).collect()
+        let words = ["alone", "shared", "for one below", "to share below", "alone, with others", "shared, with others"];
+        let lines = self.lines.iter().zip(words);
+        let waiting = lines.flat_map(|(tokens, word)| tokens.iter().map(move |token| (token.to_string(), word)));
+        waiting.chain(self.heard.keys().map(|token| (format!("{token}#"), "heard"))).collect()
     }
 
     /// Whether `token` was in it.
     pub(super) fn remove(&mut self, token: OwnerToken) -> bool {
         self.heard.remove(&token);
-        self.tokens.remove(&token) | self.sharing.remove(&token)
+        self.lines.iter_mut().any(|tokens| tokens.remove(&token))
     }
 
     pub(super) fn pop_first(&mut self) -> Option<OwnerToken> {
-        self.tokens.pop_first()
+        self.lines.first_mut()?.pop_first()
     }
 
-    /// The first of those who want the lock alone.
+    /// The first of those who want the lock alone and nothing else.
     pub(super) fn first(&self) -> Option<OwnerToken> {
-        self.tokens.first().copied()
+        self.lines.first()?.first().copied()
     }
 
-    /// The first of those who share it.
-    pub(super) fn first_sharing(&self) -> Option<OwnerToken> {
-        self.sharing.first().copied()
+    /// The first in that line behind `passed`.
+    pub(super) fn first_behind(&self, line: Line, passed: Option<OwnerToken>) -> Option<OwnerToken> {
+        let from = passed.map_or(Bound::Unbounded, Bound::Excluded);
+        self.line(line)?.range((from, Bound::Unbounded)).next().copied()
+    }
+
+    /// The first of those who do not go with somebody of this class.
+    pub(super) fn first_against(&self, class: Class) -> Option<OwnerToken> {
+        self.lines_against(class).filter_map(|tokens| tokens.first().copied()).min()
+    }
+
+    fn lines_against(&self, class: Class) -> impl Iterator<Item = &BTreeSet<OwnerToken>> {
+        Line::ALL
+            .iter()
+            .zip(&self.lines)
+            .filter(move |(line, _)| class.conflicts_with(line.class))
+            .map(|(_, line)| line)
     }
 
     pub(super) fn last(&self) -> Option<OwnerToken> {
-        self.tokens.last().max(self.sharing.last()).copied()
+        self.lines.iter().filter_map(|tokens| tokens.last().copied()).max()
     }
 
     pub(super) fn len(&self) -> u32 {
-        count(self.tokens.len() + self.sharing.len())
+        count(self.lines.iter().map(BTreeSet::len).sum())
     }
 
-    /// How many want the lock alone.
-    pub(super) fn len_alone(&self) -> u32 {
-        count(self.tokens.len())
+    /// How many do not go with somebody of this class.
+    pub(super) fn len_against(&self, class: Class) -> u32 {
+        count(self.lines_against(class).map(BTreeSet::len).sum())
     }
 
-    /// How many tokens come before `token`; of those who share the lock, after all who want it alone.
+    /// How many tokens come before `token`, in the order of the scores.
     pub(super) fn rank(&self, token: OwnerToken) -> u32 {
-        let before = |tokens: &BTreeSet<OwnerToken>| tokens.range(..token).count();
-        count(if self.sharing.contains(&token) {
-            self.tokens.len() + before(&self.sharing)
-        } else {
-            before(&self.tokens)
-        })
+        let Some(line) = self.line_of(token) else { return 0 };
+        let before = self.lines.iter().take(line.score()).map(BTreeSet::len).sum::<usize>();
+        count(before + self.line(line).map_or(0, |tokens| tokens.range(..token).count()))
     }
 }
 

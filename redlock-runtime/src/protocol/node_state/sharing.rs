@@ -1,44 +1,43 @@
-//! What a node does where somebody shares the lock, or wants to: the general case, which is a script of its own in Redis.
+//! What a node does where somebody shares a name, or wants several names: the general case, which is a script of its own in Redis.
 //!
-//! 1. A lock is had by one token alone, or by readers together. One that wants it is *blocked* by a holder in conflict with
-//!    it, and by an earlier waiter in conflict with it: readers do not overtake writers.
-//! 2. Whoever is blocked tells all holders in conflict, not only one of them, because each may have to yield.
-//! 3. Whoever leaves, whether it had anything or only waited, lets those in who were behind it ([`promotion`](super::promotion)).
-//! 4. A reader that is blocked by a waiter alone asks after that one: it may be gone, and would be in the way for as long as
-//!    others share the lock. So may one be whose process is frozen, which is known by its silence.
-//! 5. A holder that shares its lock from now on is told of as a reader, and never has it alone again.
+//! 1. A request has parts: names, and as what it wants each. A name is had by one token alone, or by several together whose
+//!    classes go with each other. A request gets all of its parts or none.
+//! 2. A request is *blocked* where a holder is in conflict with it, and where an earlier waiter is: readers do not overtake
+//!    writers, and who wants several names is overtaken at none of them.
+//! 3. Whoever is blocked tells all holders in conflict, not only one of them, because each may have to yield.
+//! 4. Whoever leaves, whether it had anything or only waited, lets those in who were behind it ([`promotion`](super::promotion)).
+//! 5. Who is blocked at a name by a waiter alone asks after that one: it may be gone, and would be in the way for as long as
+//!    others have something of what it wants. So may one be whose process is frozen, which is known by its silence.
+//! 6. Who waits for several names reserves those that it could have, so that a plain `SET` does not take them.
+//! 7. A holder that shares its lock from now on is told of as a reader, and never has it alone again.
 
-use super::readers::Readers;
+use super::queue::Line;
 use super::{Execution, Queue};
-use crate::lock::{Mode, OwnerToken};
+use crate::lock::OwnerToken;
+use crate::lock::class::Class;
 use crate::protocol::command::{Notice, Reply, Verb};
 use crate::protocol::lease;
+use crate::protocol::node_state::promotion::MOST_STEPS;
 use crate::protocol::rules::Rule;
-use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// So many of those who share a lock are told of a waiter at once. Smaller, more of them hear of it at its next call only;
-/// larger, the server is busy for longer.
-pub(crate) const MOST_TOLD: usize = 64;
-
-impl Execution<'_> {
+impl<'a> Execution<'a> {
     /// Whether the command is one of the general case.
     pub(super) fn concerns_readers(&self) -> bool {
-        self.mode == Mode::Shared || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
+        self.line() != Line::ALONE || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
     }
 
     /// Does what `verb` says, in the general case; `None` when it is nothing special there.
     pub(super) fn share(&mut self, verb: Verb, other: Option<OwnerToken>) -> Option<Reply> {
+        let is_single = self.line() == Line::ALONE;
         // Who has the lock alone, and knows of nobody who waits, looks at no queue.
-        let is_simple = self.mode == Mode::Exclusive && self.readers().is_none() && self.is_alone();
+        let is_simple = is_single && self.readers().is_none() && self.is_alone();
         match verb {
-            Verb::SetNx { ttl } if self.mode == Mode::Shared => Some(self.try_to_share(ttl)),
-            Verb::SetNx { .. } => self.readers().map(|_| Reply::Taken),
+            Verb::SetNx { .. } if is_single => self.readers().map(|_| Reply::Taken),
+            Verb::SetNx { ttl } => Some(self.try_at_once(ttl)),
             Verb::Acquire { ttl, claim, holds } => Some(self.acquire_among(ttl, claim, holds)),
-            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl }
-                if self.mode == Mode::Shared =>
-            {
-                Some(self.extend_share(ttl, other.filter(|_| matches!(verb, Verb::Adopt { .. }))))
+            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl } if !is_single => {
+                Some(self.extend_among(ttl, other.filter(|_| matches!(verb, Verb::Adopt { .. }))))
             }
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.raise(ttl),
             // What is left to others as a share is no lock for one alone.
@@ -50,72 +49,144 @@ impl Execution<'_> {
         }
     }
 
-    /// Takes a share if nobody has the lock alone, or has come before to have it alone. It never waits.
-    fn try_to_share(&mut self, ttl: Duration) -> Reply {
+    /// Goes to each part, until `look` says yes. Whether it has.
+    fn any(&mut self, mut look: impl FnMut(&mut Self) -> bool) -> bool {
+        let subject: &'a _ = self.subject;
+        subject.wanted().any(|(key, class)| {
+            (self.key, self.class) = (key, class);
+            look(self)
+        })
+    }
+
+    /// Goes to each part.
+    fn each(&mut self, mut act: impl FnMut(&mut Self)) {
+        self.any(|part| {
+            act(part);
+            false
+        });
+    }
+
+    /// Whether something keeps the token from its parts.
+    fn is_blocked(&mut self, holds: bool) -> bool {
+        self.any(|part| part.is_held_against() || !holds && part.is_behind_others())
+    }
+
+    /// Takes all parts if nothing is in conflict with them, neither a holder nor anybody who has come before. It never waits.
+    fn try_at_once(&mut self, ttl: Duration) -> Reply {
         let claim = lease::claim(ttl);
-        loop {
-            if self.is_behind_others() {
-                // A lock that is free is that of those who have come before.
-                self.promote(claim, None);
-            }
-            if self.owner().is_some() {
+        for _ in 0..MOST_STEPS {
+            self.each(|part| {
+                if part.is_behind_others() {
+                    // A name that is free is that of those who have come before.
+                    part.promote(claim, None, None);
+                }
+            });
+            if self.any(|part| part.is_held_against()) {
                 return Reply::Taken;
-            } else if !self.is_behind_others() {
-                self.take_share(self.token, ttl);
-                self.promote(claim, None);
+            } else if !self.is_blocked(false) {
+                self.take_all(ttl, claim);
                 return Reply::Granted { smaller: false, number: None };
-            } else if !self.passes_a_writer_over() {
+            } else if !self.any(Self::passes_over) {
                 return Reply::Taken;
             }
+        }
+        Reply::Taken
+    }
+
+    /// The token has all of its parts.
+    fn take_all(&mut self, ttl: Duration, claim: Duration) {
+        self.each(|part| {
+            part.leave_queue();
+            part.take_as_before(ttl);
+        });
+        self.each(|part| part.lets_others_share(claim));
+    }
+
+    /// The token has this part. What was lowered before stays what it is.
+    fn take_as_before(&mut self, ttl: Duration) {
+        let held = self.share_of(self.token);
+        let class = held.filter(|held| !held.covers(self.class)).unwrap_or(self.class);
+        if class == Class::Exclusive && self.is_owner() {
+            self.own(self.token, ttl, self.is_marked());
+        } else {
+            self.take(self.token, class, ttl);
+        }
+    }
+
+    /// Those who share the name as well need not wait.
+    fn lets_others_share(&mut self, claim: Duration) {
+        if self.class == Class::Shared || !self.is_owner() && self.share_of(self.token) == Some(Class::Shared) {
+            self.promote(claim, None, None);
         }
     }
 
     fn acquire_among(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
-        if self.holds() {
-            let smaller = self.is_behind_others();
-            self.leave_queue();
-            if self.mode == Mode::Shared || !self.is_owner() {
-                self.take_share(self.token, ttl);
-                self.promote(claim, None);
-            } else {
-                self.own(self.token, ttl, self.is_marked());
-            }
+        if !self.any(|part| !part.holds()) {
+            let smaller = self.any(|part| part.is_behind_others());
+            self.take_all(ttl, claim);
             return Reply::Granted { smaller, number: None };
         }
-        if !self.is_held_against() && (holds || !self.is_behind_others()) {
-            self.leave_queue();
-            self.take(self.token, self.mode, ttl);
-            self.promote(claim, None);
+        if !self.is_blocked(holds) {
+            self.take_all(ttl, claim);
             return Reply::Granted { smaller: false, number: None };
         }
-        let is_new = self.join_among();
-        self.tell_holders(holds, is_new);
-        loop {
-            if self.promote(claim, Some(ttl)) {
+        self.each(|part| {
+            let is_new = part.join_among();
+            part.tell_holders(holds, is_new);
+        });
+        for _ in 0..MOST_STEPS {
+            if self.comes_in(ttl, claim, holds) {
                 return Reply::Granted { smaller: false, number: None };
-            } else if !self.passes_a_writer_over() {
-                return Reply::Queued {
-                    left: self.key_left(),
-                    rank: self.queue().map_or(0, |queue| queue.rank(self.token)),
-                };
+            } else if !self.any(Self::passes_over) {
+                break;
             }
         }
+        if self.has_several && self.applies(Rule::FreeNamesAreReserved) {
+            self.each(|part| {
+                if !part.is_held_against() && !part.is_behind_others() {
+                    part.reserve_for(part.token);
+                }
+            });
+        }
+        Reply::Queued { left: self.longest_left(), rank: self.largest_rank() }
     }
 
-    /// Starts the lease of a share anew. A lock that the token has alone is shared from now on.
-    fn extend_share(&mut self, ttl: Duration, from: Option<OwnerToken>) -> Reply {
-        let from = from.filter(|from| self.has_share(*from) || self.owner() == Some(*from));
-        if let Some(from) = from.filter(|_| !self.holds()) {
-            self.drop_hold_of(from);
-        } else if !self.holds() {
+    /// Lets those in who can have the names. Whether the token is among them.
+    fn comes_in(&mut self, ttl: Duration, claim: Duration, holds: bool) -> bool {
+        if !self.has_several {
+            return self.promote(claim, Some(ttl), None);
+        }
+        self.each(|part| {
+            part.promote(claim, None, None);
+        });
+        let is_free = !self.is_blocked(holds);
+        if is_free {
+            self.take_all(ttl, claim);
+        }
+        is_free
+    }
+
+    /// Starts the leases of all parts anew, if the token has all of them. What it has alone, and shares by now, is shared.
+    fn extend_among(&mut self, ttl: Duration, from: Option<OwnerToken>) -> Reply {
+        let is_theirs = |part: &Self| from.is_some_and(|from| part.covers_part(from));
+        if self.any(|part| !part.covers_part(part.token) && !is_theirs(part)) {
             return Reply::NotOwner;
         }
-        let was_alone = self.is_owner() || from.is_some();
-        self.take_share(self.token, ttl);
-        if was_alone {
-            self.promote(lease::claim(ttl), None);
-        }
-        Reply::Extended { waiters: self.queue().map_or(0, Queue::len_alone), number: None }
+        self.each(|part| {
+            let (ours, mut freed) = (part.covers_part(part.token), part.hold_of(part.token));
+            if let Some(from) = from.filter(|_| !ours) {
+                freed = part.hold_of(from);
+                part.drop_hold_of(from);
+            }
+            let is_lowered = freed.is_some_and(|freed| freed != part.class);
+            part.take_as_before(ttl);
+            if is_lowered || !ours {
+                part.promote(lease::claim(ttl), None, freed);
+            }
+        });
+        let mut waiters = 0;
+        self.each(|part| waiters = waiters.max(part.queue().map_or(0, |queue| queue.len_against(part.class))));
+        Reply::Extended { waiters, number: None }
     }
 
     /// An extension of a lock that the token had alone, and shares by now: it is a late one, and finds nothing.
@@ -124,41 +195,71 @@ impl Execution<'_> {
         if self.applies(Rule::DowngradeNeverRises) || !self.has_share(self.token) {
             return Some(Reply::NotOwner);
         }
-        self.take(self.token, Mode::Exclusive, ttl);
+        self.take(self.token, Class::Exclusive, ttl);
         Some(Reply::Extended { waiters: 0, number: None })
     }
 
     fn yield_among(&mut self, claim: Duration, to: Option<OwnerToken>) -> Reply {
-        if !self.holds() || self.mode == Mode::Exclusive && !self.is_owner() {
+        if self.any(|part| !part.covers_part(part.token)) {
             return Reply::NotOwner;
         }
-        let to = to.and_then(|to| Some((to, self.queue()?.mode_of(to)?)));
-        if to.is_none() && !self.is_behind_others() {
+        let waits = |part: &Self| to.is_some_and(|to| part.queue().is_some_and(|queue| queue.line_of(to).is_some()));
+        let to = to.filter(|_| self.any(|part| waits(part)));
+        if to.is_none() && !self.any(|part| part.is_behind_others()) {
             return Reply::Kept;
         }
-        let left = self.hold_left();
-        self.drop_hold_of(self.token);
-        self.join_among();
-        let is_own = match to {
-            // Others who share the lock have to yield as well, and must not let each other back in before.
-            Some((_, Mode::Exclusive)) if self.has_readers() => false,
-            Some((to, mode)) => {
-                self.give_to(to, mode, claim);
-                self.promote(claim, Some(left))
+        let mut left: Option<Duration> = None;
+        self.each(|part| left = Some(left.map_or(part.hold_left(), |left| left.min(part.hold_left()))));
+        let left = left.unwrap_or_default();
+        self.each(|part| {
+            part.drop_hold_of(part.token);
+            part.join_among();
+        });
+        let (mut is_own, mut is_left_to_it) = (false, false);
+        self.each(|part| {
+            let line = to.and_then(|to| Some((to, part.queue()?.line_of(to)?)));
+            let own_ttl = (!part.has_several).then_some(left);
+            match line {
+                // Others who share the name have to yield as well, and must not let each other back in before.
+                Some((_, Line { class: Class::Exclusive, has_several: false })) if part.has_readers() => {}
+                Some((to, Line { has_several: true, .. })) if part.nudge(to) => is_left_to_it = true,
+                Some((to, Line { class, has_several: false })) => {
+                    part.give_to(to, class, claim);
+                    is_own = part.promote(claim, own_ttl, Some(part.class));
+                }
+                Some((to, Line { has_several: true, .. })) => {
+                    part.strike(to);
+                    is_own = part.promote(claim, own_ttl, Some(part.class));
+                }
+                None => is_own = part.promote(claim, own_ttl, Some(part.class)),
             }
-            None => self.promote(claim, Some(left)),
-        };
-        if is_own { Reply::Kept } else { Reply::Yielded { left: self.key_left() } }
+        });
+        if self.has_several && !is_left_to_it && !self.is_blocked(false) {
+            self.take_all(left, claim);
+            is_own = true;
+        }
+        if is_own { Reply::Kept } else { Reply::Yielded { left: self.longest_left() } }
     }
 
     fn release_among(&mut self, claim: Duration) -> Reply {
-        let token = self.token;
-        let was_waiting = self.queue_mut().is_some_and(|queue| queue.remove(token));
-        let is_released = self.holds();
-        self.drop_hold_of(self.token);
-        if is_released || was_waiting && self.applies(Rule::LeavingUnblocks) {
-            self.promote(claim, None);
-        }
+        let (mut is_released, mut leaves) = (true, Vec::new());
+        self.each(|part| {
+            let token = part.token;
+            let line = part.queue().and_then(|queue| queue.line_of(token));
+            part.leave_queue();
+            let held = part.hold_of(token);
+            is_released &= held.is_some();
+            part.drop_hold_of(token);
+            let waited = line.filter(|_| part.applies(Rule::LeavingUnblocks)).map(|line| line.class);
+            leaves.push(held.or(waited));
+        });
+        // When all parts are given back: who waits for several may have them.
+        let mut leaves = leaves.into_iter();
+        self.each(|part| {
+            if let Some(freed) = leaves.next().flatten() {
+                part.promote(claim, None, Some(freed));
+            }
+        });
         if is_released { Reply::Released } else { Reply::NotOwner }
     }
 
@@ -166,132 +267,23 @@ impl Execution<'_> {
     fn revoke_share(&mut self, from: OwnerToken) -> Reply {
         let (token, now) = (self.token, self.now);
         let Some(readers) = self.state.readers.get_mut(self.key.name()) else { return Reply::NotOwner };
-        let end = readers.end_of(from, now).or_else(|| readers.end_of(token, now));
-        let Some(end) = end else { return Reply::NotOwner };
-        readers.replace(from, token, end);
+        let held = readers.held_by(from, now).or_else(|| readers.held_by(token, now));
+        let Some((class, end)) = held else { return Reply::NotOwner };
+        readers.replace(from, token, class, end);
         let is_told = self.notify(from, Notice::Revoked { by: token }) > 0;
         Reply::Revoked { left: end.since(now), is_told }
     }
 
-    /// Passes the first writer over that alone keeps the token from sharing the lock, when nobody is there who could take it.
-    fn passes_a_writer_over(&mut self) -> bool {
-        let is_only_behind = self.mode == Mode::Shared && self.owner().is_none() && self.is_behind_others();
-        let Some(writer) = self.queue().and_then(Queue::first).filter(|_| is_only_behind) else { return false };
-        let (now, by) = (self.now, self.token);
-        let pings = self.applies(Rule::BlockersArePinged);
-        let is_gone = pings && self.notify(writer, Notice::Contended { by }) == 0;
-        let minds_silence = self.applies(Rule::SilentWaitersLeave);
-        let Some(queue) = self.queue_mut() else { return false };
-        // Looked at in any case: it begins with the first look.
-        let is_silent = queue.is_silent(writer, now) && minds_silence;
-        (is_gone || is_silent) && queue.remove(writer)
+    /// How much is left until the last of the keys expires.
+    fn longest_left(&mut self) -> Option<Duration> {
+        let mut left = None;
+        self.each(|part| left = left.max(part.key_left()));
+        left
     }
 
-    /// Tells those of the token that have the lock and are in its way.
-    fn tell_holders(&mut self, holds: bool, is_new: bool) {
-        let by = self.token;
-        let notice = if holds { Notice::Wanted { by } } else { Notice::Contended { by } };
-        if let Some(owner) = self.owner() {
-            if self.applies(Rule::WaitersMarkTheHolder) {
-                self.mark();
-            }
-            if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
-                self.notify(owner, notice);
-            }
-        } else if self.mode == Mode::Exclusive {
-            let most = if self.applies(Rule::AllHoldersHear) { MOST_TOLD } else { 1 };
-            let readers = self.readers().map_or(Vec::new(), |readers| readers.live(self.now));
-            for reader in readers.into_iter().take(most) {
-                self.notify(reader, notice);
-            }
-        }
-    }
-
-    fn readers(&self) -> Option<&Readers> {
-        self.state.readers.get(self.key.name())
-    }
-
-    /// Whether anybody has a share.
-    pub(super) fn has_readers(&self) -> bool {
-        self.readers().is_some_and(|readers| !readers.live(self.now).is_empty())
-    }
-
-    pub(super) fn has_share(&self, token: OwnerToken) -> bool {
-        self.share_end(token).is_some()
-    }
-
-    fn share_end(&self, token: OwnerToken) -> Option<Instant> {
-        self.readers()?.end_of(token, self.now)
-    }
-
-    /// Whether the token has the lock, alone or with others.
-    fn holds(&self) -> bool {
-        self.is_owner() || self.has_share(self.token)
-    }
-
-    /// Whether others have the lock that do not go with the token.
-    fn is_held_against(&self) -> bool {
-        let has_others = |readers: &Readers| readers.has_others(self.token, self.now);
-        self.owner().is_some() || self.mode == Mode::Exclusive && self.readers().is_some_and(has_others)
-    }
-
-    /// Whether an earlier token waits that does not go with this one.
-    fn is_behind_others(&self) -> bool {
-        let is_earlier = |first: Option<OwnerToken>| first.is_some_and(|first| first < self.token);
-        let Some(queue) = self.queue() else { return false };
-        match self.mode {
-            Mode::Exclusive => is_earlier(queue.first()) || is_earlier(queue.first_sharing()),
-            Mode::Shared => is_earlier(queue.first()) && self.applies(Rule::WaitersComeFirst),
-        }
-    }
-
-    /// Whether the token was not in the queue before.
-    fn join_among(&mut self) -> bool {
-        let (token, mode, now) = (self.token, self.mode, self.now);
-        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).join(token, mode, now)
-    }
-
-    /// `token` has the lock for `ttl`.
-    pub(super) fn take(&mut self, token: OwnerToken, mode: Mode, ttl: Duration) {
-        match mode {
-            Mode::Exclusive => {
-                self.state.readers.remove(self.key.name());
-                self.own(token, ttl, self.is_waited_for());
-            }
-            Mode::Shared => self.take_share(token, ttl),
-        }
-    }
-
-    /// `token` has a share for `ttl`. If it had the lock alone, it has not any more.
-    fn take_share(&mut self, token: OwnerToken, ttl: Duration) {
-        let now = self.now;
-        self.state.locks.remove(self.key.name());
-        let readers = self.state.readers.entry(self.key.name().into()).or_insert_with(|| Readers::new(now));
-        readers.put(token, now.after(ttl), now);
-    }
-
-    /// `token` does not have the lock any more, if it had.
-    pub(super) fn drop_hold_of(&mut self, token: OwnerToken) {
-        let (name, now) = (self.key.name(), self.now);
-        if self.owner() == Some(token) {
-            self.state.locks.remove(name);
-        }
-        if let Some(readers) = self.state.readers.get_mut(name) {
-            readers.remove(token, now);
-            if readers.is_gone(now) {
-                self.state.readers.remove(name);
-            }
-        }
-    }
-
-    /// How much is left of what the token has.
-    fn hold_left(&self) -> Duration {
-        let share = || self.share_end(self.token).map(|end| end.since(self.now));
-        self.left().filter(|_| self.is_owner()).or_else(share).unwrap_or_default()
-    }
-
-    /// How much is left until the key expires.
-    fn key_left(&self) -> Option<Duration> {
-        self.left().or_else(|| self.readers().map(|readers| readers.expires().since(self.now)))
+    fn largest_rank(&mut self) -> u32 {
+        let mut rank = 0;
+        self.each(|part| rank = rank.max(part.queue().map_or(0, |queue| queue.rank(part.token))));
+        rank
     }
 }

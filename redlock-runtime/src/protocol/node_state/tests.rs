@@ -1,6 +1,7 @@
 //! What one node does, command by command.
 
 use super::*;
+use crate::lock::Mode;
 use crate::lock::owner_token::ManagerId;
 
 fn at(seconds: u64) -> Instant {

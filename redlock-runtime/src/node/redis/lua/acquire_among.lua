@@ -1,48 +1,68 @@
--- acquire.lua among readers, with the same arguments and replies.
+-- acquire.lua among readers or for several names, with the same arguments and replies.
 local ttl, claim, holds = ARGV[2], ARGV[3], ARGV[4] == 'holds'
-if owner == token or end_of(token) then
-  local smaller = is_behind() and 1 or 0
-  strike(token)
-  if owner == token and class == ALONE then
-    redis.call('PEXPIRE', lock, ttl)
-  else
-    share(token, ttl)
-    promote(claim)
-  end
-  return {1, smaller, seen}
+if not any(function() return not hold_of(token) end) then
+  local smaller = any(is_late) and 1 or 0
+  take_all(ttl, claim)
+  return {1, smaller, seen()}
 end
 
 -- Whatever takes a lock here sets an expiry with it, also when it is another client.
-if owner == true or redis.call('PTTL', lock) == -1 then
+if any(is_data) then
   return {-1}
 end
 
-local is_held = owner or class == ALONE and readers(1)[1]
-if not is_held and (holds or not is_behind()) then
-  strike(token)
-  take(token, class, ttl)
-  promote(claim)
-  return {1, 0, seen}
+local function is_blocked()
+  return is_held() or not holds and is_late()
+end
+if not any(is_blocked) then
+  take_all(ttl, claim)
+  return {1, 0, seen()}
 end
 
-join()
 local kind = holds and 'wanted ' or 'contended '
-if owner then
-  if not is_marked and is_token(owner) then
-    redis.call('SET', lock, owner .. MARK, 'KEEPTTL')
-    is_marked = true
+any(function()
+  join()
+  if owner and owner ~= token then
+    if not is_marked and is_token(owner) then
+      redis.call('SET', lock, owner .. MARK, 'KEEPTTL')
+      is_marked = true
+    end
+    notify(owner, kind .. owner .. ' ' .. token .. ' ' .. lock)
+  elseif not owner then
+    local told = 0
+    for _, line in ipairs(against[class]) do
+      for _, holder in ipairs(line > 0 and line < SEVERAL and holders(line, MOST_TOLD + 1) or {}) do
+        if holder ~= token and told < MOST_TOLD then
+          notify(holder, kind .. holder .. ' ' .. token .. ' ' .. lock)
+          told = told + 1
+        end
+      end
+    end
   end
-  notify(owner, kind .. owner .. ' ' .. token .. ' ' .. lock)
-elseif class == ALONE then
-  for _, reader in ipairs(readers(MOST_TOLD)) do
-    notify(reader, kind .. reader .. ' ' .. token .. ' ' .. lock)
-  end
-end
+end)
 for _ = 1, MOST_STEPS do
-  if promote(claim, ttl) then
-    return {1, 0, seen}
-  elseif not passes_a_writer_over() then
+  local is_in
+  if has_several then
+    any(function() promote(claim) end)
+    is_in = not any(is_blocked)
+    if is_in then
+      take_all(ttl, claim)
+    end
+  else
+    is_in = promote(claim, ttl)
+  end
+  if is_in then
+    return {1, 0, seen()}
+  elseif not any(passes_over) then
     break
   end
 end
-return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, seen}
+local left, rank = -2, 0
+any(function()
+  if has_several and not is_held() and not is_late() then
+    reserve(token)
+  end
+  left = math.max(left, redis.call('PTTL', lock))
+  rank = math.max(rank, redis.call('ZRANK', queue, token))
+end)
+return {0, left, rank, time, seen()}

@@ -16,7 +16,7 @@ end
 redis.call('PEXPIRE', lock, ARGV[2])
 local waiting = 0
 if last then
-  waiting = is_among and redis.pcall('ZCOUNT', queue, ALONE, SHARING)
+  waiting = is_among and redis.pcall('ZCOUNT', queue, ALONE, LAST_LINE)
   -- Of a user who may not share locks, what stands beside the tokens is counted, too.
   waiting = type(waiting) == 'number' and waiting or redis.call('ZCARD', queue)
 end

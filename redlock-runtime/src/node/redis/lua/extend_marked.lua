@@ -4,7 +4,7 @@ if value == token .. MARK then
   redis.call('PEXPIRE', lock, ARGV[2])
   local last, is_among = latest()
   local newest = last and is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil
-  local waiting = is_among and redis.pcall('ZCOUNT', queue, ALONE, SHARING)
+  local waiting = is_among and redis.pcall('ZCOUNT', queue, ALONE, LAST_LINE)
   if type(waiting) ~= 'number' then
     -- Of a user who may not share locks, what stands beside the tokens is counted, too.
     waiting = last and redis.call('ZCARD', queue)

@@ -14,24 +14,47 @@ if type(value) == 'table' then
   -- A user who may not ask for the time sees also those whose shares are over.
   local clock = redis.pcall('TIME')
   local now = clock[2] and clock[1] * 1000 + math.floor(clock[2] / 1000) or 0
-  local after = '(' .. string.format('%.0f', ARGV[3] + now)
-  set = redis.pcall('ZRANGE', KEYS[1], after, '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2])
+  local function score(class, at)
+    return '(' .. string.format('%.0f', class * ARGV[3] + at)
+  end
+  set = {}
+  for class = 1, 3 do
+    local some = redis.pcall('ZRANGE', KEYS[1], score(class, now), score(class + 1, 0), 'BYSCORE', 'LIMIT', 0, ARGV[2])
+    if some.err then
+      set = some
+      break
+    end
+    for _, member in ipairs(some) do
+      set[#set + 1] = member
+    end
+  end
   value = set.err and 0 or 1
 end
 local pttl = redis.call('PTTL', KEYS[1])
 
--- Those of the queue that wait as a class.
-local function of_class(class)
-  return redis.pcall('ZRANGE', KEYS[2], class, class, 'BYSCORE', 'LIMIT', 0, ARGV[2])
+-- Those of the queue that wait with these scores.
+local function of_lines(...)
+  local all = {}
+  for _, line in ipairs({...}) do
+    local some = redis.pcall('ZRANGE', KEYS[2], line, line, 'BYSCORE', 'LIMIT', 0, ARGV[2])
+    if some.err then
+      return some
+    end
+    for _, member in ipairs(some) do
+      all[#all + 1] = member
+    end
+  end
+  return all
 end
-local waiters, sharing, waiting = of_class(0), of_class(1), -1
+-- Alone or for several names, as readers.lua says.
+local waiters, sharing, waiting = of_lines(0, 2, 4), of_lines(1, 3, 5), -1
 if waiters.err or sharing.err then
   waiters, sharing = {}, {}
 elseif #sharing == 0 and redis.call('ZCARD', KEYS[2]) == #waiters then
   waiting = #waiters
 else
   -- Beside some of the tokens stands when they were heard of.
-  waiting = redis.pcall('ZCOUNT', KEYS[2], 0, 1)
+  waiting = redis.pcall('ZCOUNT', KEYS[2], 0, 5)
   waiting = type(waiting) == 'number' and waiting or #waiters + #sharing
 end
 

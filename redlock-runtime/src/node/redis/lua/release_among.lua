@@ -1,11 +1,20 @@
--- release.lua among readers, with the same arguments and replies. Whoever only waited lets those in, too, who were behind it.
-local claim = ARGV[2]
--- Something else may have the name of the queue.
-local left_queue = redis.pcall('ZREM', queue, token, token .. '#')
-local was_waiting = type(left_queue) == 'number' and left_queue > 0
-local is_ours = owner == token or end_of(token)
-drop(token)
-if is_ours or was_waiting then
-  promote(claim)
-end
-return {is_ours and 1 or -1, seen}
+-- release.lua among readers or for several names, with the same arguments and replies. Whoever only waited lets those in, too, who
+-- were behind it.
+local claim, is_ours = ARGV[2], true
+any(function()
+  -- Something else may have the name of the queue.
+  local line = redis.pcall('ZSCORE', queue, token)
+  line = type(line) == 'string' and tonumber(line)
+  strike(token)
+  local held = hold_of(token)
+  is_ours = is_ours and held
+  drop(token)
+  here.freed = held or line and class_of(line)
+end)
+-- When all names are given back: who waits for several may have them.
+any(function()
+  if here.freed then
+    promote(claim, nil, here.freed)
+  end
+end)
+return {is_ours and 1 or -1, seen()}

@@ -11,12 +11,21 @@ if type(value) == 'table' then
   end
   -- A value of another type is no lock, unless it is one of readers: then this token takes the place of one of them.
   local clock = redis.call('TIME')
-  local now = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000)
-  local ends = is_token(from) and redis.pcall('ZSCORE', lock, from)
-  if type(ends) ~= 'string' or ends + 0 <= now then
-    ends = redis.pcall('ZSCORE', lock, token)
+  local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+  -- The score of a token that has it, and how much is left of its lease.
+  local function hold_of(who)
+    local ends = redis.pcall('ZSCORE', lock, who)
+    local left = type(ends) == 'string' and ends % SHARE - now or 0
+    return left > 0 and ends + 0 < RESERVING * SHARE and ends, left
   end
-  if type(ends) ~= 'string' or ends + 0 <= now or redis.call('PTTL', lock) < 0 then
+  local ends, rest = false, 0
+  if is_token(from) then
+    ends, rest = hold_of(from)
+  end
+  if not ends then
+    ends, rest = hold_of(token)
+  end
+  if not ends or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
   -- A server that is full does not let a script begin with a ZADD. And the key is gone for a moment when nobody else is there.
@@ -25,7 +34,7 @@ if type(value) == 'table' then
   redis.call('ZADD', lock, ends, token)
   redis.call('PEXPIRE', lock, left)
   local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
-  return {ends - now, notify(from, said)}
+  return {rest, notify(from, said)}
 end
 local is_theirs = is_token(from) and (value == from or value == from .. MARK)
 if not is_theirs and value ~= token and value ~= token .. MARK then

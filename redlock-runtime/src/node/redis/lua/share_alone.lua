@@ -1,9 +1,9 @@
 -- The start of the scripts that take a share, for a lock that nobody waits for: it is free, or readers have it.
 -- {1, 0} as in acquire.lua
-local first = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')
-local is_free = first and not first.err and not first[1]
+local last = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
+local is_free = last and not last.err and not last[1]
 -- A set without an expiry is that of another program as well.
-local left = is_free and 0 or first and are_readers(first) and redis.call('PTTL', lock) or -1
+local left = is_free and 0 or last and are_readers(last) and redis.call('PTTL', lock) or -1
 if left >= 0 then
   local clock, ttl = redis.call('TIME'), ARGV[2] + 0
   local now = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000)

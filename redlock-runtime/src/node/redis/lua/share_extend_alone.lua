@@ -1,6 +1,6 @@
 -- The start of share_extend.lua, for a token that has its share.
 local ends = redis.pcall('ZSCORE', lock, token)
-if type(ends) == 'string' then
+if type(ends) == 'string' and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
   local clock = redis.call('TIME')
   local now, ttl = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000), ARGV[2] + 0
   if ends + 0 > now then
@@ -20,7 +20,12 @@ if type(ends) == 'string' then
     end
     local last = latest()
     local newest = last and is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil
-    local writers = redis.pcall('ZCOUNT', queue, ALONE, ALONE)
-    return {type(writers) == 'number' and writers or 0, time, newest}
+    local waiters = 0
+    -- Those who do not share it, as in readers.lua.
+    for _, line in ipairs({ALONE, 2, SEVERAL}) do
+      local count = redis.pcall('ZCOUNT', queue, line, line)
+      waiters = waiters + (type(count) == 'number' and count or 0)
+    end
+    return {waiters, time, newest}
   end
 end

@@ -1,6 +1,7 @@
 -- The start of share_release.lua, for a lock that nobody waits for.
 local ends = redis.pcall('ZSCORE', lock, token)
-if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0 then
+if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0
+  and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
   local clock = redis.pcall('TIME')
   redis.call('ZREM', lock, token)
   -- The key expires with the last of those who are left, as far as this user may know the time.

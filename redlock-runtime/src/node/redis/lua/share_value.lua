@@ -1,11 +1,13 @@
--- The part that reads the lock for those who share it: false when readers have it, or nobody; a table for the set of another
--- program, as for a key of another type.
-local value = redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')
-if not value.err then
-  value = value[1] and not are_readers(value) and redis.pcall('GET', lock)
-elseif string.find(value.err, 'WRONGTYPE', 1, true) then
-  value = redis.pcall('GET', lock)
-else
+-- The part that reads a name for those who may have it together: false when some have it so, or nobody; a table for the set of
+-- another program, as for a key of another type.
+local function value_of(name)
+  local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
+  if not found.err then
+    return found[1] and not are_ours(found) and redis.pcall('GET', name)
+  elseif string.find(found.err, 'WRONGTYPE', 1, true) then
+    return redis.pcall('GET', name)
+  end
   -- This call raises the error.
-  redis.call('ZRANGE', lock, 0, 0)
+  return redis.call('ZRANGE', name, 0, 0)
 end
+local value = value_of(lock)

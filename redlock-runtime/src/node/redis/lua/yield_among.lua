@@ -1,26 +1,58 @@
--- yield.lua among readers, with the same arguments and replies.
+-- yield.lua among readers or for several names, with the same arguments and replies.
 local claim, to = ARGV[2], ARGV[3]
-local is_ours = owner == token or class == SHARING and end_of(token)
-if not is_ours then
-  return {-1, seen}
+local function has_it()
+  local held = hold_of(token)
+  return held and covers(held, class)
 end
-local as = to ~= '' and redis.call('ZSCORE', queue, to)
-as = as and tonumber(as)
-if not as and not is_behind() then
-  return {1, seen}
+if any(function() return not has_it() end) then
+  return {-1, seen()}
 end
-local left = math.max(owner == token and redis.call('PTTL', lock) or end_of(token) - now, 1)
-drop(token)
-join()
-local is_own = false
--- Others who share the lock have to yield to that one as well, and must not let each other back in before.
-if as ~= ALONE or not readers(1)[1] then
-  if as then
-    give_to(to, as, claim)
+-- With which score the named token waits for the name.
+local function line_of_it()
+  return to ~= '' and tonumber(redis.call('ZSCORE', queue, to) or nil)
+end
+local is_named = any(line_of_it)
+if not is_named then
+  to = ''
+  if not any(is_late) then
+    return {1, seen()}
   end
-  is_own = promote(claim, left)
+end
+local left
+any(function()
+  local _, ends = share_of(token)
+  local rest = ends and ends - now or redis.call('PTTL', lock)
+  left = math.max(math.min(left or rest, rest), 1)
+end)
+any(function()
+  drop(token)
+  join()
+end)
+local is_own, is_left_to_it = false, false
+any(function()
+  local line, own_ttl = line_of_it(), not has_several and left or nil
+  local is_told = line and line >= 2 and nudge(to)
+  is_left_to_it = is_left_to_it or is_told
+  -- Others who share the name have to yield to that one as well, and must not let each other back in before.
+  if is_told or line == ALONE and (holders(1, 1)[1] or holders(2, 1)[1] or holders(3, 1)[1]) then
+    return
+  end
+  if line and line >= 2 then
+    strike(to)
+  elseif line then
+    give_to(to, line, claim)
+  end
+  is_own = promote(claim, own_ttl, class)
+end)
+if has_several and not is_left_to_it and not any(function() return is_held() or is_late() end) then
+  take_all(left, claim)
+  is_own = true
 end
 if is_own then
-  return {1, seen}
+  return {1, seen()}
 end
-return {0, redis.call('PTTL', lock), seen}
+local longest = -2
+any(function()
+  longest = math.max(longest, redis.call('PTTL', lock))
+end)
+return {0, longest, seen()}

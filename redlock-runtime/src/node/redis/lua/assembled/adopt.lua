@@ -57,19 +57,21 @@ end
 
 -- The part of the scripts that look who has come last.
 
--- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, or has
--- asked for one that somebody shares: those stand behind the others.
+-- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, wants
+-- several names, or has asked for one that somebody shares: those stand behind the others.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
   if not last or class == '0' then
     return last, false
   end
-  local writer = redis.pcall('ZRANGE', queue, 0, 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  local reader = redis.pcall('ZRANGE', queue, 1, 1, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  if writer and reader then
-    return is_before(writer, reader) and reader or writer, true
+  local largest
+  for line = 0, 5 do
+    local last = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+    if last and (not largest or is_before(largest, last)) then
+      largest = last
+    end
   end
-  return writer or reader, true
+  return largest, true
 end
 
 -- The middle of extend.lua, for a lock that others wait for. It stands before the functions of the other parts, as in
@@ -78,7 +80,7 @@ if value == token .. '+' then
   redis.call('PEXPIRE', lock, ARGV[2])
   local last, is_among = latest()
   local newest = last and is_before(token, last) and string.sub(last, 1, 18) or nil
-  local waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 1)
+  local waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 5)
   if type(waiting) ~= 'number' then
     -- Of a user who may not share locks, what stands beside the tokens is counted, too.
     waiting = last and redis.call('ZCARD', queue)
@@ -144,7 +146,7 @@ end
 redis.call('PEXPIRE', lock, ARGV[2])
 local waiting = 0
 if last then
-  waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 1)
+  waiting = is_among and redis.pcall('ZCOUNT', queue, 0, 5)
   -- Of a user who may not share locks, what stands beside the tokens is counted, too.
   waiting = type(waiting) == 'number' and waiting or redis.call('ZCARD', queue)
 end

@@ -29,24 +29,39 @@ end
 
 -- The part of the scripts that look who has come last.
 
--- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, or has
--- asked for one that somebody shares: those stand behind the others.
+-- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, wants
+-- several names, or has asked for one that somebody shares: those stand behind the others.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
   if not last or class == '0' then
     return last, false
   end
-  local writer = redis.pcall('ZRANGE', queue, 0, 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  local reader = redis.pcall('ZRANGE', queue, 1, 1, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  if writer and reader then
-    return is_before(writer, reader) and reader or writer, true
+  local largest
+  for line = 0, 5 do
+    local last = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+    if last and (not largest or is_before(largest, last)) then
+      largest = last
+    end
   end
-  return writer or reader, true
+  return largest, true
 end
 
+-- The part that tells the set of those who have a name together from that of another program.
+
+-- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
+-- microseconds, are no times behind 4398046511104.
+local function are_ours(first)
+  local score = tonumber(first[2])
+  return score ~= nil and score >= 4398046511104 and score < (7 + 1) * 4398046511104
+end
+
+-- Whether all members share the name, by the last of them: those who have it in other classes stand behind.
+local function are_readers(last)
+  return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
+end
 -- The start of share_extend.lua, for a token that has its share.
 local ends = redis.pcall('ZSCORE', lock, token)
-if type(ends) == 'string' then
+if type(ends) == 'string' and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
   local clock = redis.call('TIME')
   local now, ttl = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000), ARGV[2] + 0
   if ends + 0 > now then
@@ -66,29 +81,28 @@ if type(ends) == 'string' then
     end
     local last = latest()
     local newest = last and is_before(token, last) and string.sub(last, 1, 18) or nil
-    local writers = redis.pcall('ZCOUNT', queue, 0, 0)
-    return {type(writers) == 'number' and writers or 0, time, newest}
+    local waiters = 0
+    -- Those who do not share it, as in readers.lua.
+    for _, line in ipairs({0, 2, 4}) do
+      local count = redis.pcall('ZCOUNT', queue, line, line)
+      waiters = waiters + (type(count) == 'number' and count or 0)
+    end
+    return {waiters, time, newest}
   end
 end
--- The part that tells the set of readers from that of another program.
-
--- Whether the first member of a set, with its score, has a share. Scores of others, such as times in seconds, milliseconds or
--- microseconds, are no times behind 4398046511104.
-local function are_readers(first)
-  local score = tonumber(first[2])
-  return score ~= nil and score >= 4398046511104 and score < 2 * 4398046511104
-end
--- The part that reads the lock for those who share it: false when readers have it, or nobody; a table for the set of another
--- program, as for a key of another type.
-local value = redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')
-if not value.err then
-  value = value[1] and not are_readers(value) and redis.pcall('GET', lock)
-elseif string.find(value.err, 'WRONGTYPE', 1, true) then
-  value = redis.pcall('GET', lock)
-else
+-- The part that reads a name for those who may have it together: false when some have it so, or nobody; a table for the set of
+-- another program, as for a key of another type.
+local function value_of(name)
+  local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
+  if not found.err then
+    return found[1] and not are_ours(found) and redis.pcall('GET', name)
+  elseif string.find(found.err, 'WRONGTYPE', 1, true) then
+    return redis.pcall('GET', name)
+  end
   -- This call raises the error.
-  redis.call('ZRANGE', lock, 0, 0)
+  return redis.call('ZRANGE', name, 0, 0)
 end
+local value = value_of(lock)
 -- The part of the scripts that pass a lock on that words the announcement.
 
 -- What tells the process of a token that it has the lock as a claim of so many ms, which began at `begun`, the answer to TIME
@@ -111,93 +125,189 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
-local class = 1
+local class, has_several = 1, false
 -- The part of the scripts that look who has come last.
 
--- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, or has
--- asked for one that somebody shares: those stand behind the others.
+-- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, wants
+-- several names, or has asked for one that somebody shares: those stand behind the others.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
   if not last or class == '0' then
     return last, false
   end
-  local writer = redis.pcall('ZRANGE', queue, 0, 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  local reader = redis.pcall('ZRANGE', queue, 1, 1, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  if writer and reader then
-    return is_before(writer, reader) and reader or writer, true
+  local largest
+  for line = 0, 5 do
+    local last = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+    if last and (not largest or is_before(largest, last)) then
+      largest = last
+    end
   end
-  return writer or reader, true
+  return largest, true
 end
 
--- The part of the scripts for locks that tokens may have together, as readers, or wait for to have so. Its state machine is
--- protocol/node_state/sharing.rs, where the rules are numbered.
+-- The part of the scripts for names that tokens may have together, or wait for to have so, and for requests of several names.
+-- Its state machine is protocol/node_state/sharing.rs, where the rules are numbered.
 --
--- The lock of readers is a sorted set: the score of a token is 4398046511104 plus the time at which its lease ends, in ms by the clock
--- of the server. One whose time is over counts no more, and is not there any more when the next one gets a share. The key
--- expires with the last of them.
--- In the queue, the score of a token is 0 or 1. Beside it stands the token with a `#` behind it, of which the score is
--- 4398046511104 plus the time at which the token was heard of: whose process is frozen keeps no readers out for long.
+-- A name that tokens have together is a sorted set: the score of a token is its class times 4398046511104 plus the time at which its
+-- lease ends, in ms by the clock of the server. One whose time is over counts no more, and is not there any more when the next
+-- one comes. The key expires with the last of them.
+-- The classes are: 0 alone, 1 shared, 2 something below is had alone, 3 something below is shared; and 7 for whoever has reserved
+-- the name, which is no hold.
+-- In the queue, the score of a token is its class, and 4 more if it is 0 or 1 and the token wants other names as well.
+-- Beside it stands the token with a `#` behind it, of which the score is 4398046511104 plus the time at which the token was heard of:
+-- whose process is frozen keeps others out for no longer than a while.
 --
--- `class` is what the token that asks wants to be: 0 or 1. `value` is the text of the lock; false when there is none.
+-- `class` is what the token that asks wants to be: 0 or 1, or one of the others. `value` is the text of the lock; false
+-- when there is none. `has_several` says whether it wants several names.
 if queue == lock then
   -- A cluster that moves the slot is given the name of the lock in place of its queue, which says nothing then.
   return redis.error_reply('TRYAGAIN the slot of the key is on its way')
 end
-local owner, is_marked = value, false
-if type(value) == 'table' then
-  if not string.find(value.err, 'WRONGTYPE', 1, true) then
-    -- This call raises the error.
-    redis.call('GET', lock)
+
+-- Who has a name alone, false when nobody has, and whether there is a mark behind it.
+local function owner_of(text)
+  if type(text) == 'table' then
+    if not string.find(text.err, 'WRONGTYPE', 1, true) then
+      -- This call raises the error.
+      redis.call('GET', lock)
+    end
+    -- A key of another type, which counts as taken and is nobody's.
+    return true, false
+  elseif text and #text == 69 + 1 and string.sub(text, -1) == '+' then
+    return string.sub(text, 1, 69), true
   end
-  -- A key of another type, which counts as taken and is nobody's.
-  owner = true
-elseif value and #value == 69 + 1 and string.sub(value, -1) == '+' then
-  owner, is_marked = string.sub(value, 1, 69), true
+  return text, false
 end
+local owner, is_marked = owner_of(value)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
+-- The names that are wanted. What is said above of one of them holds for the one that was gone to last.
+local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
+local places = {here}
+local function go_to(place)
+  here.owner, here.is_marked = owner, is_marked
+  here, lock, queue, class = place, place.lock, place.queue, place.class
+  owner, is_marked = place.owner, place.is_marked
+end
+
+-- Goes to each name, until a function says yes; returns whether it has.
+local function any(look)
+  for _, place in ipairs(places) do
+    go_to(place)
+    if look() then
+      return true
+    end
+  end
+  return false
+end
+
+-- The scores in the queue of those who do not go with somebody of a class. Those that are classes of holders as well are of those.
+local against = {[0] = {0, 1, 2, 3, 4, 5}, {0, 2, 4}, {0, 1, 4, 5}, {0, 4}}
+
+-- The class of those who stand in the queue with a score.
+local function class_of(line)
+  return line < 4 and line or line - 4
+end
+
+local function is_against(one, other)
+  for _, line in ipairs(against[one]) do
+    if line == other then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether whoever has a name in a class needs it in no other one.
+local function covers(held, wanted)
+  return held == 0 or held == wanted or wanted == 3 and held ~= 3
+end
+
 -- The score of what ends, or was heard of, at a time.
-local function score(at)
-  return string.format('%.0f', 4398046511104 + at)
+local function score(as, at)
+  return string.format('%.0f', as * 4398046511104 + at)
 end
 
--- When the share of a token ends; nil when it has none.
-local function end_of(who)
+-- As what a token has the name together with others, and until when; nil when it has not.
+local function share_of(who)
   local at = not owner and redis.call('ZSCORE', lock, who)
-  at = at and at - 4398046511104
-  return at and at > now and at or nil
+  if at then
+    local as = math.floor(at / 4398046511104)
+    at = at - as * 4398046511104
+    if at > now and as < 7 then
+      return as, at
+    end
+  end
+  return nil
 end
 
--- Those who have shares, at most so many.
-local function readers(most)
-  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(now), '+inf', 'BYSCORE', 'LIMIT', 0, most)
+-- As what a token has the name; nil when it has not.
+local function hold_of(who)
+  if owner == who then
+    return 0
+  end
+  return (share_of(who))
 end
 
--- The earliest of those who wait as a class. A queue that cannot be read, because something else has its name, counts as empty.
-local function first(as)
-  return redis.pcall('ZRANGE', queue, as, as, 'BYSCORE', 'LIMIT', 0, 1)[1]
+-- Those who have the name in a class, at most so many.
+local function holders(as, most)
+  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
 end
 
--- Whether an earlier token waits that does not go with the one that asks.
-local function is_behind()
-  local writer, reader = first(0), class == 0 and first(1)
-  return writer and is_before(writer, token) or reader and is_before(reader, token)
+-- Whether others than a token have the name that do not go with its class.
+local function is_taken_from(who, as)
+  if owner then
+    return owner ~= who
+  end
+  for _, line in ipairs(against[as]) do
+    local some = line > 0 and line < 4 and holders(line, 2) or {}
+    if some[1] and some[1] ~= who or some[2] then
+      return true
+    end
+  end
+  return false
+end
+
+-- The earliest of those who wait with a score, behind so many of them.
+local function first(line, passed)
+  return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', passed or 0, 1)[1]
+end
+
+-- The earliest of those who do not go with somebody of a class.
+local function first_against(as)
+  local earliest
+  for _, line in ipairs(against[as]) do
+    local next = first(line)
+    if next and (not earliest or is_before(next, earliest)) then
+      earliest = next
+    end
+  end
+  return earliest
+end
+
+-- Whether an earlier token waits that does not go with a token of a class.
+local function is_behind(who, as)
+  local earliest = first_against(as)
+  return earliest and is_before(earliest, who)
 end
 
 -- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
-local function newest()
-  local last, largest = latest(), token
+local largest = token
+local function note_newest()
+  local last = latest()
   if is_token(owner) and is_before(largest, owner) then
     largest = owner
   end
   if last and is_before(largest, last) then
     largest = last
   end
+end
+note_newest()
+local function seen()
   return largest ~= token and string.sub(largest, 1, 18) or nil
 end
-local seen = newest()
 
 -- Takes a token out of the queue.
 local function strike(who)
@@ -216,45 +326,56 @@ end
 
 -- Puts the token that asks into the queue, and notes that it was heard of.
 local function join()
-  redis.call('ZADD', queue, class, token, score(now), token .. '#')
+  local line = has_several and class < 2 and class + 4 or class
+  redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
   expire(queue, 30000, token, token .. '#')
 end
 
--- The key of readers expires with the last of them.
+-- Of the members of a set.
+local classes = {1, 2, 3, 7}
+
+-- The key expires with the last of those who have it, or have reserved it.
 local function expire_with_the_last()
-  local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+  local last
+  for _, as in ipairs(classes) do
+    local at = redis.call('ZRANGE', lock, '(' .. score(as + 1, 0), score(as, 0), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    last = at and math.max(last or 0, at - as * 4398046511104) or last
+  end
   if last then
-    redis.call('PEXPIRE', lock, last - 4398046511104 - now)
+    redis.call('PEXPIRE', lock, last - now)
   end
 end
 
--- A token has a share for `ttl`. If it had the lock alone, it has not any more.
-local function share(who, ttl)
-  if owner then
-    redis.call('DEL', lock)
-    owner = false
-  end
+-- A token is a member of the set for `ttl`.
+local function put(who, as, ttl)
   local left = redis.call('PTTL', lock)
-  redis.call('ZADD', lock, score(now + ttl), who)
+  redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
-  redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, score(now))
+  for _, other in ipairs(classes) do
+    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+  end
   if left > ttl + 0 then
     expire_with_the_last()
   end
 end
 
--- A token has the lock for `ttl`, as a class.
+-- A token has the name for `ttl`, as a class. If it had it alone, it may not have any more.
 local function take(who, as, ttl)
-  if as == 1 then
-    return share(who, ttl)
+  if as == 0 then
+    local waiting = redis.pcall('ZCARD', queue)
+    owner, is_marked = who, type(waiting) == 'number' and waiting > 0
+    redis.call('SET', lock, is_marked and who .. '+' or who, 'PX', ttl)
+    return
   end
-  local waiting = redis.pcall('ZCARD', queue)
-  owner, is_marked = who, type(waiting) == 'number' and waiting > 0
-  redis.call('SET', lock, is_marked and who .. '+' or who, 'PX', ttl)
+  if owner then
+    redis.call('DEL', lock)
+    owner = false
+  end
+  put(who, as, ttl)
 end
 
--- A token does not have the lock any more. The key of readers expires with the last of those who are left.
+-- A token does not have the name any more, and has not reserved it. The key expires with the last of those who are left.
 local function drop(who)
   if owner == who then
     redis.call('DEL', lock)
@@ -264,7 +385,14 @@ local function drop(who)
   end
 end
 
--- Gives the lock to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
+-- Keeps the name from a plain SET for a while, because a token wants it and could have it.
+local function reserve(who)
+  if not owner and not share_of(who) then
+    put(who, 7, 2000)
+  end
+end
+
+-- Gives the name to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
 local function give_to(who, as, claim)
   strike(who)
   take(who, as, claim)
@@ -275,79 +403,171 @@ local function give_to(who, as, claim)
   return is_heard
 end
 
--- Gives the lock to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
--- together who share it and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as a lease,
--- and without a wake-up. Returns whether it was among them.
-local function promote(claim, own_ttl)
-  local has_own, let_in = false, 0
+-- Tells a token that wants several names that this one is free, and keeps it for that one.
+local function nudge(who)
+  local is_heard = notify(who, 'free ' .. who .. ' ' .. lock) > 0
+  if is_heard then
+    reserve(who)
+  end
+  return is_heard
+end
+
+-- Gives the name to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
+-- together who go with each other and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as
+-- a lease, and without a wake-up. Those who want several names are told, if they do not go with the class that has `freed` it.
+-- Returns whether the token that asks was let in.
+local function promote(claim, own_ttl, freed)
+  local has_own, steps = false, 0
+  local heads, passed = {}, {[0] = 0, 0, 0, 0, 0, 0}
+  -- Whoever has these scores is looked at.
+  local looked_at = {[0] = true, true}
+  local function free(as)
+    for _, line in ipairs(against[as]) do
+      looked_at[line] = true
+    end
+  end
+  if freed then
+    free(freed)
+  end
   for _ = 1, 1024 do
-    if let_in == 64 then
+    if steps == 64 or owner then
       break
     end
-    local writer, reader = first(0), first(1)
-    local next, as
-    if not owner and reader and (not writer or is_before(reader, writer)) then
-      next, as = reader, 1
-    elseif not owner and writer and not readers(1)[1] then
-      next, as = writer, 0
-    else
+    local next, line
+    for other in pairs(looked_at) do
+      if heads[other] == nil then
+        heads[other] = first(other, passed[other]) or false
+      end
+      if heads[other] and (not next or is_before(heads[other], next)) then
+        next, line = heads[other], other
+      end
+    end
+    if not next then
       break
     end
-    if end_of(next) then
+    local as, stays = class_of(line), false
+    heads[line] = nil
+    if share_of(next) then
       -- It has its share already: a claim would end that early.
       strike(next)
+    elseif is_taken_from(next, as) or is_behind(next, as) then
+      stays = true
+    elseif line >= 2 then
+      stays = next == token or nudge(next)
+      if not stays then
+        strike(next)
+        free(as)
+      end
     elseif own_ttl and next == token then
       has_own = true
       strike(next)
       take(next, as, own_ttl)
     elseif give_to(next, as, claim) then
-      let_in = let_in + 1
+      steps = steps + 1
+    else
+      free(as)
+    end
+    if stays then
+      if as == 0 then
+        -- Everybody else has come later, and does not go with it.
+        break
+      end
+      steps, passed[line] = steps + 1, passed[line] + 1
     end
   end
   return has_own
 end
 
--- Passes the first writer over that alone keeps the token from sharing the lock, when nobody is there who could take it.
-local function passes_a_writer_over()
-  local writer = class == 1 and not owner and first(0)
-  if not writer or not is_before(writer, token) then
+-- Whether others have the name, or wait for longer, that keep it from the token that asks.
+local function is_held()
+  return is_taken_from(token, class)
+end
+local function is_late()
+  return is_behind(token, class)
+end
+
+-- Whether something else has the name, which nobody gives back.
+local function is_data()
+  return owner == true or redis.call('PTTL', lock) == -1
+end
+
+-- Gives the token that asks all of the names. What was lowered before stays what it is.
+local function take_all(ttl, claim)
+  any(function()
+    strike(token)
+    local held = share_of(token)
+    if owner == token and class == 0 then
+      redis.call('PEXPIRE', lock, ttl)
+    else
+      take(token, held and not covers(held, class) and held or class, ttl)
+    end
+  end)
+  any(function()
+    if class == 1 or share_of(token) == 1 then
+      promote(claim)
+    end
+  end)
+end
+
+-- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
+local function passes_over()
+  local next = not is_held() and first_against(class)
+  if not next or not is_before(next, token) then
     return false
   end
-  local received = notify(writer, 'contended ' .. writer .. ' ' .. token .. ' ' .. lock)
-  local heard = redis.call('ZSCORE', queue, writer .. '#')
+  local received = notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock)
+  local heard = redis.call('ZSCORE', queue, next .. '#')
   if received == 0 or heard and heard - 4398046511104 < now - 3000 then
-    strike(writer)
+    strike(next)
     return true
   elseif not heard then
     -- It has come before anybody wanted to share the lock.
-    redis.call('ZADD', queue, score(now), writer .. '#')
+    redis.call('ZADD', queue, score(1, now), next .. '#')
   end
   return false
 end
 
--- Starts the lease of a share anew; never creates one. A lock that the token has alone is shared from now on.
--- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
+-- Starts the lease of a share anew, or that of several names; never creates one. What the token has alone, and wants to share, is
+-- shared from now on.
+-- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
 -- ARGV[4] the token that the share was left with, whose place this one takes; empty for none
 -- ARGV[5] 'late', if it stands behind commands that were sent after it: then it makes no lease shorter, as in late.lua
--- {n}    extended, and n tokens wait to have the lock alone
--- {-1}   the token has no share
+-- {n}    extended, and n tokens wait that do not go with it
+-- {-1}   the token has no share, or not all of the names
 -- and at the end the time of the server as `@seconds.microseconds`; then the time of the newest token, if it is newer
 local from = ARGV[4]
-local is_ours = owner == token or end_of(token)
-local is_theirs = not is_ours and from ~= '' and (owner == from or end_of(from))
-if not is_ours and not is_theirs then
-  return {-1, time, seen}
+-- Whether a token has as much of the name as is wanted.
+local function has_it(who)
+  local held = hold_of(who)
+  return held and covers(held, class)
 end
-local ttl = ARGV[2] + 0
-if ARGV[5] == 'late' and is_ours then
-  ttl = math.max(ttl, owner == token and redis.call('PTTL', lock) or end_of(token) - now)
+if any(function() return not has_it(token) and (from == '' or not has_it(from)) end) then
+  return {-1, time, seen()}
 end
-local was_alone = owner == token or is_theirs
-if is_theirs then
-  drop(from)
-end
-share(token, ttl)
-if was_alone then
-  promote(ARGV[3])
-end
-return {redis.call('ZCOUNT', queue, 0, 0), time, seen}
+local waiters = 0
+any(function()
+  local is_ours, ttl = has_it(token), ARGV[2] + 0
+  local freed = hold_of(is_ours and token or from)
+  if is_ours and ARGV[5] == 'late' then
+    local _, ends = share_of(token)
+    ttl = math.max(ttl, ends and ends - now or redis.call('PTTL', lock))
+  elseif not is_ours then
+    drop(from)
+  end
+  if owner == token and class == 0 then
+    redis.call('PEXPIRE', lock, ttl)
+  else
+    take(token, class, ttl)
+  end
+  if not is_ours or freed ~= class then
+    promote(ARGV[3], nil, freed)
+  end
+end)
+any(function()
+  local count = 0
+  for _, line in ipairs(against[class]) do
+    count = count + redis.call('ZCOUNT', queue, line, line)
+  end
+  waiters = math.max(waiters, count)
+end)
+return {waiters, time, seen()}

@@ -1,0 +1,206 @@
+//! What a template must be as a path.
+
+use super::{Hole, Mistake, Piece, Reader, Template};
+use std::ops::Range;
+
+/// The most segments that a path of the runtime has.
+const MOST_SEGMENTS: usize = 16;
+
+/// Characters that are encoded in a path wherever they stand, also in the text of its template.
+const ENCODED: [(char, &str); 3] = [('%', "%25"), ('{', "%7B"), ('}', "%7D")];
+
+/// Reads a template, and what is wrong with it as a path.
+pub(crate) fn parse_path(text: &str) -> (Template, Vec<Mistake>) {
+    let (template, mut mistakes) = Reader::new(text).template();
+    if mistakes.is_empty() {
+        mistakes.extend(shape(&template, text));
+        mistakes.extend(template.values_end());
+    }
+    (template, mistakes)
+}
+
+/// What stands between two `/`.
+#[derive(Default)]
+struct Segment {
+    text: String,
+    holes: usize,
+    has_subpath: bool,
+}
+
+impl Template {
+    fn segments(&self) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        let mut segment = Segment::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => {
+                    for (nth, part) in text.split('/').enumerate() {
+                        if nth > 0 {
+                            segments.push(std::mem::take(&mut segment));
+                        }
+                        segment.text.push_str(part);
+                    }
+                }
+                Piece::Hole(hole) => {
+                    segment.holes += 1;
+                    segment.has_subpath |= hole.is_subpath;
+                }
+            }
+        }
+        segments.push(segment);
+        segments
+    }
+
+    /// Whether a value is a whole segment wherever it stands.
+    pub(crate) fn is_segment(&self, hole: &Hole) -> bool {
+        let text = |at: Option<usize>| at.and_then(|at| self.pieces.get(at));
+        self.pieces.iter().enumerate().filter(|(_, piece)| matches!(piece, Piece::Hole(other) if other == hole)).all(
+            |(at, _)| {
+                let before = matches!(text(at.checked_sub(1)), Some(Piece::Text(text)) if text.ends_with('/'));
+                let after = match text(at.checked_add(1)) {
+                    None => true,
+                    Some(Piece::Text(text)) => text.starts_with('/'),
+                    Some(Piece::Hole(_)) => false,
+                };
+                before && after
+            },
+        )
+    }
+
+    /// Whether the template is its own format string, as a path.
+    pub(crate) fn is_encoded(&self) -> bool {
+        self.pieces.iter().all(|piece| match piece {
+            Piece::Text(text) => !text.contains(|c| ENCODED.iter().any(|(encoded, _)| *encoded == c)),
+            Piece::Hole(hole) => !hole.is_subpath,
+        })
+    }
+
+    /// The format string of a path, with its text encoded and each placeholder written as `name` says.
+    pub(crate) fn encoded_format(&self, name: impl Fn(&Hole) -> String) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            // The percent sign comes first: the codes have it.
+            Piece::Text(text) => ENCODED.iter().fold(text.clone(), |text, (c, code)| text.replace(*c, code)),
+            Piece::Hole(hole) => format!("{{{}{}}}", name(hole), hole.suffix()),
+        });
+        pieces.collect()
+    }
+
+    /// A value must not end where an encoded character begins: the value may have that, too.
+    fn values_end(&self) -> Option<Mistake> {
+        self.pieces.windows(2).zip(self.places.windows(2)).find_map(|(pair, places)| {
+            let ([Piece::Hole(hole), Piece::Text(text)], [before, after]) = (pair, places) else { return None };
+            let brace = text.chars().next().filter(|c| matches!(c, '{' | '}'))?;
+            let message = format!(
+                "`{brace}{brace}` cannot stand right after `{{{hole}}}`, because a value may end in an encoded brace: put \
+                 another character between them",
+                hole = hole.text
+            );
+            Some(Mistake::new(before.start..after.start + 2, message))
+        })
+    }
+}
+
+/// What is wrong with the segments.
+fn shape(template: &Template, text: &str) -> Option<Mistake> {
+    let segments = template.segments();
+    let mistake = |place: Range<usize>, message: String| Some(Mistake::new(place, message));
+    if text.is_empty() {
+        let message = "the path is empty: name a place in a tree, as in `path = \"/{tenant}/{folder}\"`";
+        return mistake(0..0, message.to_owned());
+    }
+    if !text.starts_with('/') {
+        let first = text.chars().next().map_or(0, char::len_utf8);
+        return mistake(0..first, format!("a path begins with `/`: write `path = \"/{text}\"`"));
+    }
+    if text == "/" {
+        let message =
+            "`/` is the path of everything, which cannot be locked: name a tree, as in `path = \"/{tenant}\"`";
+        return mistake(0..1, message.to_owned());
+    }
+    if let Some(at) = text.find("//") {
+        return mistake(at..at + 2, "nothing stands between these two `/`: keep one, or name what is there".to_owned());
+    }
+    if text.ends_with('/') {
+        return mistake(text.len() - 1..text.len(), "a path ends with a name: leave out the last `/`".to_owned());
+    }
+    let is_dots = |segment: &&Segment| segment.holes == 0 && matches!(segment.text.as_str(), "." | "..");
+    if let Some(dots) = segments.iter().find(is_dots) {
+        let at = text.find(&format!("/{}", dots.text)).map_or(0, |at| at + 1);
+        let message = format!("`{}` names no place in a tree: write where it leads", dots.text);
+        return mistake(at..at + dots.text.len(), message);
+    }
+    if segments.iter().any(|segment| segment.has_subpath && (segment.holes > 1 || !segment.text.is_empty())) {
+        let hole = template.pieces.iter().find_map(|piece| match piece {
+            Piece::Hole(hole) if hole.is_subpath => Some(hole),
+            _ => None,
+        })?;
+        let message = format!(
+            "`{{{name}:/}}` stands for whole segments: put `/` around it, or write `{{{name}}}` for a part of one",
+            name = hole.text
+        );
+        return mistake(template.place(hole), message);
+    }
+    // In front of the first `/` there is nothing.
+    let count = segments.len() - 1;
+    (count > MOST_SEGMENTS).then(|| {
+        let message =
+            format!("this path has {count} segments and at most {MOST_SEGMENTS} are allowed: lock a place above it");
+        Mistake::new(0..text.len(), message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_path() {
+        let deep = "/a".repeat(17);
+        let table = [
+            ("", "the path is empty"),
+            ("a/b", "write `path = \"/a/b\"`"),
+            ("{a}", "write `path = \"/{a}\"`"),
+            ("/", "the path of everything"),
+            ("/a/", "leave out the last `/`"),
+            ("/{a}/", "leave out the last `/`"),
+            ("//a", "between these two `/`"),
+            ("/a//{b}", "between these two `/`"),
+            ("/a/./b", "`.` names no place"),
+            ("/a/..", "`..` names no place"),
+            ("/a/x{dir:/}", "stands for whole segments"),
+            ("/a/{b}-{dir:/}", "stands for whole segments"),
+            ("/{a}{b}", "write `{a}:{b}`"),
+            ("/{a}%", "cannot stand right after"),
+            ("/{a}{{x", "cannot stand right after"),
+            (&deep, "17 segments"),
+        ];
+        for (text, expected) in table {
+            let (_, mistakes) = parse_path(text);
+            let [mistake] = mistakes.as_slice() else { panic!("{text}: {mistakes:?}") };
+            assert!(mistake.message.contains(expected), "{text}: {mistake:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_a_path() {
+        let deep = "/a".repeat(16);
+        for text in
+            ["/a", "/{a}", "/{a}/b-{c}/d", "/{a}/{dir:/}", "/{a}/{dir:/}/x", "/...", "/a.b/.c", "/{id:08}", &deep]
+        {
+            let (_, mistakes) = parse_path(text);
+            assert!(mistakes.is_empty(), "{text}: {mistakes:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_encoded_and_the_values_know_whether_they_are_segments() {
+        let (template, mistakes) = parse_path("/{a}/5%/{{x}}/{b}-{c}/{dir:/}");
+        assert!(mistakes.is_empty(), "{mistakes:?}");
+        let is_segment: Vec<_> = template.distinct_holes().iter().map(|(hole, _)| template.is_segment(hole)).collect();
+        assert_eq!(is_segment, [true, false, false, true]);
+        assert!(!template.is_encoded());
+        let format = template.encoded_format(|hole| hole.text.clone());
+        assert_eq!(format, "/{a}/5%25/%7Bx%7D/{b}-{c}/{dir}");
+        assert!(parse_path("/{a}/b").0.is_encoded());
+    }
+}

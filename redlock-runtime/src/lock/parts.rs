@@ -1,0 +1,211 @@
+//! What one request wants: several names, all or none of them.
+
+use crate::lock::class::Class;
+use crate::lock::part::Part;
+use crate::lock::{LockKey, Mode};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::iter::once;
+use std::sync::Arc;
+
+/// The parts of one request, in the order of their names, each name once. There is at least one.
+///
+/// Two requests exclude each other if and only if they share a name in classes that are in conflict. Nothing else has to be
+/// looked at, whatever was asked for: the names of paths are such that it holds for these, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    first: Part,
+    /// Those behind it.
+    others: Arc<[Part]>,
+}
+
+impl Parts {
+    /// One key that is wanted by itself.
+    pub(crate) fn single(key: LockKey, mode: Mode) -> Self {
+        Self { first: Part::of(key, mode), others: Arc::default() }
+    }
+
+    /// All of these, where the stronger class counts of a name that comes more than once. `None` for nothing.
+    pub(crate) fn of(parts: impl IntoIterator<Item = Part>) -> Option<Self> {
+        let mut sorted: BTreeMap<Arc<str>, Part> = BTreeMap::new();
+        for part in parts {
+            match sorted.entry(part.key.shared_name()) {
+                Entry::Vacant(place) => {
+                    place.insert(part);
+                }
+                Entry::Occupied(mut place) => {
+                    let found = place.get_mut();
+                    found.class = found.class.stronger(part.class);
+                    // A key and a place of one name are a key: as that, it says nothing of what is below.
+                    if !part.key.is_place() {
+                        found.key = part.key;
+                    }
+                }
+            }
+        }
+        let mut sorted = sorted.into_values();
+        let first = sorted.next()?;
+        Some(Self { first, others: sorted.collect() })
+    }
+
+    pub(crate) const fn first(&self) -> &Part {
+        &self.first
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Part> + Clone {
+        once(&self.first).chain(self.others.iter())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// Whether there is one name and no other.
+    pub(crate) fn is_single(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// As what the name is wanted, if it is one of these.
+    pub(crate) fn class_of(&self, name: &str) -> Option<Class> {
+        self.iter().find(|part| part.name() == name).map(|part| part.class)
+    }
+
+    /// The keys that were asked for, and not what is above them.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &LockKey> + Clone {
+        self.iter().filter(|part| !part.class.is_intent()).map(|part| &part.key)
+    }
+
+    /// What all of them are called together: the key, if only one was asked for.
+    pub(crate) fn key(&self) -> LockKey {
+        let mut keys = self.keys();
+        match (keys.next(), keys.next()) {
+            (Some(only), None) => only.clone(),
+            (None, _) => self.first().key.clone(),
+            (Some(_), Some(_)) => LockKey::of_several(self.keys()),
+        }
+    }
+
+    /// Shared if everything is.
+    pub(crate) fn mode(&self) -> Mode {
+        let has_exclusive = self.iter().any(|part| matches!(part.class, Class::Exclusive | Class::IntentExclusive));
+        if has_exclusive { Mode::Exclusive } else { Mode::Shared }
+    }
+
+    /// The same, shared where it was exclusive.
+    pub(crate) fn lowered(&self) -> Self {
+        let lowered = |part: &Part| Part::new(part.key.clone(), part.class.lowered());
+        Self { first: lowered(&self.first), others: self.others.iter().map(lowered).collect() }
+    }
+
+    /// Whether whoever has these needs no other lock for the others.
+    pub(crate) fn cover(&self, others: &Self) -> bool {
+        others.iter().all(|other| self.iter().any(|part| part.covers(other)))
+    }
+
+    /// Whether requests for these and for the others exclude each other: the first part that does.
+    pub(crate) fn conflict_with(&self, others: &Self) -> Option<&Part> {
+        self.iter().find(|part| others.iter().any(|other| part.conflicts_with(other)))
+    }
+}
+
+/// `"a" + "b"`
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key().quoted())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::LockPath;
+    use crate::lock::class::Class::{Exclusive, IntentExclusive, IntentShared, Shared};
+
+    fn parts(wanted: &[(&str, Class)]) -> Parts {
+        Parts::of(wanted.iter().map(|(name, class)| Part::new(LockKey::from(*name), *class))).unwrap()
+    }
+
+    #[test]
+    fn every_name_stands_there_once_and_in_order() {
+        let found = parts(&[("b", Shared), ("c", Exclusive), ("a", IntentExclusive), ("b", Exclusive), ("a", Shared)]);
+        let pairs: Vec<_> = found.iter().map(|part| (part.name(), part.class)).collect();
+        assert_eq!(pairs, [("a", Exclusive), ("b", Exclusive), ("c", Exclusive)]);
+        assert_eq!((found.len(), found.is_single(), found.first().name()), (3, false, "a"));
+        assert_eq!((found.class_of("b"), found.class_of("d")), (Some(Exclusive), None));
+        assert_eq!(Parts::of([]), None);
+    }
+
+    #[test]
+    fn equal_keys_are_one() {
+        let one = parts(&[("a", Shared), ("a", Shared)]);
+        assert!(one.is_single());
+        assert_eq!(one, Parts::single("a".into(), Mode::Shared));
+        assert_eq!((one.key(), one.to_string()), ("a".into(), r#""a""#.into()));
+    }
+
+    #[test]
+    fn what_is_shown_is_what_was_asked_for() {
+        let table: [(&[(&str, Class)], &str); 4] = [
+            (&[("b", Shared), ("a", Exclusive)], r#""a" + "b""#),
+            (&[("/{A}", IntentExclusive), ("/{A}/C", Exclusive)], r#""/{A}/C""#),
+            (&[("a\nb", Exclusive), ("\"", Exclusive)], r#""\"" + "a\nb""#),
+            (&[("/{A}", IntentShared)], r#""/{A}""#),
+        ];
+        for (wanted, expected) in table {
+            let found = parts(wanted);
+            assert_eq!(found.to_string(), expected);
+            assert_eq!(found.key().quoted(), expected);
+        }
+    }
+
+    #[test]
+    fn a_request_is_shared_if_all_of_it_is() {
+        let table = [
+            ([("a", Shared), ("b", Shared)], Mode::Shared),
+            ([("a", Shared), ("b", Exclusive)], Mode::Exclusive),
+            ([("a", IntentExclusive), ("b", Shared)], Mode::Exclusive),
+            ([("a", IntentShared), ("b", Shared)], Mode::Shared),
+        ];
+        for (wanted, expected) in table {
+            assert_eq!(parts(&wanted).mode(), expected);
+            assert_eq!(parts(&wanted).lowered().mode(), Mode::Shared);
+        }
+    }
+
+    #[test]
+    fn a_place_covers_what_is_below_it_and_a_key_does_not() {
+        let paths = |wanted: &[(&str, Mode)]| {
+            Parts::of(wanted.iter().flat_map(|(path, mode)| LockPath::from(*path).parts(*mode))).unwrap()
+        };
+        let (exclusive, shared) = (Mode::Exclusive, Mode::Shared);
+        let table: [(&[(&str, Mode)], &[(&str, Mode)], bool); 9] = [
+            (&[("/A", exclusive)], &[("/A/C", exclusive)], true),
+            (&[("/A", exclusive)], &[("/A/C/D", shared), ("/A", shared)], true),
+            (&[("/A", shared)], &[("/A/C", shared)], true),
+            (&[("/A", shared)], &[("/A/C", exclusive)], false),
+            (&[("/A/C", exclusive)], &[("/A/CX", exclusive)], false),
+            (&[("/A/C", exclusive)], &[("/A", exclusive)], false),
+            (&[("/A/C", exclusive)], &[("/A/D", exclusive)], false),
+            (&[("/A", exclusive)], &[("/A/C", exclusive), ("/B", exclusive)], false),
+            (&[("/A", exclusive), ("/B", shared)], &[("/A/C", exclusive), ("/B", shared)], true),
+        ];
+        for (held, wanted, expected) in table {
+            assert_eq!(paths(held).cover(&paths(wanted)), expected, "{held:?} {wanted:?}");
+        }
+        let key = parts(&[("/{A}", Exclusive)]);
+        assert!(!key.cover(&paths(&[("/A/C", exclusive)])) && key.cover(&paths(&[("/A", exclusive)])));
+        assert!(!paths(&[("/A", exclusive)]).cover(&parts(&[("/{A}/C", Exclusive)])), "others may have that key");
+        let both = Parts::of(key.iter().cloned().chain(paths(&[("/A", exclusive)]).iter().cloned())).unwrap();
+        assert!(both.is_single() && !both.cover(&paths(&[("/A/C", exclusive)])));
+    }
+
+    #[test]
+    fn a_conflict_names_its_part() {
+        let ours = parts(&[("a", Shared), ("b", Exclusive)]);
+        let conflict = |wanted| ours.conflict_with(&parts(wanted)).map(|part| part.name().to_owned());
+        assert_eq!(conflict(&[("a", Shared), ("c", Exclusive)]), None);
+        assert_eq!(conflict(&[("a", Exclusive)]).as_deref(), Some("a"));
+        assert_eq!(conflict(&[("b", Shared)]).as_deref(), Some("b"));
+    }
+}

@@ -1,0 +1,334 @@
+//! Places in a tree: a lock of one of them is a lock of everything below.
+//!
+//! 1. In Redis, the path `/A/C/D` is the name `/{A}/C/D`. Its first segment, the *tree*, is the hash tag, so that all names of a
+//!    tree are in one slot of a cluster, and different trees are spread.
+//! 2. A request for it wants what is above it as well, `/{A}` and `/{A}/C`, with the intent to have something below. So two
+//!    requests for paths share a name in conflict exactly if one path is the other, or above it.
+//! 3. In a segment, `%`, `{` and `}` are percent-encoded, so that nothing but the tree is a hash tag; and `/`, where the segment
+//!    is a value. A name is never shortened by a digest: what is above a path must stay a part of its name.
+
+use crate::lock::class::Class;
+use crate::lock::part::Part;
+use crate::lock::{LockKey, Mode};
+use std::borrow::Cow;
+use std::fmt;
+use std::iter::once;
+use std::sync::Arc;
+
+/// A place in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
+///
+/// A text is a path with `/` between its segments. [`of`](Self::of) and [`join`](Self::join) make one of values, in which a
+/// `/` is a letter like any other: use them where a value comes from elsewhere. What no path can be is told when it is locked.
+///
+/// # Examples
+/// ```
+/// use redlock_runtime::LockPath;
+///
+/// let (tenant, file) = ("acme", "in/out");
+/// assert_eq!(LockPath::from("/acme/reports").as_str(), "/acme/reports");
+/// assert_eq!(LockPath::of([tenant, file]).as_str(), "/acme/in%2Fout");
+/// assert_eq!(LockPath::from("/acme").join(file), LockPath::of([tenant, file]));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LockPath {
+    /// With every segment encoded.
+    text: Arc<str>,
+}
+
+impl LockPath {
+    /// The most segments of a path: 16. A request for it has so many names at every node.
+    pub const MAX_SEGMENTS: usize = 16;
+
+    /// The path with these segments, from the tree on.
+    pub fn of<S: AsRef<str>>(segments: impl IntoIterator<Item = S>) -> Self {
+        segments.into_iter().fold(Self { text: Arc::default() }, |path, segment| path.join(segment))
+    }
+
+    /// The place with the name `segment` below this one.
+    #[must_use]
+    pub fn join(&self, segment: impl AsRef<str>) -> Self {
+        Self { text: [&self.text, "/", &encoded_value(segment.as_ref())].concat().into() }
+    }
+
+    /// A path whose segments are encoded.
+    pub(crate) fn encoded(text: String) -> Self {
+        Self { text: text.into() }
+    }
+
+    /// The path that has this name in Redis, if it is one.
+    pub(crate) fn of_name(name: &LockKey) -> Option<Self> {
+        let name = name.is_place().then(|| name.as_str())?;
+        let (tree, rest) = name.strip_prefix("/{")?.split_once('}')?;
+        Some(Self::encoded(["/", tree, rest].concat()))
+    }
+
+    /// The path, with what is encoded in its segments.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Why it cannot be locked, if so.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let text = self.as_str();
+        let Some(below_root) = text.strip_prefix('/') else {
+            return Some(format!("the path {text:?} does not begin with `/`: write {:?}", ["/", text].concat()));
+        };
+        if below_root.is_empty() {
+            return Some(
+                "the path \"/\" is that of everything, which cannot be locked: name a tree, as in \"/acme\"".into(),
+            );
+        }
+        let segments = || below_root.split('/');
+        if segments().any(str::is_empty) {
+            return Some(format!("the path {text:?} has an empty segment: each needs a name, as in \"/acme/reports\""));
+        }
+        if let Some(dots) = segments().find(|segment| matches!(*segment, "." | "..")) {
+            return Some(format!(
+                "the path {text:?} has the segment {dots:?}, which names no place: write where it leads"
+            ));
+        }
+        let (count, length) = (segments().count(), self.leaf().len());
+        if count > Self::MAX_SEGMENTS {
+            let most = Self::MAX_SEGMENTS;
+            return Some(format!("a path has {count} segments and at most {most} are allowed: lock a place above it"));
+        }
+        (length > LockKey::MAX_LEN).then(|| {
+            let most = LockKey::MAX_LEN;
+            format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it")
+        })
+    }
+
+    /// What a request for the path wants: the place by itself, and what is above it.
+    pub(crate) fn parts(&self, mode: Mode) -> impl Iterator<Item = Part> + use<> {
+        let (leaf, class) = (self.leaf(), Class::of(mode));
+        let above: Vec<_> = leaf
+            .match_indices('/')
+            // The first one is in front of the tree.
+            .skip(1)
+            .filter_map(|(end, _)| Some(Part::new(LockKey::of_place(leaf.get(..end)?), class.intent())))
+            .collect();
+        above.into_iter().chain(once(Part::new(LockKey::of_place(leaf), class)))
+    }
+
+    /// The name of the place itself.
+    fn leaf(&self) -> String {
+        let below_root = self.text.strip_prefix('/').unwrap_or(&self.text);
+        match below_root.split_once('/') {
+            Some((tree, rest)) => ["/{", tree, "}/", rest].concat(),
+            None => ["/{", below_root, "}"].concat(),
+        }
+    }
+}
+
+/// The code of a character that may not stand in a segment as it is.
+pub(crate) const fn code(c: char) -> Option<&'static str> {
+    match c {
+        '%' => Some("%25"),
+        '/' => Some("%2F"),
+        '{' => Some("%7B"),
+        '}' => Some("%7D"),
+        _ => None,
+    }
+}
+
+/// The text of a path, with its segments encoded.
+fn encoded_text(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| c != '/' && code(c).is_some()) {
+        return text.into();
+    }
+    encode(text, |c| c != '/').into()
+}
+
+/// A value as one segment. One that consists of dots is a name like any other.
+fn encoded_value(value: &str) -> Cow<'_, str> {
+    if matches!(value, "." | "..") {
+        return value.replace('.', "%2E").into();
+    }
+    if !value.contains(|c| code(c).is_some()) {
+        return value.into();
+    }
+    encode(value, |_| true).into()
+}
+
+fn encode(text: &str, is_encoded: impl Fn(char) -> bool) -> String {
+    text.chars().fold(String::with_capacity(text.len() + 8), |mut encoded, c| {
+        match code(c).filter(|_| is_encoded(c)) {
+            Some(code) => encoded.push_str(code),
+            None => encoded.push(c),
+        }
+        encoded
+    })
+}
+
+impl From<&str> for LockPath {
+    fn from(text: &str) -> Self {
+        Self { text: encoded_text(text).into() }
+    }
+}
+
+impl From<String> for LockPath {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<&String> for LockPath {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl fmt::Display for LockPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for LockPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LockPath({:?})", self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::parts::Parts;
+    use crate::lock::slot::slot_of;
+    use fastrand::Rng;
+    use std::collections::HashSet;
+
+    /// Segments that would be something else if they were not encoded.
+    const HOSTILE: [&str; 22] = [
+        "A", "AX", "a", "%", "%2F", "%25", "%7B", "{", "}", "{A}", "}/{", "/", "/A", "A/", "A/C", "..", ".", " ", "\n",
+        "é\0", "}:q", "*",
+    ];
+
+    const MODES: [Mode; 2] = [Mode::Exclusive, Mode::Shared];
+
+    fn parts(segments: &[&str], mode: Mode) -> Vec<Part> {
+        LockPath::of(segments).parts(mode).collect()
+    }
+
+    fn names(path: &LockPath) -> Vec<String> {
+        path.parts(Mode::Exclusive).map(|part| part.name().to_owned()).collect()
+    }
+
+    /// All paths of one segment and of two.
+    fn hostile_paths() -> Vec<Vec<&'static str>> {
+        let of_two = HOSTILE.iter().flat_map(|tree| HOSTILE.map(|leaf| vec![*tree, leaf]));
+        HOSTILE.iter().map(|tree| vec![*tree]).chain(of_two).collect()
+    }
+
+    #[test]
+    fn the_names_of_a_path() {
+        assert_eq!(names(&"/A/C/D".into()), ["/{A}", "/{A}/C", "/{A}/C/D"]);
+        assert_eq!(names(&"/A".into()), ["/{A}"]);
+        let classes = |mode| LockPath::from("/A/C").parts(mode).map(|part| part.class).collect::<Vec<_>>();
+        assert_eq!(classes(Mode::Exclusive), [Class::IntentExclusive, Class::Exclusive]);
+        assert_eq!(classes(Mode::Shared), [Class::IntentShared, Class::Shared]);
+    }
+
+    #[test]
+    fn what_is_encoded() {
+        let table = [
+            (LockPath::from("/A/{b}/5%"), "/A/%7Bb%7D/5%25"),
+            (LockPath::from("/A/%2F"), "/A/%252F"),
+            (LockPath::of(["A", "x/y"]), "/A/x%2Fy"),
+            (LockPath::of(["..", "."]), "/%2E%2E/%2E"),
+            (LockPath::of(["...", ".x"]), "/.../.x"),
+            (LockPath::from("/A").join("/"), "/A/%2F"),
+        ];
+        for (path, expected) in table {
+            assert_eq!(path.as_str(), expected);
+            assert_eq!(path.fault(), None);
+        }
+    }
+
+    #[test]
+    fn paths_exclude_each_other_exactly_if_one_is_above_the_other() {
+        let paths: Vec<_> =
+            hostile_paths().into_iter().map(|path| (MODES.map(|mode| parts(&path, mode)), path)).collect();
+        let mut conflicts = 0;
+        for ((ours, our_path), (theirs, their_path)) in paths.iter().flat_map(|a| paths.iter().map(move |b| (a, b))) {
+            let is_related = our_path.starts_with(their_path) || their_path.starts_with(our_path);
+            for (one, other) in [(0, 0), (0, 1), (1, 1)] {
+                let expected = is_related && (one, other) != (1, 1);
+                let found = ours[one].iter().any(|part| theirs[other].iter().any(|their| part.conflicts_with(their)));
+                assert_eq!(found, expected, "{our_path:?} {their_path:?} {:?}", (MODES[one], MODES[other]));
+                conflicts += usize::from(found);
+            }
+        }
+        assert!(conflicts > 1000, "{conflicts}");
+    }
+
+    #[test]
+    fn sets_of_paths_exclude_each_other_if_two_of_their_paths_do() {
+        let mut random = Rng::with_seed(12);
+        let paths = hostile_paths();
+        let mut too_strict = 0;
+        for _ in 0..20_000 {
+            let mut set = || -> Vec<(&Vec<&str>, Mode)> {
+                (0..random.usize(1..4)).map(|_| (&paths[random.usize(..60)], MODES[random.usize(..2)])).collect()
+            };
+            let (ours, theirs) = (set(), set());
+            let all = |set: &[(&Vec<&str>, Mode)]| Parts::of(set.iter().flat_map(|(path, mode)| parts(path, *mode)));
+            let found = all(&ours).unwrap().conflict_with(&all(&theirs).unwrap()).is_some();
+            let expected = ours.iter().any(|(path, mode)| {
+                theirs.iter().any(|(other, other_mode)| {
+                    let is_related = path.starts_with(other) || other.starts_with(path);
+                    is_related && !(mode.is_shared() && other_mode.is_shared())
+                })
+            });
+            assert!(found || !expected, "{ours:?} {theirs:?}");
+            too_strict += usize::from(found && !expected);
+        }
+        // A share of a place above what the same request has alone.
+        assert!(too_strict < 500, "{too_strict}");
+    }
+
+    #[test]
+    fn different_paths_have_different_names_in_the_slot_of_their_tree() {
+        let mut seen = HashSet::new();
+        for segments in hostile_paths() {
+            let path = LockPath::of(&segments);
+            assert_eq!(path.fault(), None, "{segments:?}");
+            assert!(
+                path.parts(Mode::Shared).last().is_some_and(|leaf| LockPath::of_name(&leaf.key) == Some(path.clone()))
+            );
+            let names = names(&path);
+            assert!(seen.insert(names.last().cloned()), "{segments:?}");
+            assert!(names.iter().all(|name| LockKey::from(name.as_str()).fault().is_none()), "{names:?}");
+            for namespace in ["", "shop:", "{a}:", "a{b:"] {
+                let slots: HashSet<_> = names.iter().map(|name| slot_of(&[namespace, name].concat())).collect();
+                assert_eq!(slots.len(), 1, "{namespace} {names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_path() {
+        let deep = "/a".repeat(17);
+        let long = format!("/{}/b", "a".repeat(1024));
+        let table = [
+            ("A/C", "write \"/A/C\""),
+            ("", "does not begin with `/`"),
+            ("/", "which cannot be locked"),
+            ("/A/", "an empty segment"),
+            ("//A", "an empty segment"),
+            ("/A//C", "an empty segment"),
+            ("/A/./C", "\".\""),
+            ("/A/..", "\"..\""),
+            (&deep, "17 segments"),
+            (&long, "1029 bytes"),
+        ];
+        for (text, expected) in table {
+            let fault = LockPath::from(text).fault().unwrap();
+            assert!(fault.contains(expected), "{text}: {fault}");
+        }
+        assert_eq!(LockPath::from("/a".repeat(16)).fault(), None);
+        assert_eq!(LockPath::of(["a"; 0]).fault(), LockPath::from("").fault());
+        assert!(LockPath::of(["A", ""]).fault().is_some());
+    }
+}

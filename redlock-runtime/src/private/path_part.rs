@@ -1,0 +1,195 @@
+//! The parts of a path: values that stand in its template, encoded as [`LockPath`](crate::LockPath) does it.
+
+use super::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Refused, Value};
+use crate::lock::path::code;
+use std::fmt::{self, Write};
+
+/// A value in the template of a path.
+#[derive(Debug)]
+pub struct PathPart<'a, T: ?Sized> {
+    value: &'a T,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// The value is a segment.
+    Segment,
+    /// It is in a segment, in which these follow it somewhere.
+    Within(&'static [char]),
+    /// It is a path itself, and stands for all of its segments.
+    Path,
+}
+
+impl<'a, T: ?Sized> AnyValue<'a, T> {
+    /// The value as one segment of a path.
+    #[must_use]
+    pub const fn segment(&self) -> PathPart<'a, T> {
+        PathPart { value: self.get(), place: Place::Segment }
+    }
+
+    /// The value as a part of a segment. Inside of it, `escaped` are percent-encoded as well, which are the first characters of
+    /// the literal texts after its placeholder.
+    #[must_use]
+    pub const fn in_segment(&self, escaped: &'static [char]) -> PathPart<'a, T> {
+        PathPart { value: self.get(), place: Place::Within(escaped) }
+    }
+
+    /// The value as several segments, where it has `/` between them. One in front of it is not counted.
+    #[must_use]
+    pub const fn subpath(&self) -> PathPart<'a, T> {
+        PathPart { value: self.get(), place: Place::Path }
+    }
+}
+
+impl<T: Refused> Value<'_, T> {
+    /// As [`escaped`](Self::escaped).
+    #[must_use]
+    pub const fn segment(&self) -> &'static str
+    where
+        T: NotAFloat + NotAnOption,
+    {
+        ""
+    }
+
+    /// As [`escaped`](Self::escaped).
+    #[must_use]
+    pub const fn in_segment(&self, _: &'static [char]) -> &'static str
+    where
+        T: NotAFloat + NotAnOption,
+    {
+        ""
+    }
+
+    /// As [`escaped`](Self::escaped).
+    #[must_use]
+    pub const fn subpath(&self) -> &'static str
+    where
+        T: NotAFloat + NotAnOption,
+    {
+        ""
+    }
+}
+
+impl<T: LockKeyPart + ?Sized> fmt::Display for PathPart<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut encoding = Encoding { out: f, place: self.place, is_begun: false, dots: 0 };
+        self.value.write_part(&mut encoding)?;
+        encoding.finish()
+    }
+}
+
+struct Encoding<'a, W> {
+    out: &'a mut W,
+    place: Place,
+    /// Whether the value had a character that was not kept back.
+    is_begun: bool,
+    /// So many dots are all that the value had by now.
+    dots: usize,
+}
+
+impl<W: Write> Write for Encoding<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|c| self.write_char(c))
+    }
+
+    fn write_char(&mut self, c: char) -> fmt::Result {
+        match self.place {
+            // A segment of one dot or two is none, unless it is a value: what else follows tells.
+            Place::Segment if !self.is_begun && c == '.' && self.dots < 2 => {
+                self.dots += 1;
+                return Ok(());
+            }
+            Place::Path if !self.is_begun && c == '/' => {
+                self.is_begun = true;
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.begin(".")?;
+        let escaped = match self.place {
+            Place::Path if c == '/' => return self.out.write_char(c),
+            Place::Within(escaped) => escaped,
+            Place::Segment | Place::Path => &[],
+        };
+        match code(c) {
+            Some(code) => self.out.write_str(code),
+            None if escaped.contains(&c) => {
+                let mut buffer = [0; 4];
+                c.encode_utf8(&mut buffer).bytes().try_for_each(|byte| write!(self.out, "%{byte:02X}"))
+            }
+            None => self.out.write_char(c),
+        }
+    }
+}
+
+impl<W: Write> Encoding<'_, W> {
+    /// The value goes on, or has ended, after the dots that were kept back.
+    fn begin(&mut self, dot: &str) -> fmt::Result {
+        self.is_begun = true;
+        let dots = std::mem::take(&mut self.dots);
+        (0..dots).try_for_each(|_| self.out.write_str(dot))
+    }
+
+    fn finish(&mut self) -> fmt::Result {
+        self.begin("%2E")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::LockPath;
+    use crate::private::part;
+
+    const HOSTILE: [&str; 18] =
+        ["", "a", "a/b", "/a", "a/", "%", "%2F", "{", "}", "{a}", "..", ".", "...", ".a", "a.", "..a", "é\0", "%2E"];
+
+    #[test]
+    fn a_value_is_the_segment_that_a_path_makes_of_it() {
+        for value in HOSTILE {
+            assert_eq!(format!("/{}", part(value).segment()), LockPath::of([value]).as_str());
+            // Whatever writes it in pieces.
+            let in_pieces = LockPath::of([value.replace('a', "")]);
+            let pieces: Vec<_> = value.chars().filter(|c| *c != 'a').map(String::from).collect();
+            struct Pieces(Vec<String>);
+            impl std::fmt::Display for Pieces {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    self.0.iter().try_for_each(|piece| f.write_str(piece))
+                }
+            }
+            assert_eq!(format!("/{}", part(&Pieces(pieces)).segment()), in_pieces.as_str());
+        }
+    }
+
+    #[test]
+    fn values_in_one_segment_are_kept_apart() {
+        let mut seen = std::collections::HashMap::new();
+        let values = HOSTILE.into_iter().chain(["-", "a-", "-a", "%2D"]);
+        for (left, right) in values.clone().flat_map(|left| values.clone().map(move |right| (left, right))) {
+            let path = format!("/{}-{}", part(left).in_segment(&['-']), part(right).in_segment(&[]));
+            assert_eq!(path.matches(['/', '{', '}']).count(), 1, "{path}");
+            assert_eq!(seen.insert(path, (left, right)), None, "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn a_path_keeps_its_segments() {
+        let table = [
+            ("a/b", "/T/a/b"),
+            ("/a/b", "/T/a/b"),
+            ("a", "/T/a"),
+            ("a{b}/5%", "/T/a%7Bb%7D/5%25"),
+            ("//a", "/T//a"),
+            ("a/", "/T/a/"),
+            ("", "/T/"),
+            ("/", "/T/"),
+            ("a/../b", "/T/a/../b"),
+        ];
+        for (value, expected) in table {
+            let path = format!("/T/{}", part(value).subpath());
+            assert_eq!(path, expected);
+            let is_path = LockPath::encoded(path).fault().is_none();
+            assert_eq!(is_path, !matches!(value, "//a" | "a/" | "" | "/" | "a/../b"), "{value}");
+        }
+    }
+}

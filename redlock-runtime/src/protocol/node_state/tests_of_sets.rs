@@ -1,0 +1,266 @@
+//! What one node does for those who want several names, command by command.
+
+use super::*;
+use crate::lock::owner_token::ManagerId;
+use crate::lock::part::Part;
+use crate::lock::parts::Parts;
+use Class::{Exclusive, IntentExclusive, IntentShared, Shared};
+
+const TTL: Duration = Duration::from_secs(60);
+const BRIEF: Duration = Duration::from_secs(1);
+const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: BRIEF, holds: false };
+const WIN_BACK: Verb = Verb::Acquire { ttl: TTL, claim: BRIEF, holds: true };
+const TRY: Verb = Verb::SetNx { ttl: TTL };
+const EXTEND: Verb = Verb::Extend { ttl: TTL };
+const YIELD: Verb = Verb::Yield { claim: BRIEF };
+const RELEASE: Verb = Verb::Release { claim: BRIEF };
+
+/// What somebody wants.
+type Wish<'w> = &'w [(&'w str, Class)];
+
+const A: Wish<'_> = &[("a", Exclusive)];
+const B: Wish<'_> = &[("b", Exclusive)];
+const AB: Wish<'_> = &[("a", Exclusive), ("b", Exclusive)];
+const FOLDER: Wish<'_> = &[("/A", IntentExclusive), ("/A/C", Exclusive)];
+const SIBLING: Wish<'_> = &[("/A", IntentExclusive), ("/A/D", Exclusive)];
+const READ_BELOW: Wish<'_> = &[("/A", IntentShared), ("/A/E", Shared)];
+const TREE: Wish<'_> = &[("/A", Exclusive)];
+const READ_TREE: Wish<'_> = &[("/A", Shared)];
+
+/// A node, the tokens whose processes are gone, and what was said.
+#[derive(Default)]
+struct Scene {
+    state: NodeState,
+    seconds: u64,
+    gone: Vec<OwnerToken>,
+    said: Vec<(OwnerToken, String, Notice)>,
+}
+
+fn tokens<const N: usize>() -> [OwnerToken; N] {
+    std::array::from_fn(|at| OwnerToken::new(ManagerId::random(), TokenTime::new(1, u16::try_from(at).unwrap())))
+}
+
+impl Scene {
+    fn now(&self) -> Instant {
+        Instant::from_origin(Duration::from_secs(self.seconds))
+    }
+
+    fn ask(&mut self, verb: Verb, wish: Wish<'_>, token: OwnerToken) -> Reply {
+        self.ask_naming(verb, wish, token, None)
+    }
+
+    fn ask_naming(&mut self, verb: Verb, wish: Wish<'_>, token: OwnerToken, other: Option<OwnerToken>) -> Reply {
+        let parts = Parts::of(wish.iter().map(|(name, class)| Part::new((*name).into(), *class))).unwrap();
+        let subject = Subject { other: other.map(Box::new), ..Subject::of(&parts, token) };
+        let command = Command { verb, fence: None, subject: Arc::new(subject) };
+        let (now, gone) = (self.now(), self.gone.clone());
+        let said = &mut self.said;
+        let (reply, _) = self.state.execute(now, &command, &mut |_, wakeup| {
+            let Subject { key, token, .. } = wakeup.subject;
+            let is_there = !gone.contains(&token);
+            said.extend(is_there.then(|| (token, key.name().to_owned(), wakeup.notice)));
+            usize::from(is_there)
+        });
+        reply
+    }
+
+    fn holders(&self, name: &str) -> Vec<OwnerToken> {
+        self.state.holders(name, self.now())
+    }
+
+    /// Those who were told that a name is free, and which.
+    fn nudged(&mut self) -> Vec<(OwnerToken, String)> {
+        let said = std::mem::take(&mut self.said);
+        let free = said.into_iter().filter(|(.., notice)| *notice == Notice::Free);
+        free.map(|(token, name, _)| (token, name)).collect()
+    }
+}
+
+fn is_granted(reply: Reply) -> bool {
+    matches!(reply, Reply::Granted { .. })
+}
+
+fn is_queued(reply: Reply) -> bool {
+    matches!(reply, Reply::Queued { .. })
+}
+
+#[test]
+fn all_names_are_had_or_none() {
+    let [one, other] = tokens();
+    let mut scene = Scene::default();
+    assert!(is_granted(scene.ask(TRY, B, one)));
+    assert_eq!(scene.ask(TRY, AB, other), Reply::Taken);
+    assert!(is_queued(scene.ask(ACQUIRE, AB, other)));
+    assert!(scene.holders("a").is_empty());
+    assert_eq!(scene.ask(RELEASE, B, one), Reply::Released);
+    assert_eq!(scene.nudged(), [(other, "b".to_owned())]);
+    assert!(scene.holders("b").is_empty(), "nobody has a part of what it wants");
+    assert!(is_granted(scene.ask(ACQUIRE, AB, other)));
+    assert_eq!([scene.holders("a"), scene.holders("b")], [[other], [other]]);
+    assert_eq!(scene.ask(EXTEND, AB, other), Reply::Extended { waiters: 0, number: None });
+    assert_eq!(scene.ask(RELEASE, AB, other), Reply::Released);
+    assert!(scene.state.is_empty(scene.now()));
+}
+
+#[test]
+fn who_has_only_some_of_the_names_has_not_what_was_asked_for() {
+    let [one, other] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, AB, one);
+    scene.state.delete("b", one, scene.now());
+    assert_eq!(scene.ask(EXTEND, AB, one), Reply::NotOwner);
+    assert!(is_granted(scene.ask(ACQUIRE, AB, one)), "nobody else has come in between");
+    scene.state.delete("b", one, scene.now());
+    assert!(is_granted(scene.ask(TRY, B, other)));
+    assert!(is_queued(scene.ask(WIN_BACK, AB, one)));
+    assert_eq!(scene.ask(RELEASE, AB, one), Reply::NotOwner);
+    assert!(scene.holders("a").is_empty());
+}
+
+#[test]
+fn those_who_want_the_same_names_in_another_order_are_served_one_after_the_other() {
+    let [holder, one, other] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, AB, holder);
+    for token in [other, one] {
+        assert!(is_queued(scene.ask(ACQUIRE, AB, token)));
+    }
+    scene.ask(RELEASE, AB, holder);
+    assert_eq!(scene.nudged(), [(one, "a".to_owned()), (one, "b".to_owned())], "and the later one is not");
+    assert!(is_queued(scene.ask(ACQUIRE, AB, other)), "it does not overtake");
+    assert!(is_granted(scene.ask(ACQUIRE, AB, one)));
+}
+
+#[test]
+fn a_waiter_for_several_names_is_overtaken_at_none_of_them() {
+    let [holder, several, single] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, B, holder);
+    assert!(is_queued(scene.ask(ACQUIRE, AB, several)));
+    assert!(is_queued(scene.ask(ACQUIRE, A, single)));
+    assert_eq!(scene.ask(TRY, A, single), Reply::Taken, "a plain SET takes nothing that is reserved");
+    scene.ask(RELEASE, AB, several);
+    assert_eq!(scene.holders("a"), [single], "who leaves unblocks those behind");
+}
+
+#[test]
+fn a_free_name_is_kept_for_a_while_for_who_wants_others_as_well() {
+    let [holder, several, foreign] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(TRY, B, holder);
+    scene.ask(ACQUIRE, AB, several);
+    scene.seconds = 1;
+    assert_eq!(scene.ask(TRY, A, foreign), Reply::Taken);
+    scene.seconds = 3;
+    assert!(is_granted(scene.ask(TRY, A, foreign)), "it was heard of three seconds ago");
+}
+
+#[test]
+fn a_silent_or_dead_waiter_for_several_names_keeps_nobody_out_for_long() {
+    let [holder, several, single] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(TRY, B, holder);
+    scene.ask(ACQUIRE, AB, several);
+    scene.seconds = 3;
+    assert!(is_queued(scene.ask(ACQUIRE, A, single)));
+    scene.seconds = 4;
+    assert!(is_granted(scene.ask(ACQUIRE, A, single)));
+    let mut scene = Scene { gone: vec![several], ..Scene::default() };
+    scene.ask(TRY, B, holder);
+    scene.ask(ACQUIRE, AB, several);
+    assert!(is_granted(scene.ask(ACQUIRE, A, single)));
+}
+
+#[test]
+fn a_folder_excludes_what_is_below_it_and_siblings_go_together() {
+    let [one, sibling, reader, tree, late] = tokens();
+    let mut scene = Scene::default();
+    assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
+    assert!(is_granted(scene.ask(ACQUIRE, SIBLING, sibling)));
+    assert!(is_granted(scene.ask(TRY, READ_BELOW, reader)));
+    assert!(is_queued(scene.ask(ACQUIRE, TREE, tree)));
+    assert!(is_queued(scene.ask(ACQUIRE, READ_BELOW, late)), "it does not overtake");
+    for (wish, token) in [(FOLDER, one), (SIBLING, sibling), (READ_BELOW, reader)] {
+        assert_eq!(scene.ask(EXTEND, wish, token), Reply::Extended { waiters: 1, number: None });
+        assert_eq!(scene.holders("/A").contains(&tree), false);
+        assert_eq!(scene.ask(RELEASE, wish, token), Reply::Released);
+    }
+    assert_eq!(scene.holders("/A"), [tree]);
+    assert!(scene.nudged().is_empty());
+    scene.ask(RELEASE, TREE, tree);
+    assert_eq!(scene.nudged(), [(late, "/A".to_owned())]);
+}
+
+#[test]
+fn only_those_are_told_whom_the_one_that_leaves_was_in_the_way_of() {
+    let [one, reader, below, writer] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, FOLDER, one);
+    scene.ask(ACQUIRE, READ_TREE, reader);
+    scene.ask(ACQUIRE, SIBLING, below);
+    scene.ask(ACQUIRE, &[("/A", IntentShared), ("/A/C", Shared)], writer);
+    assert!(scene.nudged().is_empty());
+    scene.ask(RELEASE, FOLDER, one);
+    assert_eq!(scene.holders("/A"), [reader]);
+    assert_eq!(scene.nudged(), [(writer, "/A/C".to_owned())], "the other one is in the way of the reader");
+    scene.ask(RELEASE, READ_TREE, reader);
+    assert_eq!(scene.nudged(), [(below, "/A".to_owned())]);
+}
+
+#[test]
+fn what_was_had_alone_is_lowered_everywhere_and_never_rises() {
+    let [one, reader] = tokens();
+    let below: Wish<'_> = &[("/A", IntentShared), ("/A/C", Shared)];
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, FOLDER, one);
+    assert!(is_queued(scene.ask(ACQUIRE, below, reader)));
+    assert!(matches!(scene.ask(EXTEND, below, one), Reply::Extended { .. }));
+    assert_eq!(scene.nudged(), [(reader, "/A/C".to_owned())]);
+    assert!(is_granted(scene.ask(ACQUIRE, below, reader)));
+    assert_eq!(scene.ask(EXTEND, FOLDER, one), Reply::NotOwner);
+    assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)), "a late question finds what it has");
+    assert_eq!(scene.ask(EXTEND, below, reader), Reply::Extended { waiters: 0, number: None });
+}
+
+#[test]
+fn a_yield_gives_all_names_to_those_who_come_first() {
+    let [first, second, holder] = tokens();
+    let mut scene = Scene::default();
+    assert_eq!(scene.ask(YIELD, AB, holder), Reply::NotOwner);
+    scene.ask(ACQUIRE, AB, holder);
+    assert_eq!(scene.ask(YIELD, AB, holder), Reply::Kept);
+    scene.ask(ACQUIRE, A, second);
+    assert!(is_queued(scene.ask(ACQUIRE, AB, first)));
+    scene.said.clear();
+    assert!(matches!(scene.ask(YIELD, AB, holder), Reply::Yielded { .. }));
+    assert_eq!(scene.nudged(), [(first, "a".to_owned()), (first, "b".to_owned())]);
+    assert!(is_granted(scene.ask(ACQUIRE, AB, first)));
+    assert!(is_queued(scene.ask(ACQUIRE, AB, holder)));
+    scene.ask(RELEASE, AB, first);
+    assert_eq!(scene.holders("a"), [second]);
+}
+
+#[test]
+fn a_yield_to_a_holder_of_several_names_leaves_them_free_for_it() {
+    let [waiter, holder] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, A, waiter);
+    assert!(is_queued(scene.ask(WIN_BACK, AB, holder)));
+    assert!(matches!(scene.ask_naming(YIELD, A, waiter, Some(holder)), Reply::Yielded { .. }));
+    assert_eq!(scene.nudged(), [(holder, "a".to_owned())]);
+    assert!(is_granted(scene.ask(WIN_BACK, AB, holder)), "it comes before all who wait");
+}
+
+#[test]
+fn an_adoption_takes_the_place_at_every_name() {
+    let [left, adopter, other] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, FOLDER, left);
+    let adopt = Verb::Adopt { ttl: TTL };
+    assert_eq!(scene.ask_naming(adopt, FOLDER, other, Some(adopter)), Reply::NotOwner);
+    for _ in 0..2 {
+        assert!(matches!(scene.ask_naming(adopt, FOLDER, adopter, Some(left)), Reply::Extended { .. }), "once more");
+        assert_eq!([scene.holders("/A"), scene.holders("/A/C")], [[adopter], [adopter]]);
+    }
+    assert_eq!(scene.ask(EXTEND, FOLDER, left), Reply::NotOwner);
+}

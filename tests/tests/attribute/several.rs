@@ -1,0 +1,121 @@
+//! `key = [..]` and `path = ".."`: what the attribute asks for is what a request by hand asks for.
+
+use redlock_runtime::{LockError, LockGuard, LockManager, LockPath, LockRequest, Mode, distributed_lock};
+
+#[distributed_lock(key = ["account:{from}", "account:{to}"], guard = lock)]
+async fn transfer(from: u64, to: u64) -> Result<Vec<String>, LockError> {
+    Ok(keys(lock))
+}
+
+#[distributed_lock(key([shared("limits:{first}"), "limits:{last}"], first = all[0], last = all[1]), guard = lock)]
+async fn limits(all: &[u64]) -> Result<(Vec<String>, Mode), LockError> {
+    Ok((keys(lock), lock.mode()))
+}
+
+#[distributed_lock(key = [shared("config")], guard = lock, wait = none)]
+async fn one_that_is_shared() -> Result<Mode, LockError> {
+    Ok(lock.mode())
+}
+
+#[distributed_lock(path = "/{tenant}", guard = lock, reentrant)]
+async fn of_tenant(tenant: &str, depth: u32) -> Result<Vec<String>, LockError> {
+    if depth == 0 { Ok(keys(lock)) } else { Box::pin(of_tenant(tenant, depth - 1)).await }
+}
+
+#[distributed_lock(path = "/{dir:/}", guard = lock)]
+async fn of_path(dir: String) -> Result<Vec<String>, LockError> {
+    Ok(keys(lock))
+}
+
+#[distributed_lock(path = "/a-{major:02}.{minor}-{patch}", guard = lock)]
+async fn of_version(major: u32, minor: &str, patch: &str) -> Result<Vec<String>, LockError> {
+    Ok(keys(lock))
+}
+
+fn keys(guard: &LockGuard) -> Vec<String> {
+    guard.keys().map(ToString::to_string).collect()
+}
+
+fn refused<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: &str) {
+    let error = outcome.unwrap_err();
+    assert!(matches!(error, LockError::Configuration { .. }) && error.to_string().contains(expected), "{error}");
+}
+
+#[tokio::test]
+async fn equal_keys_are_one_and_the_stronger_mode_counts() {
+    LockManager::in_memory()
+        .scope(async {
+            assert_eq!(transfer(7, 7).await.unwrap(), ["account:7"]);
+            assert_eq!(limits(&[7, 7]).await.unwrap(), (vec!["limits:7".to_owned()], Mode::Exclusive));
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_list_of_one_key_is_that_key() {
+    let manager = LockManager::in_memory();
+    manager
+        .scope(async {
+            let reader = manager.acquire(LockRequest::shared("config")).await.unwrap();
+            assert_eq!(one_that_is_shared().await.unwrap(), Mode::Shared);
+            drop(reader);
+            let writer = manager.acquire("config").await.unwrap();
+            assert!(one_that_is_shared().await.unwrap_err().is_contended());
+            drop(writer);
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_value_is_one_segment_whatever_it_says() {
+    LockManager::in_memory()
+        .scope(async {
+            for tenant in ["acme", "a/b", "/", "..", "{a}", "%2F", "a b\n", "}:q"] {
+                let path = LockPath::of([tenant]);
+                let name = format!("/{{{}}}", path.as_str().strip_prefix('/').unwrap());
+                assert_eq!(of_tenant(tenant, 0).await.unwrap(), [name]);
+            }
+            assert_eq!(of_version(7, "1-2", "x").await.unwrap(), ["/{a-07.1%2D2-x}"]);
+            assert_eq!(of_path("/acme".into()).await.unwrap(), ["/{acme}"]);
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_values_make_of_a_path_is_refused_when_it_is_none() {
+    LockManager::in_memory()
+        .scope(async {
+            refused(of_tenant("", 0).await, "name a tree");
+            refused(of_path("acme/".into()).await, "each needs a name");
+            refused(of_path("acme/../x".into()).await, "which names no place");
+            refused(of_path("a/".repeat(16) + "a").await, "17 segments");
+            refused(of_tenant(&"a".repeat(1024), 0).await, "1027 bytes");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_path_is_entered_by_calls_in_its_body() {
+    LockManager::in_memory().scope(async { assert_eq!(of_tenant("acme", 3).await.unwrap(), ["/{acme}"]) }).await;
+}
+
+#[tokio::test]
+async fn a_path_that_was_left_is_taken_up_as_that() {
+    let manager = LockManager::in_memory();
+    let detached = manager.acquire(LockRequest::path("/acme")).await.unwrap().detach();
+    let message = detached.to_string();
+    assert!(message.contains(" parts:30000 X5:/acme"), "{message}");
+    let error = manager.try_acquire(LockRequest::path("/acme")).await.unwrap_err();
+    assert_eq!(error.to_string(), "\"/{acme}\" is held by another owner");
+    let guard = manager.attach(message.parse().unwrap()).await.unwrap();
+    assert_eq!((keys(&guard), guard.mode()), (vec!["/{acme}".to_owned()], Mode::Exclusive));
+    assert_eq!(manager.held()[0].keys, [guard.key().clone()]);
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_refused() {
+    let manager = LockManager::in_memory();
+    refused(manager.acquire(LockRequest::all(["a", ""])).await, "the key is empty");
+    refused(manager.acquire(LockRequest::all([""; 0])).await, "no key");
+    refused(manager.acquire(LockPath::from("acme")).await, "write \"/acme\"");
+}

@@ -1,0 +1,33 @@
+//! Requests for several keys and for places in a tree.
+
+mod attached;
+mod cancelled;
+mod clustered;
+mod excluded;
+mod faults;
+mod leaving;
+mod storm;
+mod tree;
+
+use crate::support::{BRIEF, builder, connected};
+use redlock_runtime::{LockManager, LockPart, LockRequest};
+use redlock_tests::{Nodes, PATIENCE};
+use std::time::Duration;
+
+/// Short enough to wait for its end.
+const TTL: Duration = Duration::from_secs(1);
+
+/// A call for these keys, which waits for as long as the harness has patience.
+fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> LockRequest {
+    LockRequest::all(parts).wait(PATIENCE)
+}
+
+/// A call for this place, which waits for as long.
+fn place(path: &str) -> LockRequest {
+    LockRequest::path(path).wait(PATIENCE)
+}
+
+/// Short leases on servers that answer soon.
+async fn brief(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
+}

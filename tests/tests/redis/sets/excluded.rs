@@ -1,0 +1,162 @@
+//! All keys are had or none, and nobody else has one of them: no call for one key, none for several, and no other program.
+
+use super::{TTL, all, brief};
+use crate::support::{SIZES, assert_nothing_left, barrier, majority, manager, wait_until_queued};
+use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
+use redlock_runtime::{LockError, LockPart, LockRequest, Mode};
+use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use tokio::time::sleep;
+
+#[tokio::test]
+async fn nobody_else_has_one_of_the_keys() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let held = ours.acquire(LockRequest::all(["b", "a"])).await.unwrap();
+        assert_eq!((held.key().as_str(), held.mode()), (r#""a" + "b""#, Mode::Exclusive));
+        for manager in [&ours, &theirs] {
+            for key in ["a", "b"] {
+                assert!(manager.try_acquire(key).await.unwrap_err().is_contended());
+                assert!(manager.try_acquire(LockRequest::shared(key)).await.unwrap_err().is_contended());
+                assert!(manager.try_acquire(LockRequest::all(["c", key])).await.unwrap_err().is_contended());
+            }
+            manager.try_acquire("c").await.unwrap().release().await.unwrap();
+        }
+        held.release().await.unwrap();
+        let other = theirs.try_acquire("b").await.unwrap();
+        let error = ours.try_acquire(LockRequest::all(["a", "b"])).await.unwrap_err();
+        assert!(error.is_contended() && error.to_string().contains(r#""a" + "b""#), "{error}");
+        ours.try_acquire("a").await.unwrap().release().await.unwrap();
+        other.release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn another_program_excludes_and_is_excluded() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let set = async |key: &str| {
+            let mut taken = 0;
+            for node in nodes.iter() {
+                let set: Option<String> =
+                    node.inspect().command(&["SET", key, "another program", "NX", "PX", "60000"]).await;
+                taken += usize::from(set.is_some());
+            }
+            taken
+        };
+        let held = manager.acquire(LockRequest::all(["a", "b"]).ttl(PATIENCE)).await.unwrap();
+        barrier(&nodes).await;
+        assert_eq!([set("a").await, set("b").await], [0, 0]);
+        held.release().await.unwrap();
+        nodes.assert_empty(PATIENCE).await;
+        assert_eq!(set("b").await, size);
+        assert!(manager.try_acquire(LockRequest::all(["a", "b"])).await.unwrap_err().is_contended());
+        let call = waiting(&manager, all(["a", "b"]));
+        wait_until_queued(&nodes, "a", 1).await;
+        // Whoever waits for another name keeps a free one from programs that know no queue.
+        eventually_eq(PATIENCE, "it is reserved", 0, async || {
+            let taken = set("a").await;
+            for node in nodes.iter() {
+                let _: i64 = node.inspect().command(&["EVAL", DELETE, "1", "a"]).await;
+            }
+            taken
+        })
+        .await;
+        for node in nodes.iter() {
+            let _: i64 = node.inspect().command(&["DEL", "b"]).await;
+        }
+        obtained(call).await.release().await.unwrap();
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+/// Deletes what another program has.
+const DELETE: &str =
+    "if redis.call('TYPE', KEYS[1]).ok == 'string' then return redis.call('DEL', KEYS[1]) end return 0";
+
+#[tokio::test]
+async fn equal_keys_are_one_and_the_stronger_mode_counts() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let held = manager.acquire(LockRequest::all(["a", "a"])).await.unwrap();
+    assert_eq!((held.key().as_str(), held.keys().count()), ("a", 1));
+    held.release().await.unwrap();
+    let parts = [LockPart::shared("a"), LockPart::shared("b"), "b".into()];
+    let held = manager.acquire(LockRequest::all(parts)).await.unwrap();
+    manager.try_acquire(LockRequest::shared("a")).await.unwrap().release().await.unwrap();
+    assert!(manager.try_acquire(LockRequest::shared("b")).await.unwrap_err().is_contended());
+    held.downgrade();
+    held.extend().await.unwrap();
+    manager.try_acquire(LockRequest::shared("b")).await.unwrap().release().await.unwrap();
+    assert!(manager.try_acquire("a").await.unwrap_err().is_contended());
+    held.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn leases_of_all_keys_are_renewed_and_those_of_the_dead_are_not() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
+        let held = ours.acquire(all(["a", "b"])).await.unwrap();
+        sleep(3 * TTL).await;
+        assert!(held.is_held());
+        for key in ["a", "b"] {
+            assert!(theirs.try_acquire(key).await.unwrap_err().is_contended());
+        }
+        held.release().await.unwrap();
+        let left = ours.acquire(all(["a", "b"]).renew(false)).await.unwrap();
+        let call = waiting(&theirs, all(["b", "c"]));
+        assert!(matches!(left.lost().await, LockError::Lost { .. }));
+        obtained(call).await.release().await.unwrap();
+        drop(left);
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn who_has_lost_one_of_the_keys_has_lost_all() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let held = manager.acquire(all(["a", "b"])).await.unwrap();
+    for node in nodes.iter().take(majority(3)) {
+        let _: i64 = node.inspect().command(&["DEL", "b"]).await;
+    }
+    let error = held.lost().await;
+    assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
+    drop(held);
+    manager.acquire(patient("a")).await.unwrap().release().await.unwrap();
+    nodes.assert_empty(PATIENCE).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn data_under_one_of_the_keys_is_told() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SET", "b", "data"]).await;
+    }
+    let error = manager.acquire(all(["a", "b"])).await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    for node in nodes.iter() {
+        let _: i64 = node.inspect().command(&["DEL", "b"]).await;
+    }
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn there_is_no_fencing_token_for_several_names() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    for request in [LockRequest::all(["a", "b"]), LockRequest::path("/A/C")] {
+        let error = manager.acquire_fenced(request).await.unwrap_err();
+        let is_said = error.to_string().contains("fencing token");
+        assert!(matches!(error, LockError::Configuration { .. }) && is_said, "{error:?}");
+    }
+    assert_nothing_left(&manager, &nodes).await;
+}

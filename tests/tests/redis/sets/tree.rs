@@ -1,0 +1,117 @@
+//! Places in a tree: what excludes what, and that a folder which is given back lets all those in who wait below it.
+
+use super::place;
+use crate::support::{SIZES, wait_until_queued};
+use crate::waiters::{assert_all_gone, managers, obtained, waiting};
+use redlock_runtime::{LockPath, LockRequest, Mode};
+use redlock_tests::{Nodes, PATIENCE};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+const SEGMENTS: [&str; 10] = ["A", "AX", "a", "%2F", "{A}", "}:q", "A/C", "..", "é", "*"];
+
+fn is_related(one: &[&str], other: &[&str]) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+#[tokio::test]
+async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut conflicts = 0;
+    for _ in 0..400 {
+        let mut path = || -> (Vec<&str>, Mode) {
+            let depth = random.usize(1..4);
+            let near = random.bool();
+            let segments =
+                (0..depth).map(|_| if near { "A" } else { SEGMENTS[random.usize(..SEGMENTS.len())] }).collect();
+            (segments, if random.bool() { Mode::Exclusive } else { Mode::Shared })
+        };
+        let ((held, held_as), (wanted, wanted_as)) = (path(), path());
+        let request = |path: &[&str], mode| LockRequest::path(LockPath::of(path)).mode(mode);
+        let guard = ours.acquire(request(&held, held_as)).await.unwrap();
+        let tried = theirs.try_acquire(request(&wanted, wanted_as)).await;
+        let expected = is_related(&held, &wanted) && (held_as, wanted_as) != (Mode::Shared, Mode::Shared);
+        assert_eq!(tried.is_err(), expected, "{held:?} {held_as:?} {wanted:?} {wanted_as:?}: {tried:?}");
+        conflicts += usize::from(expected);
+        if let Ok(tried) = tried {
+            tried.release().await.unwrap();
+        }
+        guard.release().await.unwrap();
+    }
+    assert!(conflicts > 40, "{conflicts}");
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_folder_waits_for_what_is_below_it_and_is_not_overtaken() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let below = [ours.acquire(place("/A/C")).await.unwrap(), theirs.acquire(place("/A/D/E")).await.unwrap()];
+        let folder = waiting(&ours, place("/A"));
+        wait_until_queued_in(&nodes, 1).await;
+        let late = waiting(&theirs, place("/A/F"));
+        wait_until_queued_in(&nodes, 2).await;
+        assert!(theirs.try_acquire(LockRequest::path("/A/F")).await.unwrap_err().is_contended());
+        drop(below);
+        let folder = obtained(folder).await;
+        assert!(!late.is_finished());
+        folder.release().await.unwrap();
+        obtained(late).await.release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+/// Waits until so many calls stand in the queue of the tree `/A`, at every node.
+async fn wait_until_queued_in(nodes: &Nodes, waiting: usize) {
+    for node in nodes.iter() {
+        redlock_tests::eventually_eq(PATIENCE, "they wait", waiting, async || {
+            let members: Vec<String> = node.inspect().command(&["ZRANGE", "{A}:q:/{A}", "0", "-1"]).await;
+            members.iter().filter(|member| !member.ends_with('#')).count()
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_given_back_lets_all_in_who_wait_below_it() {
+    const BELOW: usize = 60;
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let folder = ours.acquire(place("/A")).await.unwrap();
+        let mut calls = JoinSet::new();
+        for below in 0..BELOW {
+            let manager = theirs.clone();
+            calls.spawn(async move { manager.acquire(place(&format!("/A/{below}"))).await });
+        }
+        wait_until_queued_in(&nodes, BELOW).await;
+        folder.release().await.unwrap();
+        let guards = timeout(PATIENCE, calls.join_all()).await.expect("they are let in");
+        assert!(guards.iter().flatten().filter(|guard| guard.is_held()).count() == BELOW);
+        drop(guards);
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn readers_below_a_folder_go_together_with_readers_of_it() {
+    let nodes = Nodes::start(3).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let folder = ours.acquire(place("/A").mode(Mode::Shared)).await.unwrap();
+    let below = theirs.acquire(place("/A/C").mode(Mode::Shared)).await.unwrap();
+    let writer = waiting(&theirs, place("/A/D"));
+    wait_until_queued_in(&nodes, 1).await;
+    assert!(folder.is_held() && below.is_held() && !writer.is_finished());
+    drop(folder);
+    obtained(writer).await.release().await.unwrap();
+    drop(below);
+    wait_until_queued(&nodes, "/{A}", 0).await;
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
