@@ -7,7 +7,9 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod bank_transfer;
 mod config_reload;
+mod folder_service;
 mod http;
 mod order_service;
 mod program;

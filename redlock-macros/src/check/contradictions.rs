@@ -129,14 +129,14 @@ fn shared_keys_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
 fn numbers_are_of_one_name(options: &Options) -> Option<Contradiction<'_>> {
     let key = options.key.as_ref()?;
     let path = key.first.literal.value();
-    let is_one_name = key.first.is_path && path.matches('/').count() == 1;
+    let is_one_name = key.others.is_empty() && key.first.is_path && path.matches('/').count() == 1;
     let names = vec![options.name("fencing")?, several(options)?];
     let message = format!(
         "`fencing` numbers the owners of one key, and {} has several names in Redis: leave one out",
         if key.first.is_path { "a path with more than one segment" } else { "a list of keys" },
     );
-    let is_refused = !options.is_shared() && !(key.others.is_empty() && is_one_name);
-    is_refused.then_some((names, message))
+    // That shared locks have no order is told by another rule.
+    (!options.is_shared() && !is_one_name).then_some((names, message))
 }
 
 /// Numbers tell owners apart that come one after the other.

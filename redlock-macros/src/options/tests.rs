@@ -175,7 +175,7 @@ fn every_mistake_is_found() {
 
 #[test]
 fn lists_have_sixteen_keys_at_most_and_a_mode_for_each() {
-    let list = |count: usize| (0..count).map(|n| format!("\"k{n}\", ")).collect::<String>();
+    let list = |count: usize| (0..count).map(|n| format!("\"k{n}\"")).collect::<Vec<_>>().join(", ");
     assert_eq!(read(&format!("key = [{}]", list(16))).1, [""; 0]);
     let (_, mistakes) = read(&format!("key = [{}]", list(17)));
     assert!(matches!(mistakes.as_slice(), [mistake] if mistake.contains("17 keys")), "{mistakes:?}");

@@ -55,6 +55,14 @@ impl LockPath {
         Self { text: text.into() }
     }
 
+    /// The path with this text, if it is one that a path has: whatever else is encoded, nothing is left that has to be. Otherwise
+    /// the names of what is above it would be others.
+    pub(crate) fn read_encoded(text: &str) -> Option<Self> {
+        let is_code = |rest: &str| rest.get(..2).is_some_and(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let is_encoded = !text.contains(['{', '}']) && text.split('%').skip(1).all(is_code);
+        is_encoded.then(|| Self::encoded(text.to_owned()))
+    }
+
     /// The path that has this name in Redis, if it is one.
     pub(crate) fn of_name(name: &LockKey) -> Option<Self> {
         let name = name.is_place().then(|| name.as_str())?;

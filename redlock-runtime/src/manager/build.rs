@@ -150,13 +150,16 @@ impl LockManagerBuilder {
     /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         self.check()?;
-        if !self.nodes.is_empty() {
-            return Err(LockError::configuration(
-                "a manager in memory has no other nodes: leave out `node` and `nodes`",
-            ));
-        }
+        self.has_no_nodes()?;
         self.policy.check_quorum(1)?;
         Ok(self.build_in_memory())
+    }
+
+    fn has_no_nodes(&self) -> Result<(), LockError> {
+        if self.nodes.is_empty() {
+            return Ok(());
+        }
+        Err(LockError::configuration("a manager in memory has no other nodes: leave out `node` and `nodes`"))
     }
 
     pub(super) fn build_in_memory(self) -> LockManager {
@@ -181,11 +184,7 @@ impl LockManagerBuilder {
         nodes: Vec<impl FnOnce(Environment) -> Arc<dyn Node>>,
     ) -> Result<LockManager, LockError> {
         self.check()?;
-        if !self.nodes.is_empty() {
-            return Err(LockError::configuration(
-                "a manager of test servers has no others: leave out `node` and `nodes`",
-            ));
-        }
+        self.has_no_nodes()?;
         let Made { id, clock, servers_are, notebook } = made;
         self.policy.check_quorum(nodes.len())?;
         let builder = Self { policy: self.policy.of_nodes(nodes.len()), ..self };

@@ -205,8 +205,23 @@ mod tests {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         let others =
             ["order:7", "-1 order:7", "shared: order:7", "shared:-1 order:7", "Shared:30 order:7", "read:30 a"];
-        let no_parts =
-            ["", "order:7", "x1:ab", "x2:a", "x+1:a", "q1:a", "x1:é", "X3:A/C", "X1:/", "x99999999999999999999:a"];
+        let no_parts = [
+            "",
+            "order:7",
+            "x1:ab",
+            "x2:a",
+            "x+1:a",
+            "q1:a",
+            "x1:é",
+            "X3:A/C",
+            "X1:/",
+            "X6:/a{b}c",
+            "X4:/a}b",
+            "X4:/a%b",
+            "X5:/a%2x",
+            "X3:/a%",
+            "x99999999999999999999:a",
+        ];
         let others = others.into_iter().map(Into::into).chain(no_parts.map(|parts| format!("parts:30 {parts}")));
         let others: Vec<String> = others.collect();
         let others = others.iter().map(|rest| format!("{token} {rest}")).collect::<Vec<_>>();

@@ -61,6 +61,6 @@ fn read_one(text: &str) -> Option<(LockPart, &str)> {
     // Nothing else is a length: `parse` would take a sign.
     let length = length.bytes().all(|byte| byte.is_ascii_digit()).then(|| length.parse().ok())??;
     let (text, rest) = rest.split_at_checked(length)?;
-    let part = if is_key { LockPart::key(text) } else { LockPart::path(LockPath::encoded(text.to_owned())) };
+    let part = if is_key { LockPart::key(text) } else { LockPart::path(LockPath::read_encoded(text)?) };
     Some((part.mode(mode), rest))
 }

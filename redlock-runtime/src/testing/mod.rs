@@ -9,7 +9,7 @@
 //!
 //! - [`TestServers`]: servers that several managers share, with calls that [hold](TestServers::hold), [lose](TestServers::lose) and
 //!   [end](TestServers::expire) locks, and [what can befall a server](TestServer).
-//! - [`Log`] and [`assert_locked!`]: what was locked, for how long, and by how many at the same time.
+//! - [`Log`] and [`assert_locked!`](crate::assert_locked): what was locked, for how long, and by how many at the same time.
 //! - [`errors`]: each [`LockError`](crate::LockError), to see what a program makes of it.
 //! - [`install`]: a manager in the place of the installed one, for handlers that run in spawned tasks.
 //! - [`explore`]: one test in thousands of schedules, each of which can be repeated.
@@ -35,6 +35,4 @@ pub use self::installed::{Installed, install};
 pub use self::log::Log;
 pub use self::servers::TestServers;
 pub use self::test_server::TestServer;
-#[doc(inline)]
-pub use crate::assert_locked;
 pub use crate::stats::{LogEntry, LogEvent};

@@ -3,7 +3,7 @@
 //! A command to a server that is well is executed before `send` returns, so that a guard that was dropped has given its lock
 //! back. What takes its time, and what the server says unasked, is brought by a task, the courier.
 
-use super::server::{Parcel, Request, Server, Step};
+use super::server::{Parcel, Peer, Request, Server, Step};
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::abstention::{Abstention, worth};
@@ -34,7 +34,7 @@ pub(super) struct End {
     /// What the present connection proves.
     abstention: Mutex<Abstention>,
     /// The courier has something to do.
-    pub(super) due: Notify,
+    due: Notify,
 }
 
 impl TestNode {
@@ -45,7 +45,8 @@ impl TestNode {
         let (wire, abstention, due) = Default::default();
         let end = Arc::new(End { server: Arc::clone(server), wire, environment, facts, abstention, due });
         // Nobody else has it yet.
-        let _ = end.wire.set(server.connect(Arc::downgrade(&end), own_channel));
+        let peer: Arc<dyn Peer> = end.clone();
+        let _ = end.wire.set(server.connect(Arc::downgrade(&peer), own_channel));
         if server.trouble().is_none() {
             end.meets(server.identity());
         }
@@ -109,16 +110,20 @@ impl End {
         // No code that can panic runs under this mutex.
         *self.abstention.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// The connection broke.
-    pub(super) fn disconnected(&self) {
+impl Peer for End {
+    fn wake(&self) {
+        self.due.notify_one();
+    }
+
+    fn disconnected(&self) {
         self.facts.disconnected();
         self.environment.changed.notify_waiters();
         self.due.notify_one();
     }
 
-    /// There is about to be a connection to a server that says that it is `identity`.
-    pub(super) fn meets(&self, identity: Identity) {
+    fn meets(&self, identity: Identity) {
         self.facts.connecting();
         self.facts.counters.connected();
         // No server is behind two addresses.
@@ -126,13 +131,12 @@ impl End {
         *self.abstention.lock().unwrap_or_else(PoisonError::into_inner) = abstention;
     }
 
-    /// There is a connection.
-    pub(super) fn connected(&self) {
+    fn connected(&self) {
         self.environment.changed.notify_waiters();
         self.call_holders();
     }
 
-    pub(super) fn call_holders(&self) {
+    fn call_holders(&self) {
         (self.environment.connected)();
     }
 }

@@ -1,9 +1,8 @@
 //! One server of a test: its state, its troubles, and what is on its way to it and from it.
 //!
 //! Everything of one server is under one mutex, so that what it says to one manager and answers to another one is in one order.
-//! What is for the outside, which may come back to the server, is done after that: see [`End`](super::node::End).
+//! What is for the outside, which may come back to the server, is done after that: by the [`Peer`]s.
 
-use super::node::End;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::Recipient;
@@ -56,7 +55,25 @@ struct Wire {
     listens: bool,
     requests: VecDeque<(Moment, Request)>,
     parcels: VecDeque<(Moment, Parcel)>,
-    end: Weak<End>,
+    end: Weak<dyn Peer>,
+}
+
+/// The manager at the other end of a connection. Called under no mutex, but for `wake`.
+pub(super) trait Peer: Send + Sync {
+    /// Something is on its way to it, or from it.
+    fn wake(&self);
+
+    /// The connection broke.
+    fn disconnected(&self);
+
+    /// There is about to be a connection to a server that says that it is `identity`.
+    fn meets(&self, identity: Identity);
+
+    /// There is a connection.
+    fn connected(&self);
+
+    /// Every holder asks soon whether it has its lock.
+    fn call_holders(&self);
 }
 
 /// What a manager sends.
@@ -131,7 +148,7 @@ impl Server {
     }
 
     /// Connects the manager at the other `end`, which has that channel. The number of its connection.
-    pub(super) fn connect(&self, end: Weak<End>, channel: String) -> usize {
+    pub(super) fn connect(&self, end: Weak<dyn Peer>, channel: String) -> usize {
         let mut inner = self.inner();
         let number = inner.next_wire;
         inner.next_wire += 1;
@@ -234,7 +251,7 @@ impl Server {
     }
 
     /// Everything that has it as its server.
-    fn ends(&self) -> Vec<Arc<End>> {
+    fn ends(&self) -> Vec<Arc<dyn Peer>> {
         self.inner().wires.values().filter_map(|wire| wire.end.upgrade()).collect()
     }
 
@@ -250,7 +267,9 @@ impl Server {
         drop(inner);
         let ends = self.ends();
         // Before anybody hears that there is no answer.
-        ends.iter().for_each(|end| end.disconnected());
+        for end in &ends {
+            end.disconnected();
+        }
         for (requests, parcels) in lost {
             let asked = requests.into_iter().map(|(_, request)| request.recipient());
             let told = parcels.into_iter().map(|(_, parcel)| parcel.recipient());
@@ -263,12 +282,16 @@ impl Server {
     /// Lets all managers connect.
     pub(super) fn reconnect(&self) {
         let ends = self.ends();
-        ends.iter().for_each(|end| end.meets(self.identity()));
+        for end in &ends {
+            end.meets(self.identity());
+        }
         let mut inner = self.inner();
         inner.is_down = false;
         inner.connections += 1;
         drop(inner);
-        ends.iter().for_each(|end| end.connected());
+        for end in &ends {
+            end.connected();
+        }
     }
 
     /// Ends all its troubles.
@@ -321,7 +344,9 @@ impl Server {
 
     /// Every holder asks here soon whether it still has its lock.
     pub(super) fn call_holders(&self) {
-        self.ends().iter().for_each(|end| end.call_holders());
+        for end in self.ends() {
+            end.call_holders();
+        }
     }
 }
 
@@ -385,7 +410,7 @@ impl Wire {
     fn wake(&self) {
         // One that is gone has none.
         if let Some(end) = self.end.upgrade() {
-            end.due.notify_one();
+            end.wake();
         }
     }
 }

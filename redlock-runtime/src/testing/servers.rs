@@ -248,8 +248,8 @@ impl TestServers {
         // Under no mutex: what is given back late finds that it is another one's.
         let _guard = self.taken().remove(key);
         let name = LockKey::from(key);
-        let was_there = self.0.servers.iter().fold(false, |was_there, server| server.erase(&name) || was_there);
-        assert!(was_there, "nobody has {key:?}: `expire` and `lose` take the name that the key has in Redis");
+        let erased = self.0.servers.iter().filter(|server| server.erase(&name)).count();
+        assert!(erased > 0, "nobody has {key:?}: `expire` and `lose` take the name that the key has in Redis");
     }
 
     /// Whoever has the lock loses it: it is deleted at all servers, and holders are made to ask. The body stops at its next await,
@@ -260,7 +260,9 @@ impl TestServers {
     #[track_caller]
     pub fn lose(&self, key: &str) {
         self.expire(key);
-        self.0.servers.iter().for_each(|server| server.call_holders());
+        for server in &self.0.servers {
+            server.call_holders();
+        }
     }
 
     /// Waits for a time that chance decides, up to `most`: in a run of [`explore`](super::explore), the seed does, and otherwise it
@@ -279,7 +281,9 @@ impl TestServers {
     pub fn calm(&self) {
         let trouble = std::mem::take(&mut *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner));
         trouble.iter().for_each(AbortHandle::abort);
-        self.0.servers.iter().for_each(|server| server.recover());
+        for server in &self.0.servers {
+            server.recover();
+        }
     }
 
     /// That gets the servers into trouble until it is calm.

@@ -35,8 +35,12 @@ pub(super) async fn stir(server: Arc<Server>, mut random: Rng) {
 pub(super) async fn cut_off(servers: Vec<Arc<Server>>, mut random: Rng) {
     loop {
         sleep(Duration::from_millis(random.u64(0..10 * CALM))).await;
-        servers.iter().for_each(|server| server.cut());
+        for server in &servers {
+            server.cut();
+        }
         sleep(Duration::from_millis(random.u64(0..TROUBLE))).await;
-        servers.iter().for_each(|server| server.recover());
+        for server in &servers {
+            server.recover();
+        }
     }
 }

@@ -53,7 +53,7 @@ async fn unlocked_transfer(bank: &Bank, servers: &TestServers) -> Result<(), Loc
 }
 
 /// What is to be true of any of them, for two processes.
-fn is_right(transfer: impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>) -> Result<(), String> {
+fn is_right(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>) -> Result<(), String> {
     let convicted = catch_unwind(AssertUnwindSafe(|| {
         explore(0..100, async |servers, _seed| {
             let (ours, theirs, bank) = (servers.manager(), servers.manager(), Bank::default());
@@ -75,12 +75,12 @@ fn is_right(transfer: impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>
 
 #[test]
 fn a_right_function_passes_and_wrong_ones_are_convicted() {
-    assert_eq!(is_right(async |bank, servers| transfer(bank, servers).await), Ok(()));
+    assert_eq!(is_right(&async |bank, servers| transfer(bank, servers).await), Ok(()));
     assert!(
-        is_right(async |bank, servers| stubborn_transfer(bank, servers).await).unwrap_err().contains("money is lost")
+        is_right(&async |bank, servers| stubborn_transfer(bank, servers).await).unwrap_err().contains("money is lost")
     );
     assert!(
-        is_right(async |bank, servers| unlocked_transfer(bank, servers).await).unwrap_err().contains("money is lost")
+        is_right(&async |bank, servers| unlocked_transfer(bank, servers).await).unwrap_err().contains("money is lost")
     );
 }
 

@@ -11,6 +11,7 @@ mod nested;
 mod options;
 mod outcomes;
 mod several;
+mod several_nested;
 mod shapes;
 mod shared;
 mod size;

@@ -134,7 +134,8 @@ fn messages() -> Vec<(String, String)> {
     for file in files {
         let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
         let is_test = name.contains("test") || name.contains("conformance");
-        let is_asked = name.starts_with("client/acquire/nested.rs") || name.starts_with("client/window.rs");
+        let asked = ["client/acquire.rs", "client/acquire/nested.rs", "client/window.rs"];
+        let is_asked = asked.contains(&name.as_str());
         if !is_test && (is_asked || !ELSEWHERE.iter().any(|other| name.starts_with(other))) {
             let texts = texts(&fs::read_to_string(&file).unwrap());
             messages.extend(texts.into_iter().map(|text| (name.clone(), text)));

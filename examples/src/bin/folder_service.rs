@@ -1,0 +1,229 @@
+//! A folder and what is in it: several processes write files, and one renames their folder meanwhile.
+//!
+//! ```text
+//! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin folder_service
+//! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin folder_service -- --unlocked
+//! ```
+//!
+//! Whoever writes locks the path of the file, and so is not in the way of those who write other files of the folder. Whoever renames
+//! the folder locks its old path and its new one, and has both alone with all that is below. So no write is lost to a copy that was
+//! made before it. `--unlocked` leaves the locks out, and shows that the check can fail. The program starts itself again for each
+//! process that writes; it ends with an error when a write is lost.
+
+use redis::AsyncCommands;
+use redis::aio::ConnectionManager;
+use redlock_runtime::{LockManager, distributed_lock};
+use std::collections::HashMap;
+use std::error::Error;
+use std::process::{ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+const PROCESSES: u64 = 3;
+const FILES_PER_PROCESS: u64 = 4;
+const WRITES_PER_FILE: u64 = 20;
+const RENAMES: u64 = 10;
+/// The names that the folder has in turn.
+const NAMES: [&str; 2] = ["draft", "final"];
+/// How long the one who renames does something else in between.
+const PAUSE: Duration = Duration::from_millis(20);
+
+type AnyError = Box<dyn Error + Send + Sync>;
+
+/// The folders of one tenant: each a hash in Redis, with the number of lines of each file.
+#[derive(Clone)]
+struct Folders {
+    tenant: String,
+    redis: ConnectionManager,
+}
+
+impl Folders {
+    fn place(&self, folder: &str) -> String {
+        format!("{}/{folder}", self.tenant)
+    }
+
+    /// Adds a line to a file, in two steps. `false` when there is no such folder.
+    async fn write(&mut self, folder: &str, file: &str) -> Result<bool, AnyError> {
+        let _inside = Inside::enter();
+        let place = self.place(folder);
+        if !self.redis.exists::<_, bool>(&place).await? {
+            return Ok(false);
+        }
+        let lines: Option<u64> = self.redis.hget(&place, file).await?;
+        sleep(Duration::from_millis(1)).await;
+        self.redis.hset::<_, _, _, ()>(&place, file, lines.unwrap_or_default() + 1).await?;
+        Ok(true)
+    }
+
+    /// Gives a folder another name: a copy, and then the old one is removed.
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), AnyError> {
+        let (from, to) = (self.place(from), self.place(to));
+        let files: HashMap<String, u64> = self.redis.hgetall(&from).await?;
+        sleep(Duration::from_millis(3)).await;
+        let files: Vec<_> = files.into_iter().collect();
+        self.redis.hset_multiple::<_, _, _, ()>(&to, &files).await?;
+        self.redis.del::<_, ()>(&from).await?;
+        Ok(())
+    }
+
+    /// Writes while nobody writes the same file, or renames the folder.
+    #[distributed_lock(path = "/{self.tenant}/{folder}/{file}", ttl = 10, wait = "1m")]
+    async fn write_locked(&mut self, folder: &str, file: &str) -> Result<bool, AnyError> {
+        self.write(folder, file).await
+    }
+
+    /// Renames while nobody is at work in the folder, or where it goes.
+    #[distributed_lock(path = ["/{self.tenant}/{from}", "/{self.tenant}/{to}"], ttl = 10, wait = "1m")]
+    async fn rename_locked(&mut self, from: &str, to: &str) -> Result<(), AnyError> {
+        self.rename(from, to).await
+    }
+
+    /// How many lines all files have.
+    async fn lines(&mut self) -> Result<u64, AnyError> {
+        let mut lines = 0;
+        for name in NAMES {
+            let files: HashMap<String, u64> = self.redis.hgetall(self.place(name)).await?;
+            lines += files.values().sum::<u64>();
+        }
+        Ok(lines)
+    }
+
+    async fn remove(&mut self) -> Result<(), AnyError> {
+        self.redis.del::<_, ()>(NAMES.map(|name| self.place(name)).as_slice()).await?;
+        Ok(())
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("folder_service: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), AnyError> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => check(true).await,
+        ["--unlocked"] => check(false).await,
+        ["--writer", locked, tenant, number] => write_all(locked == "--locked", tenant, number).await,
+        _ => Err("usage: folder_service [--unlocked]".into()),
+    }
+}
+
+/// Renames the folder while others write in it, and counts what they have written.
+async fn check(is_locked: bool) -> Result<(), AnyError> {
+    let manager = manager().await?;
+    let tenant = format!("folder_service:{}", std::process::id());
+    let mut folders = Folders { tenant, redis: redlock_examples::data_store().await? };
+    let place = folders.place(NAMES[0]);
+    // A folder is there while anything is in it.
+    folders.redis.hset::<_, _, _, ()>(&place, "index", 0).await?;
+    let lock = if is_locked { "with the locks" } else { "without locks" };
+    println!("{PROCESSES} processes write in a folder of {:?} while it is renamed, {lock}.", folders.tenant);
+    let outcome = rename_and_write(is_locked, &mut folders).await;
+    let lines = folders.lines().await?;
+    folders.remove().await?;
+    manager.shutdown().await;
+    let (written, together) = outcome?;
+    println!("{written} lines were written, up to {together} at the same time in one process; {lines} are there.");
+    if lines == written { Ok(()) } else { Err(format!("{written} lines were written, and {lines} are there").into()) }
+}
+
+async fn rename_and_write(is_locked: bool, folders: &mut Folders) -> Result<(u64, u64), AnyError> {
+    let mut writers = JoinSet::new();
+    for number in 0..PROCESSES {
+        let mut writer = Command::new(std::env::current_exe()?);
+        let locked = if is_locked { "--locked" } else { "--unlocked" };
+        writer.args(["--writer", locked, &folders.tenant, &number.to_string()]);
+        writer.stdout(Stdio::piped()).kill_on_drop(true);
+        writers.spawn(writer.spawn()?.wait_with_output());
+    }
+    for number in 0..RENAMES {
+        sleep(PAUSE).await;
+        let [from, to] = if number.is_multiple_of(2) { NAMES } else { [NAMES[1], NAMES[0]] };
+        if is_locked {
+            folders.rename_locked(from, to).await?;
+        } else {
+            folders.rename(from, to).await?;
+        }
+    }
+    let (mut written, mut most) = (0, 0);
+    while let Some(ended) = writers.join_next().await {
+        let output = ended??;
+        if !output.status.success() {
+            return Err(format!("a process failed: {}", output.status).into());
+        }
+        most = most.max(String::from_utf8(output.stdout)?.trim().parse()?);
+        written += FILES_PER_PROCESS * WRITES_PER_FILE;
+    }
+    Ok((written, most))
+}
+
+async fn manager() -> Result<LockManager, AnyError> {
+    // The folders are on the same server; the namespace keeps the locks away from them.
+    let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
+    manager.ready().await?;
+    manager.install()?;
+    Ok(manager)
+}
+
+/// One process: several files, each written by a task of its own.
+async fn write_all(is_locked: bool, tenant: &str, number: &str) -> Result<(), AnyError> {
+    let manager = manager().await?;
+    let folders = Folders { tenant: tenant.to_owned(), redis: redlock_examples::data_store().await? };
+    let mut files = JoinSet::new();
+    for file in 0..FILES_PER_PROCESS {
+        files.spawn(write_file(is_locked, folders.clone(), format!("{number}-{file}")));
+    }
+    while let Some(ended) = files.join_next().await {
+        ended??;
+    }
+    println!("{}", MOST_INSIDE.load(Ordering::Relaxed));
+    manager.shutdown().await;
+    Ok(())
+}
+
+/// Writes line after line, wherever the folder is meanwhile.
+async fn write_file(is_locked: bool, mut folders: Folders, file: String) -> Result<(), AnyError> {
+    let mut written = 0;
+    let mut names = NAMES.into_iter().cycle();
+    let mut folder = NAMES[0];
+    while written < WRITES_PER_FILE {
+        let is_there =
+            if is_locked { folders.write_locked(folder, &file).await? } else { folders.write(folder, &file).await? };
+        if is_there {
+            written += 1;
+        } else {
+            folder = names.next().unwrap_or(folder);
+        }
+    }
+    Ok(())
+}
+
+static INSIDE: AtomicU64 = AtomicU64::new(0);
+static MOST_INSIDE: AtomicU64 = AtomicU64::new(0);
+
+/// A file that is being written.
+struct Inside;
+
+impl Inside {
+    fn enter() -> Self {
+        MOST_INSIDE.fetch_max(INSIDE.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,119 @@
+//! Several keys and paths in the bodies of others, and what is told of them.
+
+use redlock_runtime::{LockError, LockManager, LockPart, LockPath, LockRequest, Mode, distributed_lock};
+use std::time::Duration;
+
+/// Bodies that do not see their guards, so that nobody gives their locks back meanwhile.
+macro_rules! outer {
+    ($($name:ident: $option:ident = $what:tt $(, $mode:ident)?;)*) => {$(
+        #[distributed_lock($option = $what $(, mode = $mode)?, manager = manager)]
+        async fn $name(manager: &LockManager, inner: LockRequest) -> Result<Vec<String>, LockError> {
+            let guard = manager.acquire(inner.wait(Duration::from_secs(5))).await?;
+            Ok(guard.keys().map(ToString::to_string).collect())
+        }
+    )*};
+}
+
+outer! {
+    a: key = ["a"];
+    a_and_b: key = ["b", "a"];
+    a_share_and_b: key = [shared("a"), "b"];
+    tree: path = "/T";
+    tree_shared: path = "/T", shared;
+    leaf: path = "/T/x";
+    leaf_shared: path = "/T/x", shared;
+    two_leaves: path = ["/T/x", "/T/y"];
+}
+
+/// What a call for `inner` is told in the body of an `outer` one.
+macro_rules! nested {
+    ($outer:ident, $inner:expr) => {
+        $outer(&LockManager::in_memory(), $inner).await
+    };
+}
+
+fn all(keys: &[&str]) -> LockRequest {
+    LockRequest::all(keys.iter().copied())
+}
+
+fn path(path: &str) -> LockRequest {
+    LockRequest::path(path)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reentrant_call_enters_a_caller_that_has_all_of_its_keys() {
+    for keys in [&["a"][..], &["b", "a"], &["a", "b"]] {
+        assert_eq!(nested!(a_and_b, all(keys).reentrant(true)).unwrap(), ["a", "b"], "{keys:?}");
+    }
+    let shared = LockRequest::all([LockPart::shared("a"), LockPart::key("b")]);
+    assert_eq!(nested!(a_share_and_b, shared.reentrant(true)).unwrap(), ["a", "b"]);
+    assert_eq!(nested!(a_and_b, LockRequest::shared("b").reentrant(true)).unwrap(), ["a", "b"]);
+    assert_eq!(nested!(tree, path("/T/x/y").reentrant(true)).unwrap(), ["/{T}"]);
+    assert_eq!(nested!(two_leaves, path("/T/y/z").reentrant(true)).unwrap(), ["/{T}/x", "/{T}/y"]);
+    let both = LockRequest::all([LockPath::from("/T/x"), LockPath::from("/T/y")]);
+    assert_eq!(nested!(tree, both.reentrant(true)).unwrap(), ["/{T}"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_and_places_that_the_caller_has_not_are_no_matter() {
+    assert_eq!(nested!(a_and_b, all(&["c", "d"])).unwrap(), ["c", "d"]);
+    assert_eq!(nested!(leaf, path("/T/y")).unwrap(), ["/{T}/y"]);
+    assert_eq!(nested!(leaf_shared, path("/T/x").mode(Mode::Shared)).unwrap(), ["/{T}/x"]);
+    assert_eq!(nested!(tree, LockRequest::new("/T/a")).unwrap(), ["/T/a"]);
+}
+
+fn is_told(outcome: Result<Vec<String>, LockError>, part: &str, cure: &str) {
+    let error = outcome.unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }) && text.contains(part) && text.contains(cure), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_would_wait_for_its_own_caller_is_told_so_and_for_which_part() {
+    let again = "whose body asks for it again";
+    is_told(nested!(a_and_b, all(&["a", "b"])), "needs \"a\", which is held by the call at", again);
+    is_told(nested!(a_and_b, all(&["b", "c"])), "\"b\" + \"c\" needs \"b\", which is held", again);
+    is_told(nested!(a_and_b, LockRequest::new("b")), "\"b\" is held by the call at", again);
+    is_told(nested!(a, all(&["a", "b"]).reentrant(true)), "needs \"a\", which is held", "for more than it has");
+    is_told(nested!(tree, path("/T/x")), "\"/{T}/x\" needs \"/{T}\", which is held", again);
+    is_told(nested!(leaf, path("/T")), "\"/{T}\" is above \"/{T}/x\", which is held", "take the place above first");
+    is_told(nested!(leaf, path("/T").reentrant(true)), "\"/{T}\" is above \"/{T}/x\"", "take the place above first");
+    is_told(nested!(tree_shared, path("/T/x").reentrant(true)), "needs \"/{T}\", which is shared", "`downgrade`");
+    is_told(nested!(leaf_shared, path("/T/x").reentrant(true)), "\"/{T}/x\" is shared by", "`downgrade`");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_show_all_keys_and_say_which_place_is_taken() {
+    let manager = LockManager::in_memory();
+    let held = manager.acquire(all(&["b", "a"])).await.unwrap();
+    assert_eq!(held.key().to_string(), "\"a\" + \"b\"");
+    let error = manager.try_acquire(all(&["b", "c"])).await.unwrap_err();
+    assert_eq!(error.to_string(), "\"b\" + \"c\" is held by another owner");
+    let error = manager.acquire(all(&["b", "c"]).wait(Duration::from_secs(2))).await.unwrap_err();
+    assert_eq!(error.to_string(), "\"b\" + \"c\" was still held by another owner after a wait of 2.0s");
+    let key = error.key().unwrap().clone();
+    assert!(matches!(manager.acquire(key).await, Err(LockError::Configuration { .. })));
+    let held_keys: Vec<_> = manager.held()[0].keys.iter().map(ToString::to_string).collect();
+    assert_eq!(held_keys, ["a", "b"]);
+    drop(held);
+    drop(manager.try_acquire(all(&["a", "b", "c"])).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_left_is_taken_up_as_a_whole() {
+    let manager = LockManager::in_memory();
+    let request = || LockRequest::all([LockPart::shared("limits"), LockPart::path("/T/x y"), "a".into()]);
+    let message = manager.acquire(request()).await.unwrap().detach().to_string();
+    for key in ["a", "limits"] {
+        assert!(manager.try_acquire(key).await.unwrap_err().is_contended(), "{key}");
+    }
+    assert!(manager.try_acquire(path("/T")).await.unwrap_err().is_contended());
+    drop(manager.try_acquire(path("/T/z")).await.unwrap());
+    let guard = manager.attach(message.parse().unwrap()).await.unwrap();
+    assert_eq!(guard.keys().map(ToString::to_string).collect::<Vec<_>>(), ["/{T}/x y", "a", "limits"]);
+    drop(manager.try_acquire(LockRequest::shared("limits")).await.unwrap());
+    assert!(manager.try_acquire("a").await.unwrap_err().is_contended());
+    guard.release().await.unwrap();
+    drop(manager.try_acquire(request().mode(Mode::Exclusive)).await.unwrap());
+    assert!(matches!(manager.attach(message.parse().unwrap()).await, Err(LockError::Lost { .. })));
+}
