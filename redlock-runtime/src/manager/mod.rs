@@ -19,6 +19,8 @@ mod lingering;
 mod stats;
 mod trial;
 
+#[cfg(fuzzing)]
+pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
 pub use self::held::Holding;
 use self::last_handle::LastHandle;

@@ -7,16 +7,18 @@ use std::fs;
 use std::path::Path;
 
 /// What is in these files is told to others, or by the compiler; or it is no message.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 18] = [
     "client/",                     // names of what must be used
     "error/from_lock_error.rs",    // the compiler
     "error/outward.rs",            // what strangers are told
     "error/told.rs",               // the same
+    "fuzzed.rs",                   // a test
     "guard/",                      // names of what must be used
     "node/differential",           // a test
     "node/inspection/",            // answers to people who look
     "node/mod.rs",                 // the same
     "node/redis/explained.rs",     // answers of servers
+    "node/redis/fuzzed.rs",        // a test
     "node/redis/inspect.rs",       // people who look
     "node/redis/list.rs",          // the same
     "node/redis/script.rs",        // Lua

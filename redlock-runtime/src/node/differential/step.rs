@@ -15,6 +15,34 @@ pub(super) const WHILE: Duration = Duration::from_secs(20);
 /// Longer than any expiry: what is still there does not expire.
 const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 
+/// Where the choices come from.
+pub(super) trait Draw {
+    /// A number below `end`.
+    fn below(&mut self, end: u32) -> u32;
+
+    fn index(&mut self, end: usize) -> usize {
+        self.below(u32::try_from(end).unwrap()) as usize
+    }
+
+    fn is_chosen(&mut self) -> bool {
+        self.below(2) == 1
+    }
+}
+
+impl Draw for Rng {
+    fn below(&mut self, end: u32) -> u32 {
+        self.u32(0..end)
+    }
+}
+
+/// What a fuzzer has written: a byte for each choice, and the first one when there are no more.
+#[cfg(fuzzing)]
+impl Draw for &[u8] {
+    fn below(&mut self, end: u32) -> u32 {
+        self.split_off_first().map_or(0, |byte| u32::from(*byte) % end)
+    }
+}
+
 /// What the nodes are asked, or what happens to them.
 #[derive(Debug)]
 pub(super) enum Step {
@@ -40,39 +68,39 @@ pub(super) enum Step {
 
 impl Step {
     /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well.
-    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize), shared: bool) -> Self {
+    pub(super) fn random(random: &mut impl Draw, latest: &mut (usize, usize), shared: bool) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
-        let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
-        let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
-        let verb = match random.u32(0..43) {
+        let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
+        let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
+        let verb = match random.below(43) {
             0..=4 => Verb::SetNx { ttl },
-            5..=13 => Verb::Acquire { ttl, claim, holds: random.u8(0..3) == 0 },
+            5..=13 => Verb::Acquire { ttl, claim, holds: random.below(3) == 0 },
             14..=17 => Verb::Extend { ttl },
             18..=23 => Verb::Yield { claim },
             24..=27 => Verb::Release { claim },
             28..=30 => return Self::Pass(WHILE),
-            31 => return Self::Pass(HOUR * random.u32(1..4)),
+            31 => return Self::Pass(HOUR * (1 + random.below(3))),
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
             37..=39 => Verb::Revoke,
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
-            _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
+            _ => return Self::Turn { manager: random.index(MANAGERS) },
         };
-        if random.bool() {
-            *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
+        if random.is_chosen() {
+            *latest = (random.index(KEYS.len()), random.index(TOKENS));
         }
         let (key, token) = *latest;
         // Who adopts or revokes always names another one, and most of those who yield do.
         let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke)
-            || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
+            || matches!(verb, Verb::Yield { .. }) && random.below(4) > 0;
         // Most tokens stay what they are, and some have their locks alone before they share them.
-        let mode = if shared && (token % 2 == 0) != (random.u8(0..6) == 0) { Mode::Shared } else { Mode::Exclusive };
+        let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
         let fence = fence(random).filter(|_| mode == Mode::Exclusive);
-        Self::Ask { verb, mode, fence, key, token, other: names.then(|| random.usize(0..TOKENS)) }
+        Self::Ask { verb, mode, fence, key, token, other: names.then(|| random.index(TOKENS)) }
     }
 }
 
-fn fence(random: &mut Rng) -> Option<Ballot> {
-    random.bool().then(|| Ballot::known(random.u64(0..60)))
+fn fence(random: &mut impl Draw) -> Option<Ballot> {
+    random.is_chosen().then(|| Ballot::known(u64::from(random.below(60))))
 }

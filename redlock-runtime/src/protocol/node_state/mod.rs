@@ -395,7 +395,7 @@ impl Execution<'_> {
 
 #[cfg(test)]
 mod conformance;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 mod observed;
 #[cfg(test)]
 mod tests;

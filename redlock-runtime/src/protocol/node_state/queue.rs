@@ -43,7 +43,7 @@ impl Queue {
     }
 
     /// Puts `token` there, which shares the lock, and of which nobody knows when it was heard of.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn join_unheard(&mut self, token: OwnerToken, now: Instant) {
         self.expires = now.after(QUEUE_EXPIRY);
         self.sharing.insert(token);
@@ -61,7 +61,7 @@ impl Queue {
     }
 
     /// Those who want the lock alone, and behind them those who share it.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
         self.tokens.iter().chain(&self.sharing).copied()
     }
@@ -80,7 +80,7 @@ impl Queue {
         shares.or_else(|| self.tokens.contains(&token).then_some(Mode::Exclusive))
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn written(&self) -> Vec<(String, &'static str)> {
         let alone = self.tokens.iter().map(|token| (token.to_string(), "alone"));
         let sharing = self.sharing.iter().map(|token| (token.to_string(), "shared"));
