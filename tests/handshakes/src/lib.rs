@@ -1,6 +1,6 @@
 //! The two places of the runtime where threads agree without a lock, in every order of their steps, with all that the memory of a
 //! machine may do in between. What is looked at are the files of the runtime themselves; only the atomics are loom's.
-#![cfg(test)]
+#![cfg(all(test, loom))]
 
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};

@@ -15,4 +15,3 @@ mod release_ledger;
 pub(crate) use self::collector::Collector;
 pub(crate) use self::pending_release::PendingRelease;
 pub(crate) use self::release_ledger::ReleaseLedger;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

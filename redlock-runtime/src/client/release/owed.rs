@@ -6,7 +6,10 @@
 //!
 //! `tests/handshakes` goes through every order of these steps, with this very file.
 
-use super::{AtomicU64, AtomicUsize, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 #[derive(Debug)]
 pub(crate) struct Owed {

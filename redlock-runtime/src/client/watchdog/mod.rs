@@ -17,7 +17,6 @@ use crate::client::acquisition::Acquisition;
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::{Clock, Instant};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;

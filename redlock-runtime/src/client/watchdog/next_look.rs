@@ -7,7 +7,10 @@
 //!
 //! `tests/handshakes` goes through every order of these steps, with this very file.
 
-use super::{AtomicU64, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// In milliseconds of the clock; the end of time while the task rests.
 #[derive(Debug)]
