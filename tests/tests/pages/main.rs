@@ -3,6 +3,7 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod cited;
+mod evidence;
 mod front;
 mod guide;
 mod limits;

@@ -53,6 +53,7 @@ mod restarted;
 mod sentinels;
 mod servers;
 mod shared;
+mod soak;
 mod storm;
 mod support;
 mod tls;
