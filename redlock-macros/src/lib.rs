@@ -16,6 +16,7 @@ use crate::analyze::item::Function;
 use crate::errors::Errors;
 use proc_macro2::TokenStream;
 
+#[cfg(not(fuzzing))]
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
 #[proc_macro_attribute]
 pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -25,6 +26,7 @@ pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::Toke
     expand_lock(options, item.into(), is_editor(), said.as_deref()).into()
 }
 
+#[cfg(not(fuzzing))]
 #[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
 #[proc_macro_attribute]
 pub fn distributed_lock_defaults(
@@ -52,6 +54,7 @@ fn distributed_lock_defaults_tokens(tokens: &TokenStream, item: TokenStream) -> 
 
 /// Whether the code is expanded for an editor, to be looked at and not to be run. A `cfg` in the generated code could
 /// tell the same, but the compiler warns of a `cfg` whose name it does not know.
+#[cfg(not(fuzzing))]
 fn is_editor() -> bool {
     std::env::current_exe().is_ok_and(|program| {
         program.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("rust-analyzer"))
@@ -90,6 +93,18 @@ fn expand_lock(options: TokenStream, item: TokenStream, for_editor: bool, said: 
             if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
         }
     }
+}
+
+/// What the fuzz targets call (`fuzz/`), which are built without a compiler that calls the attribute.
+#[cfg(fuzzing)]
+pub fn expanded(options: TokenStream, item: TokenStream) -> [TokenStream; 2] {
+    [expand_lock(options.clone(), item.clone(), true, None), expand_lock(options, item, false, Some("said"))]
+}
+
+/// The same for a block whose functions take the options.
+#[cfg(fuzzing)]
+pub fn expanded_defaults(options: &TokenStream, item: TokenStream) -> TokenStream {
+    distributed_lock_defaults_tokens(options, item)
 }
 
 /// The same for a program that does not list its functions.

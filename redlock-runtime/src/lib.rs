@@ -82,6 +82,9 @@
 
 mod client;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzed;
 mod guard;
 mod lock;
 mod manager;

@@ -26,7 +26,7 @@ impl ManagerId {
     }
 
     /// One of an earlier version, which is not told of the times of claims.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn of_old(number: u128) -> Self {
         Self(Builder::from_u128(number).with_version(Version::SortRand).into_uuid())
     }

@@ -35,6 +35,12 @@ use tokio::sync::Notify;
 /// up before it is known that there are none.
 const REPLICAS_PATIENCE: Duration = Duration::from_millis(16);
 
+/// How a node is called whose URL is taken apart; it is not connected to.
+#[cfg(fuzzing)]
+pub(crate) fn label_of(node: &NodeConfig) -> Result<String, LockError> {
+    Place::new(node, 1).map(|place| place.label().to_owned())
+}
+
 /// Where one node is.
 enum Place {
     Server(Endpoint),

@@ -21,6 +21,8 @@ mod trial;
 
 #[cfg(feature = "testing")]
 pub(crate) use self::build::Made;
+#[cfg(fuzzing)]
+pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
 pub use self::held::Holding;
 #[cfg(feature = "testing")]

@@ -3,11 +3,14 @@
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
+#[cfg(test)]
 mod handing_on;
 mod kinds;
 mod step;
 
 use self::kinds::{adoption, hold, kind, naming, numbering, of_several, sharing};
+#[cfg(fuzzing)]
+use self::step::Draw;
 use self::step::{HOUR, Step, Wish};
 use crate::lock::owner_token::ManagerId;
 use crate::lock::part::Part;
@@ -25,6 +28,7 @@ use crate::time::clock::{Clock, ClockError};
 use crate::time::token_clock::{TokenClock, TokenTime};
 use fastrand::Rng;
 use redis::{Commands, PubSub};
+#[cfg(test)]
 use redlock_tests::RedisServer;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -77,14 +81,14 @@ struct Redis {
 }
 
 impl Redis {
-    async fn start(server: &RedisServer, manager: ManagerId) -> Self {
-        let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
+    async fn start(url: &str, manager: ManagerId) -> Self {
+        let endpoint = Endpoint::parse(url, 1).unwrap();
         let token_clock = Arc::new(at_the_beginning());
         let environment =
             Environment { token_clock: Arc::clone(&token_clock), ..Environment::of_lone_node(manager, Clock::Boot) };
         let node = RedisNode::start(endpoint, environment, BackgroundThread::shared().unwrap(), None);
         node.up_for(&KEYS[0].into()).await;
-        let client = redis::Client::open(server.url()).unwrap();
+        let client = redis::Client::open(url).unwrap();
         let mut subscriber = Box::leak(Box::new(client.get_connection().unwrap())).as_pubsub();
         subscriber.subscribe(MARK).unwrap();
         Self { node, token_clock, server: client.get_connection().unwrap(), subscriber }
@@ -162,7 +166,7 @@ impl Redis {
     }
 }
 
-struct Pair {
+pub(crate) struct Pair {
     memory: Memory,
     redis: Redis,
     managers: [ManagerId; MANAGERS],
@@ -171,7 +175,7 @@ struct Pair {
 }
 
 impl Pair {
-    async fn start(server: &RedisServer) -> Self {
+    async fn start(url: &str) -> Self {
         // One is of an older version, and is not told of the times of claims.
         let managers = [ManagerId::random(), ManagerId::random(), ManagerId::of_old(fastrand::u128(..))];
         let memory = Memory {
@@ -181,7 +185,7 @@ impl Pair {
             listening: HashSet::new(),
             published: Vec::new(),
         };
-        let redis = Redis::start(server, managers[0]).await;
+        let redis = Redis::start(url, managers[0]).await;
         Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
     }
 
@@ -310,18 +314,22 @@ impl Pair {
         for step in 0..STEPS {
             let next = Step::random(&mut random, &mut latest, seed % 2 == 1, seed % 4 > 1);
             println!("{SEED}={seed}, step {step}: {next:?}");
-            match next {
-                Step::Pass(time) => self.pass(time).await,
-                Step::Turn { manager } => self.turn(manager),
-                Step::ExtendAll { ttl } => self.extend_all(ttl).await,
-                Step::AskSeveral { verb, wish, token, other } => {
-                    let other = other.map(|index| self.tokens[index]);
-                    self.ask_several(verb, &wish, self.tokens[token], other).await;
-                }
-                Step::Ask { verb, mode, fence, key, token, other } => {
-                    let other = other.map(|index| self.tokens[index]);
-                    self.ask(verb, mode, fence, key, self.tokens[token], other).await;
-                }
+            self.take(next).await;
+        }
+    }
+
+    async fn take(&mut self, step: Step) {
+        match step {
+            Step::Pass(time) => self.pass(time).await,
+            Step::Turn { manager } => self.turn(manager),
+            Step::ExtendAll { ttl } => self.extend_all(ttl).await,
+            Step::AskSeveral { verb, wish, token, other } => {
+                let other = other.map(|index| self.tokens[index]);
+                self.ask_several(verb, &wish, self.tokens[token], other).await;
+            }
+            Step::Ask { verb, mode, fence, key, token, other } => {
+                let other = other.map(|index| self.tokens[index]);
+                self.ask(verb, mode, fence, key, self.tokens[token], other).await;
             }
         }
     }
@@ -389,10 +397,50 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 /// together, what those get who want several names, all kinds of wake-ups, and both ends of a fenced command.
 const KINDS: usize = 61;
 
+/// Both nodes, in a time of their own, for what a fuzzer writes.
+#[cfg(fuzzing)]
+pub(crate) struct Compared {
+    runtime: tokio::runtime::Runtime,
+    pair: Pair,
+    sequence: u64,
+}
+
+#[cfg(fuzzing)]
+impl Compared {
+    pub(crate) fn start(url: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let pair = runtime.block_on(async {
+            let pair = Pair::start(url).await;
+            tokio::time::pause();
+            pair
+        });
+        Self { runtime, pair, sequence: 0 }
+    }
+
+    /// Gives the same commands to both; a panic says where they differ.
+    pub(crate) fn run(&mut self, mut bytes: &[u8]) {
+        let Self { runtime, pair, sequence } = self;
+        *sequence += 1;
+        runtime.block_on(async {
+            pair.begin(*sequence);
+            let (mut latest, is_shared, is_several) = ((0, 0), bytes.is_chosen(), bytes.is_chosen());
+            for _ in 0..STEPS {
+                if bytes.is_empty() {
+                    break;
+                }
+                let step = Step::random(&mut bytes, &mut latest, is_shared, is_several);
+                pair.take(step).await;
+            }
+            pair.clear().await;
+        });
+    }
+}
+
+#[cfg(test)]
 #[tokio::test]
 async fn memory_and_redis_answer_alike() {
     let server = RedisServer::start().await;
-    let mut pair = Pair::start(&server).await;
+    let mut pair = Pair::start(&server.url()).await;
     // From here on nothing waits for a timer, so that the virtual time moves only when it is told to.
     tokio::time::pause();
     let one = std::env::var(SEED).ok().map(|seed| seed.parse().unwrap());

@@ -1,15 +1,15 @@
 //! What the nodes of one manager share: who it is, and what it wants to be told.
 
 use crate::lock::owner_token::ManagerId;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 use crate::node::abstention::Caution;
 use crate::node::server_register::ServerRegister;
 use crate::protocol::command::Deliver;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 use crate::protocol::{quorum::Quorum, rules::Rules};
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 use crate::request::AfterRestart;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::fmt;
@@ -56,7 +56,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 impl Environment {
     /// That of a manager which has one node, trusts it, and wants to be told nothing.
     pub(crate) fn of_lone_node(manager: ManagerId, clock: Clock) -> Self {

@@ -7,8 +7,8 @@
 pub(crate) mod abstention;
 mod background_thread;
 mod clock_offsets;
-#[cfg(test)]
-mod differential;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod differential;
 mod environment;
 pub(crate) mod inspection;
 pub(crate) mod memory;

@@ -34,10 +34,13 @@ use self::profile::Profile;
 use self::records::Violation;
 use self::run::{Outcome, run};
 use fastrand::Rng;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Replays one seed, with a trace.
 const SEED: &str = "REDLOCK_SIMULATION_SEED";
+/// The first seed to run: what no run before has seen needs others than those from zero on.
+const FROM: &str = "REDLOCK_SIMULATION_FROM";
 /// How many seeds to run.
 const SCHEDULES: &str = "REDLOCK_SIMULATION_SCHEDULES";
 const DEFAULT_SCHEDULES: u64 = 100_000;
@@ -66,12 +69,12 @@ struct Failure {
 }
 
 /// Runs the seeds in order, on two threads; returns the first of the failing ones that were met.
-fn search(seeds: u64, run: impl Fn(u64) -> Outcome + Sync) -> Option<Failure> {
-    let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+fn search(seeds: Range<u64>, run: impl Fn(u64) -> Outcome + Sync) -> Option<Failure> {
+    let (next, is_over) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
     let work = || {
         while !is_over.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds {
+            if seed >= seeds.end {
                 return None;
             }
             if let Some(violation) = run(seed).violation {
@@ -96,7 +99,8 @@ fn the_promises_hold_in_every_schedule() {
         return;
     }
     let idle = [const { AtomicU64::new(0) }; 2];
-    let failed = search(number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES), |seed| {
+    let (first, schedules) = (number(FROM).unwrap_or(0), number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES));
+    let failed = search(first..first + schedules, |seed| {
         let profile = profile(seed);
         let outcome = run(&profile, seed, false);
         let millis = u64::try_from(outcome.longest_idle.as_millis()).unwrap();

@@ -122,7 +122,7 @@ fn every_rule_is_needed() {
 
 fn is_caught((rule, profile, promises): &Case) -> bool {
     let without = Profile { rules: Rules { without: Some(*rule) }, ..profile() };
-    let Some(Failure { seed, violation }) = search(MOST, |seed| run(&without, seed, false)) else {
+    let Some(Failure { seed, violation }) = search(0..MOST, |seed| run(&without, seed, false)) else {
         println!("{rule:?}: not noticed in {MOST} schedules");
         return false;
     };
@@ -163,7 +163,7 @@ fn forgetting_registers(profile: Profile) -> Profile {
 fn every_condition_is_needed() {
     for (name, profile, without, promise) in CONDITIONS {
         let without = without(profile());
-        let failure = search(MOST, |seed| run(&without, seed, false));
+        let failure = search(0..MOST, |seed| run(&without, seed, false));
         let Some(Failure { seed, violation }) = failure else { panic!("without {name}, nothing breaks") };
         println!("{name}: {:?} with seed {seed}: {}", violation.promise, violation.text);
         assert_eq!(violation.promise, promise, "{}", violation.text);
@@ -182,7 +182,7 @@ fn the_same_circumstances_are_harmless_with_every_rule() {
         let profile = profile();
         let length = u64::from(*profile.calls.end()) * (profile.bodies.end() / LONG_BODY).max(1);
         let schedules = number(SCHEDULES).unwrap_or(CONTROLS / length);
-        let Failure { seed, violation } = search(schedules, |seed| run(&profile, seed, false))?;
+        let Failure { seed, violation } = search(0..schedules, |seed| run(&profile, seed, false))?;
         Some(format!("where {name} matters, seed {seed}: {violation:?}"))
     });
     let harmful: Vec<_> = harmful.collect();

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use redlock_model::recorded::{Row, Table};
 use redlock_model::runs::{fencing_of_three, of_the_long_run, search_long};
 use redlock_model::search::Outcome;
 
@@ -18,10 +19,13 @@ fn main() -> ExitCode {
     if is_safe { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints what `search` has found.
+/// Prints what `search` has found, and puts it into the table of the long run.
 fn report(name: &str, search: impl FnOnce() -> Outcome) -> Outcome {
     let started = Instant::now();
     let outcome = search();
     println!("{name}: {outcome} ({:.0?})", started.elapsed());
+    if let Err(error) = Table::Long.put(Row::new(name, &outcome)) {
+        eprintln!("{name} is not in the table: {error}");
+    }
     outcome
 }

@@ -1,15 +1,20 @@
 //! Fencing numbers: they rise in the order of the holders as the protocol makes them, and not in simpler ways.
 
 use redlock_model::fencing::{Fencing, Variant};
+use redlock_model::recorded::{Row, Table};
 use redlock_model::{Rule, runs};
 
 #[test]
 fn numbers_rise_in_the_order_of_the_holders() {
+    let mut rows = Vec::new();
     for (name, model) in runs::fencing() {
         let outcome = runs::search_in_test(&model);
         println!("{name}: {outcome}");
         assert!(outcome.is_safe(), "{name}: {outcome}");
+        rows.push(Row::new(name, &outcome));
     }
+    let is_up_to_date = Table::Fencing.is_up_to_date(&rows).expect("the table is written");
+    assert!(is_up_to_date, "states/fencing.tsv says something else than {rows:#?}: run this with UPDATE_EXPECT=1");
 }
 
 /// So there is no rule that a round needs a ballot of its own.

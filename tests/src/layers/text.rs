@@ -98,7 +98,7 @@ fn after_comment(text: &str) -> &str {
     rest
 }
 
-/// The tokens that a build without tests sees: whatever stands below `#[cfg(test)]` or `#[test]` is taken out.
+/// The tokens that a build without tests sees: whatever stands below `#[cfg(test)]`, `#[cfg(fuzzing)]` or `#[test]` is taken out.
 pub(super) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let mut kept = Vec::new();
     let mut rest = tokens;
@@ -138,11 +138,11 @@ fn attribute<'t, 'a>(tokens: &'t [&'a str]) -> Option<Attribute<'t, 'a>> {
     Some(Attribute { is_for_tests, is_inner, after })
 }
 
-/// Whether a condition of `cfg` can only be true in a build of tests.
+/// Whether a condition of `cfg` can only be true in a build of tests, or of fuzz targets.
 fn needs_tests(predicate: &[&str]) -> bool {
     let parts = |list| group_at_start(list).map(|(inside, _)| split_at_commas(inside)).unwrap_or_default();
     match predicate {
-        ["test"] => true,
+        ["test" | "fuzzing"] => true,
         ["all", list @ ..] => parts(list).into_iter().any(needs_tests),
         ["any", list @ ..] => parts(list).into_iter().all(needs_tests),
         _ => false,

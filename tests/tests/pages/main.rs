@@ -4,6 +4,7 @@
 
 mod api;
 mod cited;
+mod evidence;
 mod front;
 mod guide;
 mod limits;

@@ -12,11 +12,13 @@ const ELSEWHERE: [&str; 18] = [
     "error/from_lock_error.rs",    // the compiler
     "error/outward.rs",            // what strangers are told
     "error/told.rs",               // the same
+    "fuzzed.rs",                   // a test
     "guard/",                      // names of what must be used
     "node/differential",           // a test
     "node/inspection/",            // answers to people who look
     "node/mod.rs",                 // the same
     "node/redis/explained.rs",     // answers of servers
+    "node/redis/fuzzed.rs",        // a test
     "node/redis/inspect.rs",       // people who look
     "node/redis/list.rs",          // the same
     "node/redis/script.rs",        // Lua

@@ -54,6 +54,7 @@ mod sentinels;
 mod servers;
 mod sets;
 mod shared;
+mod soak;
 mod storm;
 mod support;
 mod tls;

@@ -8,6 +8,7 @@
 
 mod collector;
 mod leaving_tokens;
+mod owed;
 mod pending_release;
 mod release_ledger;
 

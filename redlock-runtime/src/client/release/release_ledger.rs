@@ -1,6 +1,7 @@
 //! What became of the releases sent to one node, and what the node owes.
 
 use super::leaving_tokens::LeavingTokens;
+use super::owed::Owed;
 use crate::error::NodeError;
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
@@ -27,11 +28,9 @@ pub(crate) struct ReleaseLedger {
     /// Whether the node has parts that answer for themselves, or this is one of them.
     pub(super) has_parts: bool,
     unanswered: AtomicUsize,
-    /// How many of them nobody but their connection looks after.
-    owed: AtomicUsize,
-    /// Since when none of those was answered, in milliseconds of the clock; 0 when there are none.
-    owed_since: AtomicU64,
-    /// Since when the collector has been waiting for an answer, likewise.
+    /// Those that nobody but their connection looks after.
+    owed: Owed,
+    /// Since when the collector has been waiting for an answer, in milliseconds of the clock; 0 while it does not.
     waiting_since: AtomicU64,
     /// Since when an answer has been known to be overdue, likewise.
     overdue_since: AtomicU64,
@@ -48,17 +47,15 @@ pub(crate) struct ReleaseLedger {
 
 impl ReleaseLedger {
     pub(crate) fn new(label: &str, clock: Clock) -> Self {
-        let [unanswered, owed] = [const { AtomicUsize::new(0) }; 2];
-        let [owed_since, waiting_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
-            [const { AtomicU64::new(0) }; 7];
+        let [waiting_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
+            [const { AtomicU64::new(0) }; 6];
         let (label, answered, leaving) = (label.into(), Notify::new(), LeavingTokens::default());
         Self {
             label,
             clock,
             has_parts: false,
-            unanswered,
-            owed,
-            owed_since,
+            unanswered: AtomicUsize::new(0),
+            owed: Owed::nothing(),
             waiting_since,
             overdue_since,
             matters_until,
@@ -97,16 +94,12 @@ impl ReleaseLedger {
 
     /// A release was sent that nobody but its connection looks after.
     pub(super) fn owes(&self) {
-        let is_first = self.owed.fetch_add(1, Ordering::Relaxed) == 0;
-        if is_first || self.owed_since.load(Ordering::Relaxed) == 0 {
-            self.owed_since.store(self.now(), Ordering::Relaxed);
-        }
+        self.owed.owes(self.now());
     }
 
     /// One of those was answered.
     pub(super) fn heard(&self) {
-        let is_last = self.owed.fetch_sub(1, Ordering::Relaxed) == 1;
-        self.owed_since.store(if is_last { 0 } else { self.now() }, Ordering::Relaxed);
+        self.owed.heard(self.now());
         self.overdue_since.store(0, Ordering::Relaxed);
     }
 
@@ -128,15 +121,14 @@ impl ReleaseLedger {
 
     /// Why nothing more is asked of the node, if so.
     pub(crate) fn refusal(&self, now: Instant) -> Option<NodeError> {
-        let for_how_long = |since: &AtomicU64| match since.load(Ordering::Relaxed) {
+        let for_how_long = |since: u64| match since {
             0 => Duration::ZERO,
             since => now.since(Instant::from_origin(Duration::from_millis(since))),
         };
-        // Two that count at the same time may leave a time behind when nothing is owed any more.
-        let is_owed = self.owed.load(Ordering::Relaxed) > 0;
-        let owed_for = if is_owed { for_how_long(&self.owed_since) } else { Duration::ZERO };
-        let waited = for_how_long(&self.waiting_since).max(owed_for);
-        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(for_how_long(&self.overdue_since));
+        let waiting = for_how_long(self.waiting_since.load(Ordering::Relaxed));
+        let waited = waiting.max(for_how_long(self.owed.since()));
+        let overdue = for_how_long(self.overdue_since.load(Ordering::Relaxed));
+        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(overdue);
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_refused.then_some(NodeError::Stalled(waited))
     }

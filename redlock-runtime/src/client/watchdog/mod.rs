@@ -6,16 +6,17 @@
 //!
 //! It knows only what it watches ([`Watched`]), and not how that keeps its locks.
 
+mod next_look;
 pub(crate) mod schedule;
 mod timer;
 
+use self::next_look::NextLook;
 use self::schedule::Looked;
 use self::timer::Timer;
 use crate::client::acquisition::Acquisition;
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::{Clock, Instant};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -46,16 +47,15 @@ pub(crate) trait Watched: Send + Sync {
 pub(crate) struct Watchdog {
     clock: Clock,
     runtime: Option<Handle>,
-    /// When the task looks next, in milliseconds of the clock; the end of time while it rests.
-    next_look: AtomicU64,
+    next_look: NextLook,
     wake: Notify,
     task: Mutex<Option<AbortHandle>>,
 }
 
 impl Watchdog {
     /// On `runtime`, or on that of the first call that holds a lock.
-    pub(crate) const fn new(clock: Clock, runtime: Option<Handle>) -> Self {
-        Self { clock, runtime, next_look: AtomicU64::new(u64::MAX), wake: Notify::const_new(), task: Mutex::new(None) }
+    pub(crate) fn new(clock: Clock, runtime: Option<Handle>) -> Self {
+        Self { clock, runtime, next_look: NextLook::none(), wake: Notify::const_new(), task: Mutex::new(None) }
     }
 
     /// Sees to it that the task looks at what is `watched` `within` that time from `now`.
@@ -67,8 +67,8 @@ impl Watchdog {
     ) {
         let at = now.after(within).millis();
         // Without a task, nobody would look then; and whoever asks for a later look, and could start one, would not.
-        if at < self.next_look.load(Ordering::Acquire) && self.is_running(watched) {
-            self.next_look.fetch_min(at, Ordering::AcqRel);
+        if self.next_look.is_after(at) && self.is_running(watched) {
+            self.next_look.bring_forward(at);
             self.wake.notify_one();
         }
     }
@@ -123,7 +123,7 @@ struct Rest(Arc<Watchdog>);
 
 impl Drop for Rest {
     fn drop(&mut self) {
-        self.0.next_look.store(u64::MAX, Ordering::Release);
+        self.0.next_look.forget();
     }
 }
 
@@ -149,7 +149,7 @@ impl Memory {
         let now = watchdog.clock.now();
         self.take_answers(now);
         // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
-        watchdog.next_look.store(u64::MAX, Ordering::Release);
+        watchdog.next_look.forget();
         let looked = watched.look(now);
         let renew = |acquisition: &Arc<Acquisition>| acquisition.renew(now, schedule::soon(acquisition.ttl(), now));
         // Told when all of them are on their way: whoever is told may take a while.
@@ -172,7 +172,7 @@ impl Memory {
         let longest = now.after(LONGEST_SLEEP);
         let next = next.map_or(longest, |next| next.min(longest));
         let next = (self.idle_looks <= IDLE_LOOKS).then_some(next);
-        watchdog.next_look.fetch_min(next.map_or(u64::MAX, Instant::millis), Ordering::AcqRel);
+        watchdog.next_look.bring_forward(next.map_or(u64::MAX, Instant::millis));
         next
     }
 

@@ -11,7 +11,7 @@ use redlock_tests::RedisServer;
 #[tokio::test]
 async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
     let server = RedisServer::start().await;
-    let mut pair = Pair::start(&server).await;
+    let mut pair = Pair::start(&server.url()).await;
     tokio::time::pause();
     let (claim, last) = (HOUR, TOKENS - 1);
     let acquire = Verb::Acquire { ttl: HOUR, claim, holds: false };

@@ -18,6 +18,33 @@ const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 
 /// Some of the keys, and as what each is wanted.
 pub(super) type Wish = Vec<(usize, Class)>;
+/// Where the choices come from.
+pub(super) trait Draw {
+    /// A number below `end`.
+    fn below(&mut self, end: u32) -> u32;
+
+    fn index(&mut self, end: usize) -> usize {
+        self.below(u32::try_from(end).unwrap()) as usize
+    }
+
+    fn is_chosen(&mut self) -> bool {
+        self.below(2) == 1
+    }
+}
+
+impl Draw for Rng {
+    fn below(&mut self, end: u32) -> u32 {
+        self.u32(0..end)
+    }
+}
+
+/// What a fuzzer has written: a byte for each choice, and the first one when there are no more.
+#[cfg(fuzzing)]
+impl Draw for &[u8] {
+    fn below(&mut self, end: u32) -> u32 {
+        self.split_off_first().map_or(0, |byte| u32::from(*byte) % end)
+    }
+}
 
 /// What the nodes are asked, or what happens to them.
 #[derive(Debug)]
@@ -51,37 +78,42 @@ pub(super) enum Step {
 
 impl Step {
     /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well. `several`: whether they want several.
-    pub(super) fn random(random: &mut Rng, latest: &mut (usize, usize), shared: bool, several: bool) -> Self {
+    pub(super) fn random(
+        random: &mut impl Draw,
+        latest: &mut (usize, usize),
+        shared: bool,
+        several: bool,
+    ) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
-        let ttl = if random.bool() { MOMENT } else { HOUR * random.u32(0..4) + HOUR / 2 };
-        let claim = if random.bool() { MOMENT } else { HOUR * random.u32(0..2) + HOUR / 4 };
-        let verb = match random.u32(0..43) {
+        let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
+        let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
+        let verb = match random.below(43) {
             0..=4 => Verb::SetNx { ttl },
-            5..=13 => Verb::Acquire { ttl, claim, holds: random.u8(0..3) == 0 },
+            5..=13 => Verb::Acquire { ttl, claim, holds: random.below(3) == 0 },
             14..=17 => Verb::Extend { ttl },
             18..=23 => Verb::Yield { claim },
             24..=27 => Verb::Release { claim },
             28..=30 => return Self::Pass(WHILE),
-            31 => return Self::Pass(HOUR * random.u32(1..4)),
+            31 => return Self::Pass(HOUR * (1 + random.below(3))),
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
             37..=39 => Verb::Revoke,
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
-            _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
+            _ => return Self::Turn { manager: random.index(MANAGERS) },
         };
-        if random.bool() {
-            *latest = (random.usize(0..KEYS.len()), random.usize(0..TOKENS));
+        if random.is_chosen() {
+            *latest = (random.index(KEYS.len()), random.index(TOKENS));
         }
         let (key, token) = *latest;
         // Who adopts or revokes always names another one, and most of those who yield do.
         let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke)
-            || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
+            || matches!(verb, Verb::Yield { .. }) && random.below(4) > 0;
         // Most tokens stay what they are, and some have their locks alone before they share them.
-        let mode = if shared && (token % 2 == 0) != (random.u8(0..6) == 0) { Mode::Shared } else { Mode::Exclusive };
+        let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
         let fence = fence(random).filter(|_| mode == Mode::Exclusive);
-        let other = names.then(|| random.usize(0..TOKENS));
-        if several && verb != Verb::Revoke && random.u8(0..3) > 0 {
+        let other = names.then(|| random.index(TOKENS));
+        if several && verb != Verb::Revoke && random.below(3) > 0 {
             let wish = wish(random, token);
             return Self::AskSeveral { verb, wish, token, other };
         }
@@ -90,12 +122,18 @@ impl Step {
 }
 
 /// Two keys or all of them. A token wants the same most of the time, and sometimes less than that.
-fn wish(random: &mut Rng, token: usize) -> Wish {
-    let mut usual = Rng::with_seed(token as u64 % 4);
-    let source = if random.u8(0..5) == 0 { random } else { &mut usual };
-    let left_out = source.usize(0..KEYS.len() + 1);
+fn wish(random: &mut impl Draw, token: usize) -> Wish {
+    if random.below(5) == 0 {
+        wish_of(random)
+    } else {
+        wish_of(&mut Rng::with_seed(token as u64 % 4))
+    }
+}
+
+fn wish_of(source: &mut impl Draw) -> Wish {
+    let left_out = source.index(KEYS.len() + 1);
     let keys = (0..KEYS.len()).filter(|key| *key != left_out);
-    let class = |source: &mut Rng| match source.u8(0..6) {
+    let class = |source: &mut _| match Draw::below(source, 6) {
         0..=1 => Class::Exclusive,
         2 => Class::Shared,
         3..=4 => Class::IntentExclusive,
@@ -104,6 +142,6 @@ fn wish(random: &mut Rng, token: usize) -> Wish {
     keys.map(|key| (key, class(source))).collect()
 }
 
-fn fence(random: &mut Rng) -> Option<Ballot> {
-    random.bool().then(|| Ballot::known(random.u64(0..60)))
+fn fence(random: &mut impl Draw) -> Option<Ballot> {
+    random.is_chosen().then(|| Ballot::known(u64::from(random.below(60))))
 }

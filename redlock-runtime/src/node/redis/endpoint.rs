@@ -145,7 +145,7 @@ impl Endpoint {
     }
 
     /// The node at `url`, without anything that a URL cannot say.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
         Self::new(&url.into(), position)
     }

@@ -30,6 +30,8 @@ mod errand;
 mod explained;
 mod extensions;
 mod farewell;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzed;
 mod info;
 mod inspect;
 mod list;
@@ -68,7 +70,7 @@ mod wording;
 
 pub use self::credentials::Credentials;
 pub use self::node_config::NodeConfig;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use self::{script::SHARE, side_key::queue_name};
 
 use self::answer::occupant;

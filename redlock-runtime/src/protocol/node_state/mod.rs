@@ -408,7 +408,7 @@ impl Execution<'_> {
 
 #[cfg(test)]
 mod conformance;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 mod observed;
 #[cfg(test)]
 mod tests;

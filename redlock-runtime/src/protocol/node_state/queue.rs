@@ -94,7 +94,7 @@ impl Queue {
     }
 
     /// Puts `token` there, which shares the lock, and of which nobody knows when it was heard of.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn join_unheard(&mut self, token: OwnerToken, now: Instant) {
         self.expires = now.after(QUEUE_EXPIRY);
         self.insert(token, Line::SHARING);
@@ -112,7 +112,7 @@ impl Queue {
     }
 
     /// All that wait, by the lines.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
         self.lines.iter().flatten().copied()
     }
@@ -132,7 +132,7 @@ impl Queue {
         Line::ALL.iter().zip(&self.lines).find(|(_, tokens)| tokens.contains(&token)).map(|(line, _)| *line)
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn written(&self) -> Vec<(String, &'static str)> {
         let words = ["alone", "shared", "for one below", "to share below", "alone, with others", "shared, with others"];
         let lines = self.lines.iter().zip(words);

@@ -96,7 +96,7 @@ impl Readers {
     }
 
     /// Those who have reserved the name.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn reserved(&self, now: Instant) -> Vec<OwnerToken> {
         let has = |member: &Member| member.class.is_none() && now < member.end;
         self.members.iter().filter(|(_, member)| has(member)).map(|(token, _)| *token).collect()

@@ -29,7 +29,7 @@ impl Registers {
 }
 
 /// What only an observer can do to the registers.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 impl Registers {
     /// Those of a node where one slot has this.
     pub(super) fn at(slot: u16, largest: u64) -> Self {

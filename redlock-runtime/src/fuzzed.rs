@@ -1,0 +1,73 @@
+//! What the fuzz targets call (`fuzz/`). Only they are built with this module.
+#![allow(
+    missing_debug_implementations,
+    missing_docs,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic is what a fuzzer finds"
+)]
+
+use crate::DetachedLock;
+use crate::lock::{LockKey, OwnerToken};
+use crate::manager::label_of;
+use crate::node::differential::Compared;
+use crate::node::redis::{NodeConfig, fuzzed as wire};
+
+/// A password that no message may repeat.
+const PASSWORD: &str = "s3cr3t";
+
+/// The URL of a node is taken apart, and its password is told to nobody.
+pub fn url(text: &str) {
+    let node = NodeConfig::new(text);
+    let told = match label_of(&node) {
+        Ok(label) => label,
+        Err(error) => format!("{error} {error:?}"),
+    };
+    if has_password(text) {
+        assert!(!told.contains(PASSWORD), "{told}");
+        assert!(!format!("{node:?}").contains(PASSWORD), "{node:?}");
+    }
+}
+
+/// Whether the password stands where a URL has it, and nowhere else.
+fn has_password(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_there = authority.split_once(':').is_some_and(|(_, rest)| rest.starts_with(&format!("{PASSWORD}@")));
+    is_there && url.matches(PASSWORD).count() == 1
+}
+
+/// What a server has answered to a command, as bytes from its connection.
+pub fn answer(verb: u8, bytes: &[u8]) {
+    wire::answer(verb, bytes);
+}
+
+/// What somebody has published on the channel of a manager.
+pub fn wakeup(payload: &[u8]) {
+    wire::wakeup(payload);
+}
+
+/// A lock that was sent along with a job, and a token: what is read is what was written.
+pub fn detached(text: &str) {
+    if let Ok(lock) = text.parse::<DetachedLock>() {
+        assert_eq!(lock.to_string().parse::<DetachedLock>().unwrap(), lock);
+    }
+    if let Some(token) = OwnerToken::parse(text) {
+        assert_eq!(token.as_str(), text);
+        let _ = (token.time(), token.asked_at(), token.reads_claims());
+    }
+    let _ = LockKey::from(text).fault();
+}
+
+/// The node in memory and a server.
+pub struct Nodes(Compared);
+
+impl Nodes {
+    pub fn start(url: &str) -> Self {
+        Self(Compared::start(url))
+    }
+
+    pub fn run(&mut self, bytes: &[u8]) {
+        self.0.run(bytes);
+    }
+}

@@ -1,0 +1,162 @@
+//! The two places of the runtime where threads agree without a lock, in every order of their steps, with all that the memory of a
+//! machine may do in between. What is looked at are the files of the runtime themselves; only the atomics are loom's.
+#![cfg(all(test, loom))]
+
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+#[path = "../../../redlock-runtime/src/client/watchdog/next_look.rs"]
+mod next_look;
+#[path = "../../../redlock-runtime/src/client/release/owed.rs"]
+mod owed;
+
+use self::next_look::NextLook;
+use self::owed::Owed;
+
+/// When the locks are to be looked at, which two threads take while the task looks.
+const WANTED: [u64; 2] = [10, 20];
+/// When the task looks next if it has seen nothing.
+const LATE: u64 = 100;
+
+/// What the watchdog and those who take locks share.
+struct Watchdog {
+    next_look: NextLook,
+    /// What the watchdog finds when it looks.
+    watched: Mutex<Vec<u64>>,
+    /// The permit of `Notify`.
+    is_woken: AtomicUsize,
+}
+
+impl Watchdog {
+    /// As `Watchdog::look_within`, behind an entry in the line.
+    fn take_lock(&self, at: u64) {
+        self.watched.lock().unwrap().push(at);
+        if self.next_look.is_after(at) {
+            self.next_look.bring_forward(at);
+            self.is_woken.store(1, Ordering::Release);
+        }
+    }
+
+    /// As `Memory::look`. Returns until when the task sleeps, unless it is woken, and what it has seen.
+    fn look(&self, forgets_first: bool) -> (u64, Vec<u64>) {
+        if forgets_first {
+            self.next_look.forget();
+        }
+        let seen = self.watched.lock().unwrap().clone();
+        if !forgets_first {
+            self.next_look.forget();
+        }
+        let next = seen.iter().copied().min().unwrap_or(LATE);
+        self.next_look.bring_forward(next);
+        (next, seen)
+    }
+}
+
+/// Two locks are taken while the task makes a look that was planned for `planned`: none of them is overslept.
+fn no_lock_is_overslept(planned: u64, forgets_first: bool) {
+    loom::model(move || {
+        let next_look = NextLook::none();
+        next_look.bring_forward(planned);
+        let watched = Mutex::new(Vec::new());
+        let watchdog = Arc::new(Watchdog { next_look, watched, is_woken: AtomicUsize::new(0) });
+        let threads = WANTED.map(|at| {
+            let watchdog = Arc::clone(&watchdog);
+            thread::spawn(move || watchdog.take_lock(at))
+        });
+        let (next, seen) = watchdog.look(forgets_first);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let is_woken = watchdog.is_woken.load(Ordering::Acquire) == 1;
+        for at in WANTED {
+            assert!(seen.contains(&at) || next <= at || is_woken, "what is wanted at {at} is overslept until {next}");
+        }
+    });
+}
+
+#[test]
+fn a_lock_that_is_taken_during_a_look_is_not_overslept() {
+    for planned in [5, 15, u64::MAX] {
+        no_lock_is_overslept(planned, true);
+    }
+}
+
+#[test]
+#[should_panic(expected = "is overslept")]
+fn a_watchdog_that_looks_before_it_forgets_is_convicted() {
+    no_lock_is_overslept(5, false);
+}
+
+/// As `Owed`, without the second condition of who owes.
+struct Careless {
+    count: AtomicUsize,
+    since: AtomicU64,
+}
+
+/// What the model asks of both.
+trait Counts: Send + Sync + 'static {
+    fn owes(&self, now: u64);
+    fn heard(&self, now: u64);
+    fn since(&self) -> u64;
+}
+
+impl Counts for Owed {
+    fn owes(&self, now: u64) {
+        self.owes(now);
+    }
+
+    fn heard(&self, now: u64) {
+        self.heard(now);
+    }
+
+    fn since(&self) -> u64 {
+        self.since()
+    }
+}
+
+impl Counts for Careless {
+    fn owes(&self, now: u64) {
+        if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.since.store(now, Ordering::Relaxed);
+        }
+    }
+
+    fn heard(&self, now: u64) {
+        let is_last = self.count.fetch_sub(1, Ordering::Relaxed) == 1;
+        self.since.store(if is_last { 0 } else { now }, Ordering::Relaxed);
+    }
+
+    fn since(&self) -> u64 {
+        if self.count.load(Ordering::Relaxed) > 0 { self.since.load(Ordering::Relaxed) } else { 0 }
+    }
+}
+
+/// One release is answered while two others are sent. From the next one on it is known since when the node answers nothing, and when
+/// all are answered, nothing is owed.
+fn silence_is_noticed(make: impl Fn() -> Box<dyn Counts> + Send + Sync + 'static) {
+    loom::model(move || {
+        let owed: Arc<Box<dyn Counts>> = Arc::new(make());
+        owed.owes(1);
+        let spawn = |act: fn(&dyn Counts)| {
+            let owed = Arc::clone(&owed);
+            thread::spawn(move || act(&**owed))
+        };
+        let threads = [spawn(|owed| owed.heard(2)), spawn(|owed| owed.owes(3))];
+        owed.owes(4);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        owed.owes(5);
+        assert!(owed.since() > 0, "nobody knows since when the node is silent");
+        (0..3).for_each(|_| owed.heard(6));
+        assert_eq!(owed.since(), 0, "nothing is owed any more");
+    });
+}
+
+#[test]
+fn a_silent_node_is_noticed_from_the_next_release_on() {
+    silence_is_noticed(|| Box::new(Owed::nothing()));
+}
+
+#[test]
+#[should_panic(expected = "nobody knows since when")]
+fn who_leaves_the_time_to_the_first_is_convicted() {
+    silence_is_noticed(|| Box::new(Careless { count: AtomicUsize::new(0), since: AtomicU64::new(0) }));
+}

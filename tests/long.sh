@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Runs what takes longer than a test may, and enters it into the ledger.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+    cat <<'TEXT'
+Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS] | fuzz [SECONDS] | handshakes
+
+  simulation  the simulation, with seeds that nobody has run before (default: 10000000 schedules)
+  soak        processes and real servers in trouble (default: 1800 seconds)
+  fuzz        each fuzz target for so long (default: 1800 seconds)
+  handshakes  the two handshakes without a lock, in every order of their steps that loom finds
+
+The first two add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations; the third one
+to fuzz/runs.tsv. docs/evidence.md is written anew then. Ctrl-C ends a run, and enters what it has done by then.
+A `+` behind the commit stands for changes that are not committed. To be nice to others, start it with `nice`.
+
+Environment:
+  REDLOCK_LONG_SEED  the first seed, to repeat a run
+TEXT
+}
+
+commit=$(git rev-parse --short HEAD)
+[[ -z $(git status --porcelain -- . ':!tests/ledger.tsv' ':!docs/evidence.md') ]] || commit=$commit+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# enter <what> <seed> <amount> <violations>
+enter() {
+    [[ $3 -gt 0 ]] || return 0
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$commit" "$@" >>tests/ledger.tsv
+    tail -n 1 tests/ledger.tsv
+}
+
+write_evidence() {
+    UPDATE_EXPECT=1 cargo test -q -p redlock-tests --test pages evidence::the_evidence_is
+}
+
+# The test binary of a crate, built once, so that what is run stays what it was.
+binary() {
+    cargo test "$@" --no-run --message-format=json 2>/dev/null |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+}
+
+# Below 2^48, so that no seed is too large to be written down.
+seed=${REDLOCK_LONG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')}
+
+simulation() {
+    local schedules=${1:-10000000} chunk=20000 done=0 violations=0 built test
+    built=$(binary -p redlock-runtime --all-features --lib)
+    [[ -x $built ]] || { echo 'the simulation was not built' >&2 && exit 1; }
+    test=$(mktemp) && cp "$built" "$test"
+    trap 'rm -f "$log" "$test"' EXIT
+    trap 'schedules=0' INT TERM
+    while [[ $done -lt $schedules && $violations -eq 0 ]]; do
+        if ! (cd redlock-runtime && REDLOCK_SIMULATION_FROM=$((seed + done)) REDLOCK_SIMULATION_SCHEDULES=$chunk \
+            "$test" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
+            # Ended by hand: nobody knows how far it came.
+            [[ $schedules -ne 0 ]] || break
+            violations=1
+            chunk=$(sed -n 's/.*REDLOCK_SIMULATION_SEED=\([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+            chunk=$((chunk - seed - done + 1))
+        fi
+        done=$((done + chunk))
+    done
+    enter simulation "$seed" "$done" "$violations"
+    [[ $violations -eq 0 ]] || { cat "$log" >&2 && return 1; }
+}
+
+soak() {
+    local status=0 bodies violations
+    REDLOCK_SOAK_SECONDS=${1:-1800} REDLOCK_SOAK_SEED=$seed cargo test -p redlock-tests --all-features --test redis -- \
+        --exact soak::the_promises_hold_among_processes_and_servers_in_trouble --nocapture >"$log" 2>&1 || status=$?
+    grep '^soak: ' "$log" || true
+    bodies=$(sed -n 's/^soak: .* \([0-9]*\) bodies.*/\1/p' "$log")
+    violations=$(sed -n 's/^soak: .* \([0-9]*\) violations.*/\1/p' "$log")
+    # What fails without a violation, such as a lock that nobody gets any more, is one.
+    [[ $status -eq 0 || ${violations:-0} -gt 0 ]] || violations=1
+    enter soak "$seed" "${bodies:-0}" "${violations:-1}"
+    [[ $status -eq 0 ]] || { tail -n 60 "$log" >&2 && return 1; }
+}
+
+case ${1:-} in
+    simulation | soak) what=$1 && shift && status=0 && { "$what" "$@" || status=1; } && write_evidence && exit "$status" ;;
+    fuzz) status=0 && { fuzz/run.sh "${2:-1800}" || status=1; } && write_evidence && exit "$status" ;;
+    handshakes) RUSTFLAGS='--cfg loom' cargo test --manifest-path tests/handshakes/Cargo.toml --release ;;
+    -h | --help) usage ;;
+    *) usage >&2 && exit 2 ;;
+esac

@@ -1,0 +1,238 @@
+//! `docs/evidence.md` says what the sources, the model's tests and the ledgers say: it is written from them.
+
+mod promises;
+mod source;
+
+use self::promises::CHECKED;
+use self::source::{Case, cases, rows, tests_without, variants};
+use crate::page::{Page, workspace};
+use redlock_model::lock::{Scenario, UNBOUNDED};
+use redlock_model::recorded::{Row, Table};
+use redlock_model::{Rule, runs};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+const PAGE: &str = "docs/evidence.md";
+
+const HEAD: &str = "\
+# Evidence
+
+What each promise and each rule of the [protocol](protocol.md) rests on. This page is written by a test from the sources, from what
+the searches have found and from the ledgers of long runs: `UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages evidence`.
+What the means are, and what each cannot show, stands in [what is proven](../redlock-runtime/docs/guide/proven.md).
+";
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(" ")
+}
+
+/// Names as code; a dash where there are none.
+fn code(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let names: Vec<_> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
+}
+
+/// Promises, with what convicts whoever breaks them.
+fn promises(cases: &[Case]) -> String {
+    let known = variants("simulation/records.rs", "pub(super) enum Promise");
+    let names: Vec<_> = known.iter().map(|variant| &*variant.name).collect();
+    assert_eq!(names, CHECKED.map(|row| row.promise), "evidence/promises.rs has not the promises of the simulation");
+    let mut text = "\n## Promises\n\nThe simulation checks each of them at every step. *Rules* is how many rules it misses because this \
+                    promise is broken without them.\n\n\
+                    | promise | what it says | rules | model | real servers |\n|---|---|---:|---|---|\n"
+        .to_owned();
+    for (variant, checked) in known.iter().zip(CHECKED) {
+        let rules = cases.iter().filter(|case| case.promises.contains(&variant.name)).count();
+        let (name, words, model) = (&variant.name, variant.words.trim_end_matches('.'), checked.model.unwrap_or("-"));
+        writeln!(text, "| {name} | {words} | {rules} | {model} | {} |", code(checked.servers)).unwrap();
+    }
+    text
+}
+
+/// What the model finds without a rule.
+fn symptoms() -> BTreeMap<String, &'static str> {
+    let mut symptoms: BTreeMap<_, _> =
+        runs::without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)).collect();
+    let numbers = [
+        Rule::BallotsOnlyRise,
+        Rule::AcceptsAreOfOneRound,
+        Rule::RefusedIsNotIssued,
+        Rule::AcceptsEndWithTheVote,
+        Rule::WonVotesCarryTheNumber,
+    ];
+    symptoms.extend(numbers.map(|rule| (format!("{rule:?}"), "a number that does not rise")));
+    symptoms
+}
+
+/// Rules, each with its mutant.
+fn rules(cases: &[Case]) -> String {
+    let symptoms = symptoms();
+    let rules = variants("protocol/rules.rs", "pub(crate) enum Rule");
+    let of_model = rules.iter().filter(|rule| symptoms.contains_key(&rule.name)).count();
+    let mut text = format!(
+        "\n## Rules\n\n{} rules can be switched off one at a time, and the tests fail unless somebody notices: the simulation in these \
+         circumstances, by one of these promises, and for {of_model} of them the model as well, by what it says of the state that it \
+         finds.\n\n| rule | simulation | model |\n|---|---|---|\n",
+        rules.len()
+    );
+    for rule in &rules {
+        let told = cases.iter().filter(|case| case.rule == rule.name);
+        let told = told.map(|case| format!("`{}`: {}", case.circumstances, case.promises.join(", ")));
+        let mut told: Vec<_> = told.collect();
+        if told.is_empty() {
+            let tests = tests_without(&rule.name);
+            assert!(!tests.is_empty(), "nobody does without {}", rule.name);
+            told.push(format!("{} instead", code(tests)));
+        }
+        let model = symptoms.get(&rule.name).map_or("-".to_owned(), |symptom| format!("\"{symptom}\""));
+        writeln!(text, "| `{}` | {} | {model} |", rule.name, told.join("; ")).unwrap();
+    }
+    text
+}
+
+/// What a scenario has besides nodes and tokens.
+fn bounds(scenario: &Scenario) -> String {
+    let many = |count: u8, what: &str| match count {
+        0 => None,
+        UNBOUNDED => Some(format!("any {what}")),
+        count => Some(format!("{count} {what}")),
+    };
+    let has = |is: bool, what: &str| is.then(|| what.to_owned());
+    let bounds = [
+        many(scenario.expiries, "expiries"),
+        many(scenario.polls, "polls"),
+        many(scenario.crashes, "crashes"),
+        many(scenario.cuts, "cuts"),
+        has(scenario.fast, "first tries"),
+        has(scenario.give_up, "giving up"),
+        has(scenario.frozen, "a frozen node"),
+        has(scenario.proves > 0, "proven claims"),
+        has(scenario.successor, "a successor"),
+        has(scenario.adopters > 0, "adopters"),
+        has(scenario.sharing > 0, "readers"),
+    ];
+    let bounds: Vec<_> = bounds.into_iter().flatten().collect();
+    if bounds.is_empty() { "-".to_owned() } else { bounds.join(", ") }
+}
+
+/// The row of a search; one that was not made yet says so.
+fn searched(name: &str, what: &str, found: &[Row]) -> String {
+    let Some(row) = found.iter().find(|row| row.name == name) else {
+        return format!("| {name} | {what} | not recorded yet | |\n");
+    };
+    let violation = row.violation.as_ref().map_or(String::new(), |violation| format!(", and then: {violation}"));
+    let end = if row.exhausted { "to the end" } else { "as far as its memory went" };
+    format!("| {name} | {what} | {} | {end}{violation} |\n", grouped(row.states as u64))
+}
+
+fn of_lock(runs: &[runs::Run], found: &[Row]) -> String {
+    let what = |scenario: &Scenario| {
+        let nodes = if scenario.free.is_some() { "any".to_owned() } else { scenario.nodes.to_string() };
+        format!("{nodes} | {} | {}", scenario.tokens, bounds(scenario))
+    };
+    runs.iter().map(|run| searched(run.name, &what(&run.scenario), found)).collect()
+}
+
+fn model() -> String {
+    let (lock, fencing, long) = (Table::Lock.read(), Table::Fencing.read(), Table::Long.read());
+    let states: usize = lock.iter().chain(&fencing).map(|row| row.states).sum();
+    let is_complete = runs::of_the_tests().iter().all(|run| lock.iter().any(|row| row.name == run.name))
+        && runs::fencing().iter().all(|(name, _)| fencing.iter().any(|row| row.name == *name));
+    assert!(is_complete, "states are missing: UPDATE_EXPECT=1 cargo test -p redlock-model");
+    let head = "| scenario | nodes | tokens | with | states | searched |\n|---|---:|---:|---|---:|---|\n";
+    let of_tests = of_lock(&runs::of_the_tests(), &lock);
+    let of_long = of_lock(&runs::of_the_long_run(), &long);
+    let numbers = runs::fencing().into_iter().map(|(name, model)| (name, model, &fencing));
+    let numbers = numbers.chain([("three fencing numbers", runs::fencing_of_three(), &long)]);
+    let numbers: String = numbers
+        .map(|(name, model, found)| {
+            let what = format!(
+                "{} | {} | {} | {} | {}",
+                model.tokens, model.rounds, model.ballots, model.changes, model.wipes
+            );
+            searched(name, &what, found)
+        })
+        .collect();
+    format!(
+        "\n## Model\n\nEvery state of each scenario; the tests search {} states each time and compare the numbers with these. Expiries, \
+         polls, crashes and cuts are bounds on how many there are.\n\n{head}{of_tests}\n\
+         The long run (`tests/run.sh --long`), by what it wrote the last time:\n\n{head}{of_long}\n\
+         Fencing numbers; the last row is of the long run:\n\n\
+         | scenario | tokens | rounds | ballots | changes | wipes | states | searched |\n\
+         |---|---:|---:|---:|---:|---:|---:|---|\n{numbers}",
+        grouped(states as u64)
+    )
+}
+
+/// Long runs, of which each kind has its row.
+fn ledger() -> String {
+    let mut sums: BTreeMap<String, (u64, u64, u64, String)> = BTreeMap::new();
+    for row in rows("tests/ledger.tsv") {
+        let [date, _, what, _, amount, found] = &row[..] else { panic!("no row of the ledger: {row:?}") };
+        let (runs, amounts, violations, last) = sums.entry(what.clone()).or_default();
+        *runs += 1;
+        *amounts += amount.parse::<u64>().unwrap();
+        *violations += found.parse::<u64>().unwrap();
+        *last = std::mem::take(last).max(date.clone());
+    }
+    let mut text = "\n## Long runs\n\nThe tests run 100 000 schedules of the simulation each time, always the same ones, and the soak \
+                    (`tests/tests/redis/soak.rs`) for some seconds. What `tests/long.sh` has run besides stands in \
+                    [the ledger](../tests/ledger.tsv), with commits and seeds:\n\n\
+                    | what | runs | schedules, or bodies | violations | last |\n|---|---:|---:|---:|---|\n"
+        .to_owned();
+    for (what, (runs, amount, violations, last)) in sums {
+        writeln!(text, "| {what} | {runs} | {} | {violations} | {last} |", grouped(amount)).unwrap();
+    }
+    text
+}
+
+/// The fuzz targets.
+fn fuzzing() -> String {
+    let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+    for row in rows("fuzz/runs.tsv") {
+        let [_, _, target, seconds, runs, _, found] = &row[..] else { panic!("no run of a fuzz target: {row:?}") };
+        let sum = sums.entry(target.clone()).or_default();
+        for (sum, more) in [&mut sum.0, &mut sum.1, &mut sum.2].into_iter().zip([seconds, runs, found]) {
+            *sum += more.parse::<u64>().unwrap();
+        }
+    }
+    let mut text = "\n## Fuzzing\n\n`fuzz/run.sh` runs each target, guided by the code that it reaches, and adds to \
+                    [its table](../fuzz/runs.tsv), which says with which commits. *Findings* are runs that ended with one.\n\n\
+                    | target | seconds | inputs | findings |\n|---|---:|---:|---:|\n"
+        .to_owned();
+    for (target, (seconds, runs, found)) in sums {
+        writeln!(text, "| `{target}` | {} | {} | {found} |", grouped(seconds), grouped(runs)).unwrap();
+    }
+    text
+}
+
+/// What the guide says that nobody knows, and which rules only the simulation misses.
+fn open() -> String {
+    let guide = Page::read("redlock-runtime/docs/guide/proven.md").text;
+    let (_, rest) = guide.split_once("# What is not known\n\n").unwrap();
+    let (unknown, _) = rest.split_once("\n\n# ").unwrap();
+    let symptoms = symptoms();
+    let rules = variants("protocol/rules.rs", "pub(crate) enum Rule");
+    let unseen: Vec<_> = rules.iter().map(|rule| &rule.name).filter(|name| !symptoms.contains_key(*name)).collect();
+    format!(
+        "\n## Not covered\n\n{unknown}\n- {} rules rest on random schedules and on tests beside the code, because the model cannot see them (it \
+         counts no time, and knows nothing of the inside of a process): {}.\n",
+        unseen.len(),
+        code(unseen)
+    )
+}
+
+#[test]
+fn the_evidence_is_what_the_sources_and_the_ledgers_say() {
+    let cases = cases();
+    let parts = [HEAD.to_owned(), promises(&cases), rules(&cases), model(), ledger(), fuzzing(), open()];
+    let expected = parts.concat();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(workspace().join(PAGE), &expected).unwrap();
+    }
+    assert_eq!(Page::read(PAGE).text, expected, "{PAGE} is out of date: run this with UPDATE_EXPECT=1");
+}

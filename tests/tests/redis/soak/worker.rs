@@ -1,0 +1,154 @@
+//! One of the processes: tasks that take locks of all kinds and write down when their bodies could prove them.
+
+use super::dice::Dice;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// Locks that are taken alone or together.
+pub(super) const KEYS: [&str; 3] = ["order:0", "order:1", "order:2"];
+/// Locks of which every owner has a number.
+pub(super) const NUMBERED: [&str; 2] = ["fenced:0", "fenced:1"];
+/// The longest that a lock is taken for, and so the longest that a restarted node abstains.
+pub(super) const LONGEST_TTL: Duration = Duration::from_secs(2);
+const TASKS: u64 = 5;
+/// How often a body looks whether it may go on.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What a process is told.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) seed: u64,
+    /// What it writes to.
+    pub(super) file: String,
+    /// Where the nodes are; without them, a lock of its own, which excludes nobody in another process.
+    pub(super) urls: Vec<String>,
+}
+
+impl Told {
+    pub(super) fn text(&self) -> String {
+        format!("{} {} {}", self.seed, self.file, self.urls.join(","))
+    }
+
+    fn read(text: &str) -> Self {
+        let [seed, file, urls] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
+        let urls = urls.split(',').filter(|url| !url.is_empty()).map(ToOwned::to_owned).collect();
+        Self { seed: seed.parse().unwrap(), file: file.to_owned(), urls }
+    }
+}
+
+/// What all tasks share.
+struct Worker {
+    manager: LockManager,
+    file: Mutex<File>,
+    bodies: AtomicU64,
+    is_over: Arc<AtomicBool>,
+}
+
+/// Works until its input ends.
+pub(super) async fn work(told: &str) {
+    let told = Told::read(told);
+    let manager = if told.urls.is_empty() {
+        LockManager::in_memory()
+    } else {
+        LockManager::builder().nodes(&told.urls).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL).build().unwrap()
+    };
+    let (file, bodies) = (Mutex::new(File::create(&told.file).unwrap()), AtomicU64::new(0));
+    let worker = Arc::new(Worker { manager, file, bodies, is_over: when_input_ends() });
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (worker, dice) = (Arc::clone(&worker), Dice::new(told.seed ^ (task << 32)));
+        tasks.spawn(async move { worker.take_locks(dice).await });
+    }
+    tasks.join_all().await;
+    worker.manager.shutdown().await;
+}
+
+fn when_input_ends() -> Arc<AtomicBool> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&is_over);
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        ended.store(true, Ordering::Relaxed);
+    });
+    is_over
+}
+
+impl Worker {
+    async fn take_locks(&self, mut dice: Dice) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            let wait = Duration::from_millis([0, 20, 3000][dice.below(3)]);
+            let ttl = [LONGEST_TTL / 8, LONGEST_TTL / 2, LONGEST_TTL][dice.below(3)];
+            let body = Duration::from_millis(dice.below(8) as u64);
+            if let Err(error) = self.take_one(&mut dice, wait, ttl, body).await {
+                self.write(&format!("! {}\n", name(&error)));
+                // Without a quorum, nothing is won by asking at once.
+                sleep(LOOK * 5).await;
+            }
+        }
+    }
+
+    async fn take_one(&self, dice: &mut Dice, wait: Duration, ttl: Duration, body: Duration) -> Result<(), LockError> {
+        let request = |key: &str| LockRequest::new(key).wait(wait).ttl(ttl);
+        if dice.below(3) == 0 {
+            let guard = self.manager.acquire_fenced(request(NUMBERED[dice.below(NUMBERED.len())])).await?;
+            let number = guard.fencing_token().to_string();
+            self.body(&guard, &number, body).await
+        } else {
+            let mode = if dice.below(2) == 0 { Mode::Shared } else { Mode::Exclusive };
+            let guard = self.manager.acquire(request(KEYS[dice.below(KEYS.len())]).mode(mode)).await?;
+            self.body(&guard, "-", body).await
+        }
+    }
+
+    /// What it writes down is what it can prove: a moment, and behind it the word of the guard that it is held.
+    async fn body(&self, guard: &LockGuard, number: &str, length: Duration) -> Result<(), LockError> {
+        let from = now();
+        guard.ensure_held()?;
+        let id = self.bodies.fetch_add(1, Ordering::Relaxed);
+        let mode = if guard.mode() == Mode::Shared { "s" } else { "x" };
+        self.write(&format!("+ {id} {} {mode} {number} {from}\n", guard.key()));
+        let end = from + u64::try_from(length.as_nanos()).unwrap();
+        let mut until = from;
+        let outcome = loop {
+            let moment = now();
+            if let Err(error) = guard.ensure_held() {
+                break Err(error);
+            }
+            until = moment;
+            if moment >= end {
+                break Ok(());
+            }
+            sleep(LOOK).await;
+        };
+        self.write(&format!("- {id} {until}\n"));
+        outcome
+    }
+
+    /// At once, and as one piece: the process may be killed in the next moment.
+    fn write(&self, line: &str) {
+        self.file.lock().unwrap().write_all(line.as_bytes()).unwrap();
+    }
+}
+
+fn name(error: &LockError) -> &'static str {
+    match error {
+        LockError::Contended { .. } => "contended",
+        LockError::TimedOut { .. } => "timed_out",
+        LockError::NoQuorum { .. } => "no_quorum",
+        LockError::Lost { .. } => "lost",
+        other => panic!("{other}"),
+    }
+}
+
+/// In nanoseconds of the one clock that all processes of the machine read.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
+}
