@@ -48,6 +48,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
         windows: settings.windows,
         is_fenced: false,
         is_reentrant: settings.is_reentrant,
+        joins: true,
         has_ordered_lock: settings.has_ordered_lock,
         place: Some(Place::Attribute(settings.site)),
         label: None,

@@ -84,6 +84,8 @@ pub struct LockRequest {
     pub(crate) is_fenced: bool,
     /// Whether it enters the lock of a call that encloses it.
     pub(crate) is_reentrant: bool,
+    /// Whether a share of a lock may come with the token of another call: its guard is not left to another worker then.
+    pub(crate) joins: bool,
     /// Whether it matters in which order the lock is taken.
     pub(crate) has_ordered_lock: bool,
     /// Who asks, as far as it is known: the attribute, or the call of the manager.
@@ -130,9 +132,23 @@ impl LockRequest {
     /// A request for `key` with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
-        let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
+        let (hold, is_reentrant, joins, has_ordered_lock) = (HoldOptions::default(), false, false, true);
         let (key, mode) = (key.into(), Mode::Exclusive);
-        Self { key, mode, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
+        Self {
+            key,
+            mode,
+            ttl,
+            wait,
+            hold,
+            linger,
+            windows,
+            is_fenced,
+            is_reentrant,
+            joins,
+            has_ordered_lock,
+            place,
+            label,
+        }
     }
 
     /// The same request, by a call at that place in the source.

@@ -23,9 +23,19 @@ pub(crate) enum Entered {
 impl LocalQueue {
     /// A turn for `key` that others may have as well, in a line of its own.
     pub(crate) fn enter_beside(self: &Arc<Self>, key: &LockKey, wanted: Wanted, now: Instant) -> LocalTurn {
+        self.enter_with(key, Arc::new(Acquisition::sharing(&self.shared, key, wanted.ttl, now)), wanted, now)
+    }
+
+    /// The same with that token.
+    pub(super) fn enter_with(
+        self: &Arc<Self>,
+        key: &LockKey,
+        acquisition: Arc<Acquisition>,
+        wanted: Wanted,
+        now: Instant,
+    ) -> LocalTurn {
         // The nodes would keep it from the call until whoever has left it idle hears of that.
         self.end_idle(key.name());
-        let acquisition = Arc::new(Acquisition::sharing(&self.shared, key, wanted.ttl, now));
         let (line, look_at) = (acquisition.line(), now.after(schedule::pause(wanted.ttl)));
         let mut shard = self.shard(&line);
         shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), look_at));
