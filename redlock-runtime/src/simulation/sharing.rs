@@ -60,8 +60,9 @@ pub(super) fn stream_of_readers() -> Profile {
 
 /// The same, and those of one process have their shares by one token.
 pub(super) fn joined_readers() -> Profile {
-    let (clients, tasks, calls, ttls) = (2..=3, 3..=3, 15..=25, vec![20_000]);
-    Profile { clients, tasks, calls, ttls, renewals: 100, sharing: 98, fair_within: Some(600), ..stream_of_readers() }
+    // A holder that does not listen yet hears of a waiter when that one asks again.
+    let (clients, tasks, calls, ttls) = (2..=3, 3..=3, 45..=60, vec![20_000]);
+    Profile { clients, tasks, calls, ttls, renewals: 100, sharing: 98, fair_within: Some(1600), ..stream_of_readers() }
 }
 
 /// Keys are stolen from under readers, some of whom go on all the same.
