@@ -7,6 +7,7 @@
 mod cpu_time;
 mod free;
 mod hand_over;
+mod joined;
 #[path = "../common/percentile.rs"]
 mod percentile;
 #[path = "../common/result_file.rs"]
@@ -14,20 +15,23 @@ mod result_file;
 
 use free::Free;
 use hand_over::HandOver;
+use joined::Joined;
 use redlock_runtime::LockManager;
 use redlock_tests::Nodes;
 use std::fmt;
+use std::time::Duration;
 
 struct Report {
     free: Vec<Free>,
     handed: Vec<HandOver>,
+    joined: Vec<Joined>,
 }
 
 #[tokio::main]
 async fn main() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let (turns, rounds) = if is_quick { (4, 5) } else { (24, 60) };
-    let mut report = Report { free: Vec::new(), handed: Vec::new() };
+    let (turns, rounds, seconds) = if is_quick { (4, 5, 2) } else { (24, 60, 10) };
+    let mut report = Report { free: Vec::new(), handed: Vec::new(), joined: Vec::new() };
     for nodes in [1, 5] {
         let servers = Nodes::start(nodes).await;
         let manager = manager(&servers).await;
@@ -35,6 +39,7 @@ async fn main() {
             report.free.push(Free::measure(&manager, (nodes, tasks, is_one_key), turns).await);
         }
         report.handed.push(HandOver::measure(&servers, rounds).await);
+        report.joined.push(Joined::measure(&servers, Duration::from_secs(seconds)).await);
     }
     print!("{report}");
     if !is_quick {
@@ -76,6 +81,7 @@ impl fmt::Display for Report {
             hand_over::READERS
         )?;
         writeln!(f, "|---:|---:|---:|---:|---:|")?;
-        self.handed.iter().try_for_each(|row| writeln!(f, "{row}"))
+        self.handed.iter().try_for_each(|row| writeln!(f, "{row}"))?;
+        joined::table(&self.joined, f)
     }
 }

@@ -8,6 +8,7 @@ mod observed;
 mod ordered;
 mod patience;
 mod taken;
+mod together;
 mod way;
 
 pub(crate) use self::asked::{Asked, is_taken};
@@ -111,6 +112,8 @@ struct Call<'c> {
     wanted: Wanted,
     wait: Wait,
     hold: HoldOptions,
+    /// Whether it may share its token with other calls of the process.
+    joins: bool,
     /// Whether it may enter the lock of a call that encloses it.
     is_reentrant: bool,
     /// Whether others may wait for it in another order.
@@ -165,6 +168,7 @@ impl<'c> Call<'c> {
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
         let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let joins = request.joins && parts.is_single() && mode.is_shared() && hold.renew && !is_kept;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {
@@ -175,6 +179,7 @@ impl<'c> Call<'c> {
             wanted,
             wait,
             hold,
+            joins,
             is_reentrant,
             has_ordered_lock,
             place,
@@ -205,6 +210,9 @@ impl<'c> Call<'c> {
     /// Takes the lock, with a number if one was asked for.
     async fn take(&self) -> Result<Obtained, LockError> {
         self.may_start().await?;
+        if self.joins {
+            return self.take_together().await;
+        }
         let mut turn = self.obtain().await?;
         loop {
             match self.number(&turn).await {

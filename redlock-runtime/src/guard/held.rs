@@ -54,9 +54,11 @@ impl Held {
         match self {
             Self::Turn { turn, .. } => Ok(turn.end()),
             Self::View(view) => {
-                let loss = (!self.lets_go_on()).then(|| view.loss());
-                view.give_back();
-                loss.map_or(Ok(None), Err)
+                let loss = view.loss_of_lock();
+                match view.give_back() {
+                    None => loss.map_or(Ok(None), Err),
+                    release => Ok(release),
+                }
             }
         }
     }
@@ -74,7 +76,7 @@ impl Held {
         match self {
             Self::Turn { turn, .. } => turn.detach(),
             Self::View(view) => {
-                view.give_back();
+                drop(view.give_back());
                 let shared = view.acquisition().shared();
                 events::not_detached(shared.told(view.acquisition().key()));
                 shared.new_token()

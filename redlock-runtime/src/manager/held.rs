@@ -1,7 +1,7 @@
 //! What a manager holds.
 
 use super::LockManager;
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{self, Acquisition};
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::stats::LockSite;
 use std::time::Duration;
@@ -54,14 +54,17 @@ impl LockManager {
     /// ```
     #[must_use]
     pub fn held(&self) -> Vec<Holding> {
-        let holding = |acquisition: &Acquisition| {
-            let held = acquisition.holding()?;
+        let holding = |acquisition: &Acquisition, held: acquisition::Holding| {
             let site = self.shared().sites.get(held.site)?.site();
             let keys = acquisition.keys().cloned().collect();
             let (key, mode, token) = (acquisition.key().clone(), acquisition.mode(), *acquisition.token());
             Some(Holding { key, keys, mode, token, site, held_for: held.held_for, remaining: held.remaining })
         };
-        let mut all: Vec<_> = self.local.acquisitions().iter().filter_map(|acquisition| holding(acquisition)).collect();
+        let mut all = Vec::new();
+        for acquisition in self.local.acquisitions() {
+            let held = acquisition.holdings().unwrap_or_else(|| acquisition.holding().into_iter().collect());
+            all.extend(held.into_iter().filter_map(|held| holding(&acquisition, held)));
+        }
         all.sort_by_key(|held| std::cmp::Reverse(held.held_for));
         all
     }

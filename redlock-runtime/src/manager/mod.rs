@@ -187,7 +187,8 @@ impl LockManager {
         F: AsyncFnOnce(&LockGuard) -> R,
         R: FromLockError,
     {
-        let request = request.into().asked_at(Location::caller());
+        // The body does not get the guard itself, and so cannot leave the lock to another worker.
+        let request = LockRequest { joins: true, ..request.into().asked_at(Location::caller()) };
         async move {
             match self.acquire(request).await {
                 Ok(guard) => hold(&guard, body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error),

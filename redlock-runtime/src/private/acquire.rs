@@ -81,6 +81,7 @@ fn request(what: What, settings: Settings) -> LockRequest {
         windows: settings.windows,
         is_fenced: false,
         is_reentrant: settings.is_reentrant,
+        joins: true,
         has_ordered_lock: settings.has_ordered_lock,
         place: Some(Place::Attribute(settings.site)),
         label: None,

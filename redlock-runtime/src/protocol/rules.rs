@@ -164,6 +164,12 @@ pub(crate) enum Rule {
     OnlyConcernedAreTold,
     /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
     FreeNamesAreReserved,
+    /// Calls of one process join those that share a lock only for a while when others wait to have it alone.
+    JoinsAreLimited,
+    /// Calls join only who has the lock and can prove it: a lease that has run out is good for nobody.
+    HeldIsJoined,
+    /// Of those who share one token, the last to leave gives it back: the others count on it.
+    TheLastOneReleases,
 }
 
 /// Which rules apply.

@@ -85,6 +85,8 @@ pub struct LockRequest {
     pub(crate) is_fenced: bool,
     /// Whether it enters the lock of a call that encloses it.
     pub(crate) is_reentrant: bool,
+    /// Whether a share of a lock may come with the token of another call: its guard is not left to another worker then.
+    pub(crate) joins: bool,
     /// Whether it matters in which order the lock is taken.
     pub(crate) has_ordered_lock: bool,
     /// Who asks, as far as it is known: the attribute, or the call of the manager.
@@ -140,9 +142,23 @@ impl LockRequest {
     /// A request for `what` with the manager's defaults.
     pub(crate) fn of(what: What) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
-        let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
+        let (hold, is_reentrant, joins, has_ordered_lock) = (HoldOptions::default(), false, false, true);
         let mode = Mode::Exclusive;
-        Self { what, mode, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
+        Self {
+            what,
+            mode,
+            ttl,
+            wait,
+            hold,
+            linger,
+            windows,
+            is_fenced,
+            is_reentrant,
+            joins,
+            has_ordered_lock,
+            place,
+            label,
+        }
     }
 
     /// The same request, by a call at that place in the source.

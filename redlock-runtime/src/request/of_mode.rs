@@ -22,9 +22,17 @@ impl LockRequest {
     /// Every reader has a token and a lease of its own, which is renewed by itself. So one that dies keeps writers out until its
     /// own `ttl` is over, whatever the others do, and takes no share from them.
     ///
+    /// # Readers of one process
+    /// Bodies of [`with_lock`](crate::LockManager::with_lock) and of the attribute that have the lock of one key with the same `ttl`,
+    /// with renewal and without `min_hold`, have one token and one lease together. The first asks the nodes; others *join* it without a command,
+    /// or wait for what it gets; the last to leave gives the lock back. Each has a [`max_hold`](Self::max_hold) of its own, and a loss is told to
+    /// all. Nobody joins when a call of this process waits to be a writer; when one of another process does, they join for as long as
+    /// [`local_handover`](crate::LockManagerBuilder::local_handover) says, and no token is joined for longer than one `ttl` in all.
+    ///
+    /// A guard of [`acquire`](crate::LockManager::acquire) has a token of its own: it may be [left](crate::LockGuard::detach) to another worker.
+    ///
     /// # What is different from an exclusive lock
-    /// - Each call asks the nodes, also when others of this process have a share already or have just given one back: there is
-    ///   no handover inside of a process, and nothing to [`linger`](Self::linger).
+    /// - There is nothing to [`linger`](Self::linger): when the last reader of a process has left, the next one asks the nodes.
     /// - There is no [fencing token](crate::FencingToken): what is held together has no order.
     /// - There is no [`once_per`](Self::once_per), which is for one call in each window.
     /// - [`min_hold`](Self::min_hold) keeps writers out for that time, and no readers.
@@ -36,8 +44,8 @@ impl LockRequest {
     /// else ends it. Within one process, such a call is told [`LockError::WouldDeadlock`]; through another process, by a request
     /// to a service that asks for the same key, nobody can see it.
     ///
-    /// Where bodies are shorter than the way to the nodes and back, and most calls come from one process, an exclusive lock may
-    /// serve more of them: inside of a process it passes from call to call without a command.
+    /// Where bodies are shorter than the way to the nodes and back, and hardly two of them run at the same time, an exclusive lock may
+    /// serve more of them: inside of a process it passes from call to call without a command, also when nobody had it in between.
     ///
     /// A share costs a node more than an exclusive lock, which is a plain `SET`: about half as long again for one call, and twice as
     /// long where many calls keep the servers busy.

@@ -147,6 +147,7 @@ impl Actor {
     async fn acquire(&self, call: &Call) -> Obtained {
         let mut request = LockRequest::new(key(call.key)).mode(call.mode).ttl(call.ttl).wait(call.wait);
         request.hold = call.hold;
+        request.joins = !matches!(call.end, End::Detach { .. });
         if call.hold.min_hold.is_none() && !call.mode.is_shared() {
             request = request.linger(call.linger);
         }

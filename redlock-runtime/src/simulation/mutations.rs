@@ -16,8 +16,8 @@ use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
 use super::sharing::{
-    lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels, readers_with_crashes,
-    readers_with_pauses, stream_of_readers,
+    joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels,
+    readers_with_crashes, readers_with_pauses, stream_of_readers,
 };
 use super::{Failure, SCHEDULES, SEED, number, search};
 use crate::protocol::rules::{Rule, Rules};
@@ -38,7 +38,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 72] = [
+const CASES: [Case; 75] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -112,6 +112,9 @@ const CASES: [Case; 72] = [
     (Rule::ReadersTogether, readers_and_writers, &[Promise::Progress, Promise::Order]),
     (Rule::DowngradeNeverRises, lowered_with_cuts, &[Promise::Exclusion, Promise::Owned]),
     (Rule::WaitersComeFirst, stream_of_readers, &[Promise::Fairness, Promise::Order]),
+    (Rule::JoinsAreLimited, joined_readers, &[Promise::Fairness]),
+    (Rule::HeldIsJoined, joined_with_thefts, &[Promise::Given]),
+    (Rule::TheLastOneReleases, joined_with_thefts, &[Promise::Kept]),
 ];
 
 #[test]

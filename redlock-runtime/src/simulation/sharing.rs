@@ -57,3 +57,27 @@ pub(super) fn stream_of_readers() -> Profile {
         ..crowd()
     }
 }
+
+/// The same, and those of one process have their shares by one token.
+pub(super) fn joined_readers() -> Profile {
+    // A holder that does not listen yet hears of a waiter when that one asks again.
+    let (clients, tasks, calls, ttls) = (2..=3, 3..=3, 45..=60, vec![20_000]);
+    Profile { clients, tasks, calls, ttls, renewals: 100, sharing: 98, fair_within: Some(1600), ..stream_of_readers() }
+}
+
+/// Keys are stolen from under readers, some of whom go on all the same.
+pub(super) fn joined_with_thefts() -> Profile {
+    let faults = Faults { thefts: 3, until: 900, ..Faults::NONE };
+    Profile {
+        nodes: vec![1, 3],
+        faults,
+        tasks: 2..=4,
+        calls: 2..=6,
+        ttls: vec![300],
+        bodies: 50..=900,
+        renewals: 100,
+        bound: 4000,
+        sharing: 90,
+        ..readers_and_writers()
+    }
+}

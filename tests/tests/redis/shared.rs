@@ -5,6 +5,7 @@ mod downgrade;
 mod faults;
 mod full;
 mod inspecting;
+mod joined;
 mod leases;
 mod leaving;
 mod memory;

@@ -12,6 +12,7 @@ mod holding;
 mod idling;
 mod loss_watchers;
 mod lowering;
+mod members;
 mod noting;
 mod present;
 mod releasing;
@@ -27,6 +28,7 @@ pub(crate) use self::confirmed_release::ConfirmedRelease;
 pub(crate) use self::entrance::Entrance;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::Calls;
+pub(crate) use self::noting::Holding;
 pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::{Sleeper, State};

@@ -31,7 +31,7 @@ impl Acquisition {
     /// The call that has the lock has it no more. Before the token ends, since that hides a loss.
     pub(super) fn end_present(&self, state: &mut State, outcome: &'static str, now: Instant) -> Option<Box<News>> {
         let present = state.present.as_ref()?;
-        let (site, was_lost) = (present.site, present.is_lost);
+        let (site, is_slow) = (present.site, !present.is_lost && !present.is_of_members);
         // A body that has used up its time may not have noticed.
         if state.candidate.is_over(now) {
             // An answer that is here may have made the lease longer.
@@ -39,7 +39,7 @@ impl Acquisition {
         }
         let lost = self.note_loss(state, now);
         let (held, ttl) = (now.since(state.candidate.held_since()), state.candidate.terms().ttl);
-        let is_slow = held > ttl && lost.is_none() && !was_lost;
+        let is_slow = is_slow && held > ttl && lost.is_none();
         let news = if is_slow { Some(self.news(site, Some(What::Slow { held, ttl }))) } else { lost };
         self.count_present(state, (nanos(held), outcome), news)
     }
@@ -65,7 +65,7 @@ impl Acquisition {
         lost: Option<Box<News>>,
     ) -> Option<Box<News>> {
         let Some(present) = state.present.take() else { return lost };
-        if let Some(known) = self.shared.sites.get(present.site) {
+        if let Some(known) = self.shared.sites.get(present.site).filter(|_| !present.is_of_members) {
             known.counters.ended(nanos);
         }
         let Some(span) = state.take_span() else { return lost };
@@ -134,7 +134,7 @@ impl Acquisition {
         if self.turn() == turn { state.span() } else { None }
     }
 
-    /// What the call that has the lock now has of it, if one has.
+    /// What the call that has the lock now has of it, if one has; of several, [`holdings`](Self::holdings) tells.
     pub(crate) fn holding(&self) -> Option<Holding> {
         let (state, now) = (self.state(), self.now());
         let present = state.present.as_ref()?;

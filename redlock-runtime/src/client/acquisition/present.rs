@@ -16,16 +16,23 @@ pub(super) struct Present {
     pub(super) is_lost: bool,
     /// Whether it was told that the lease runs out.
     pub(super) is_at_risk: bool,
+    /// Whether it stands for several, each of which counts and tells for itself what becomes of it.
+    pub(super) is_of_members: bool,
 }
 
 impl Present {
     pub(super) const fn new(site: SiteId) -> Self {
-        Self { site, is_lost: false, is_at_risk: false }
+        Self { site, is_lost: false, is_at_risk: false, is_of_members: false }
+    }
+
+    /// That of a lock which several calls have by one token, the first of them at that site.
+    pub(super) const fn of_members(site: SiteId) -> Self {
+        Self { is_of_members: true, ..Self::new(site) }
     }
 
     /// Whether a loss of the lock would still have to be told.
     pub(super) const fn is_to_be_told(&self) -> bool {
-        !self.is_lost
+        !self.is_lost && !self.is_of_members
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::entrance::Entrance;
 use super::loss_watchers::LossWatchers;
+use super::members::Members;
 use super::present::Present;
 use crate::client::shared::Shared;
 use crate::lock::slot::slot_of;
@@ -39,6 +40,8 @@ pub(super) struct State {
 pub(super) struct Rare {
     /// Admits calls in the body of the present call to views of the lock, one at a time.
     pub(super) views: Option<Arc<Entrance>>,
+    /// The calls that have the lock together, if several may.
+    pub(super) members: Option<Members>,
     /// Who has asked last whether a body runs.
     pub(super) asker: Option<Asker>,
     /// The span of the present call, if anybody wants to see it.
@@ -107,6 +110,11 @@ impl State {
     /// What few locks ever have; made when it is asked for.
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
+    }
+
+    /// The calls that have the lock together, if several may.
+    pub(super) fn members(&mut self) -> Option<&mut Members> {
+        self.rare.as_mut()?.members.as_mut()
     }
 
     pub(super) fn asker(&mut self) -> Option<&mut Asker> {

@@ -27,11 +27,11 @@ pub(crate) enum Tenure {
     View(Arc<ViewTenure>),
 }
 
-/// That of a nested call.
+/// That of a nested call; or of one that shares its token with other calls of the process, and then it is in that of all of them.
 pub(crate) struct ViewTenure {
     enclosing: Tenure,
-    /// Where it was admitted, and gives its place back.
-    admission: Views,
+    /// Where a nested call was admitted, and gives its place back.
+    admission: Option<Views>,
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
@@ -62,10 +62,10 @@ impl Deref for Views {
 }
 
 impl Tenure {
-    /// That of a call which was admitted at `since`.
+    /// That of a call which was admitted at `since`, nested or beside others.
     pub(super) fn of_view(
         enclosing: Self,
-        admission: Views,
+        admission: Option<Views>,
         place: Place,
         since: Instant,
         must_end: Option<Instant>,
@@ -143,8 +143,8 @@ impl Tenure {
     }
 
     /// Whether it is part of the lock of a call that encloses it.
-    pub(crate) const fn is_view(&self) -> bool {
-        matches!(self, Self::View(_))
+    pub(crate) fn is_view(&self) -> bool {
+        matches!(self, Self::View(view) if view.admission.is_some())
     }
 
     /// Whether the call has given the lock back by itself.
@@ -221,7 +221,10 @@ impl Tenure {
         if view.views.close() {
             self.acquisition().call_watchers();
         }
-        view.admission.leave();
+        match &view.admission {
+            Some(admission) => admission.leave(),
+            None => self.tell_if_slow(view, now),
+        }
         if let Some(known) = view.known() {
             known.counters.ended(now.nanos_since(view.since));
         }
@@ -231,6 +234,24 @@ impl Tenure {
             spans::close(span);
         }
         true
+    }
+
+    /// A call that was no nested one has held the lock until `now`: for longer than the lease, if so.
+    fn tell_if_slow(&self, view: &ViewTenure, now: Instant) {
+        let (held, ttl) = (now.since(view.since), self.acquisition().ttl());
+        if held <= ttl || view.is_lost.load(Ordering::Acquire) {
+            return;
+        }
+        if let Some(known) = view.known() {
+            events::slow_hold(self.named(known), held, ttl);
+        }
+    }
+
+    /// The lock as it is called in what is told of a call at a site that is `known`.
+    fn named<'t>(&'t self, known: &Known) -> Named<'t> {
+        let (file, line) = known.line();
+        let (key, mode) = (self.shared().told(self.key()), self.acquisition().mode());
+        Named { key, mode, template: known.template(), file, line }
     }
 
     /// A view is counted by that site, and has this span if anybody wants to see it. Returns since when it has the lock.
@@ -256,18 +277,7 @@ impl Tenure {
         let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
         if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
             known.counters.lost();
-            let (file, line) = known.line();
-            events::lost(
-                Named {
-                    key: self.shared().told(self.key()),
-                    mode: self.acquisition().mode(),
-                    template: known.template(),
-                    file,
-                    line,
-                },
-                cause,
-                *held_for,
-            );
+            events::lost(self.named(known), cause, *held_for);
         }
     }
 }

@@ -1,15 +1,23 @@
-//! A nested call's part in the lock of a call that encloses it.
+//! A nested call's part in the lock of a call that encloses it; and that of a call in a lock that several have by one token.
 
 use super::tenure::{Tenure, Views};
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, ConfirmedRelease};
+use crate::client::local_queue::Member;
 use crate::error::LockError;
 use crate::request::Place;
+use crate::stats::SiteId;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
 /// A nested call's part in the lock of a call that encloses it: without a lease of its own, and lost with the lock. Dropped,
 /// it ends, and the lock stays where it is.
-pub(crate) struct View(Tenure);
+///
+/// That of one of several calls with one token is the same, except that the last one of them gives the lock back.
+pub(crate) struct View {
+    tenure: Tenure,
+    // Dropped when the view has ended.
+    member: Option<Member>,
+}
 
 impl View {
     /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on.
@@ -41,43 +49,64 @@ impl View {
 
     fn admitted(enclosing: Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
-        Self(Tenure::of_view(enclosing, by, place, now, must_end))
+        Self { tenure: Tenure::of_view(enclosing, Some(by), place, now, must_end), member: None }
+    }
+
+    /// That of one of several calls which have the lock by one token, for the `longest` time from `now` on. It counts by `site`.
+    pub(crate) fn of_member(
+        member: Member,
+        (place, site): (Place, SiteId),
+        longest: Option<Duration>,
+        now: Instant,
+    ) -> Self {
+        let must_end = longest.map(|longest| now.after(longest));
+        member.begin(site, must_end, now);
+        let tenure = Tenure::of_view(member.tenure(place), None, place, now, must_end);
+        Self { tenure, member: Some(member) }
     }
 
     pub(crate) const fn tenure(&self) -> &Tenure {
-        &self.0
+        &self.tenure
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {
-        self.0.acquisition()
+        self.tenure.acquisition()
     }
 
-    /// Ends the view while its guard is there; the next call that waits for one has its turn.
-    pub(crate) fn give_back(&self) {
-        if self.0.end_view() {
+    /// Ends the view while its guard is there; the next call that waits for one has its turn. There are answers to wait for only
+    /// when the lock is given back by it.
+    pub(crate) fn give_back(&self) -> Option<ConfirmedRelease> {
+        if self.tenure.end_view() {
             // Those who wait for the loss of the view are watchers of the lock. None is left when the guard is dropped.
             self.acquisition().call_watchers();
         }
+        self.member.as_ref()?.leave()
+    }
+
+    /// Why the call has lost the lock; not when its own time is over, while others have it by the same token.
+    pub(crate) fn loss_of_lock(&self) -> Option<LockError> {
+        let has_it = self.is_released() || self.member.is_some() && !self.acquisition().validity().is_zero();
+        (!has_it && !self.tenure.is_held()).then(|| self.loss())
     }
 
     /// Whether it was ended, and not lost.
     pub(crate) fn is_released(&self) -> bool {
-        self.0.is_released()
+        self.tenure.is_released()
     }
 
     /// How much longer the lock is provably held.
     pub(crate) fn remaining(&self) -> Duration {
-        if self.is_released() { Duration::ZERO } else { self.0.remaining() }
+        if self.is_released() { Duration::ZERO } else { self.tenure.remaining() }
     }
 
     /// Why it is not held.
     pub(crate) fn loss(&self) -> LockError {
-        self.0.loss()
+        self.tenure.loss()
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        self.0.end_view();
+        self.tenure.end_view();
     }
 }

@@ -28,7 +28,16 @@ impl LocalQueue {
             // The nodes would keep it from the call until whoever has left it idle hears of that.
             self.end_idle(part.name());
         }
-        let acquisition = Arc::new(Acquisition::of_parts(&self.shared, parts, wanted.ttl, now));
+        self.enter_with(Arc::new(Acquisition::of_parts(&self.shared, parts, wanted.ttl, now)), wanted, now)
+    }
+
+    /// The same with that token.
+    pub(super) fn enter_with(
+        self: &Arc<Self>,
+        acquisition: Arc<Acquisition>,
+        wanted: Wanted,
+        now: Instant,
+    ) -> LocalTurn {
         let (line, look_at) = (acquisition.line(), now.after(schedule::pause(wanted.ttl)));
         let mut shard = self.shard(&line);
         shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), look_at));

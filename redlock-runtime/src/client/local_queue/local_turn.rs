@@ -10,6 +10,9 @@
 //! 4. *With nobody in line* the entry goes; or the lock stays held without a call ([`idle`](super::idle)), if the turn has
 //!    just been dropped and its call wanted that.
 //!
+//! Calls that share a lock may wait for what one of them gets ([`readers`](super::readers)): it *founds* a token for all of
+//! them, and should it go before it has the lock, the next one goes on in its place.
+//!
 //! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
 //! and the entry is none of our business any more.
 
@@ -30,17 +33,35 @@ pub(crate) struct LocalTurn {
     /// Where a test wants to know how long its call goes on.
     #[cfg(feature = "testing")]
     stay: std::sync::Mutex<Option<crate::stats::Stay>>,
+    pub(super) role: Role,
+}
+
+/// What follows when a turn is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It ends.
+    Own,
+    /// Other calls wait for what this one gets, to share it: the next of them goes on with it.
+    Founds,
+    /// Nothing: it ends with the last of the calls that have the lock together.
+    LeftToMembers,
 }
 
 impl LocalTurn {
     pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
         let turn = acquisition.turn();
+        Self::numbered(local, acquisition, turn)
+    }
+
+    /// That with this number.
+    pub(super) fn numbered(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>, turn: u32) -> Self {
         Self {
             local: Arc::clone(local),
             acquisition,
             turn,
             #[cfg(feature = "testing")]
             stay: std::sync::Mutex::default(),
+            role: Role::Own,
         }
     }
 
@@ -71,6 +92,9 @@ impl LocalTurn {
         // Before the entry names another one: until then, a wake-up about the token finds it.
         self.acquisition.release();
         self.local.go_on_as(&self.acquisition, &acquisition)?;
+        if self.role == Role::Founds {
+            self.local.founds_as(&acquisition);
+        }
         (self.turn, self.acquisition) = (acquisition.turn(), acquisition);
         Ok(())
     }
@@ -176,7 +200,17 @@ impl LocalTurn {
 
 impl Drop for LocalTurn {
     fn drop(&mut self) {
-        self.end_with(true, Acquisition::release);
+        match self.role {
+            Role::Own => self.end_with(true, Acquisition::release),
+            Role::Founds => {
+                if let Some(left) = self.local.next_founder(&self.acquisition, self.turn) {
+                    self.end_with(true, Acquisition::release);
+                    // After the releases: they ask the nodes for themselves.
+                    left.into_iter().for_each(|reader| reader.goes_alone());
+                }
+            }
+            Role::LeftToMembers => {}
+        }
     }
 }
 

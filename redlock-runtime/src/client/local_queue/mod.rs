@@ -13,6 +13,9 @@ mod idle_locks;
 mod local_turn;
 mod local_wait;
 mod local_waiter;
+mod member;
+mod reader_wait;
+mod readers;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +24,14 @@ pub(crate) use self::entry::Superseded;
 pub(crate) use self::local_turn::LocalTurn;
 pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
+pub(crate) use self::member::Member;
+pub(crate) use self::reader_wait::{News, ReaderWait};
+pub(crate) use self::readers::Together;
 
 use self::entry::Entry;
 use self::hashing::Hashing;
 use self::idle_locks::{IdleLocks, Idling};
+use self::readers::Readers;
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::client::watchdog::schedule::{self, Looked};
@@ -56,7 +63,9 @@ pub(crate) struct LocalQueue {
 
 struct Shard {
     entries: HashMap<Arc<str>, Entry, Hashing>,
-    /// Those of them that no call has.
+    /// The calls that have the lock of a key by one token, or want it so.
+    readers: HashMap<Arc<str>, Readers, Hashing>,
+    /// Those of the entries that no call has.
     idle: IdleLocks,
     /// When the watchdog should look at the entries, at the latest.
     look_at: Option<Instant>,
@@ -262,7 +271,12 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
 
 /// Ends every wait in one part of the lines.
 fn close(shard: &Mutex<Shard>) {
-    let closed: Vec<_> = lock(shard).entries.values_mut().map(Entry::close).collect();
+    let (closed, readers): (Vec<_>, Vec<_>) = {
+        let mut shard = lock(shard);
+        let readers = shard.readers.values_mut().flat_map(Readers::close).collect();
+        (shard.entries.values_mut().map(Entry::close).collect(), readers)
+    };
+    readers.into_iter().for_each(|reader| reader.goes_alone());
     for (acquisition, waiters) in closed {
         for waiter in waiters {
             waiter.close();

@@ -184,14 +184,25 @@ impl HoldPeriod {
     /// A lock is passed on for one ttl in all, and only for a while once others wait for it: they would otherwise wait
     /// for ever should they not be heard of.
     pub(crate) fn pass(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
+        let passes = self.goes_first(now, contended_since, budget);
+        if passes {
+            self.leave(now);
+        }
+        passes
+    }
+
+    /// Whether one more call of this process may have the lock before those who wait elsewhere, and if so, counts it.
+    pub(crate) fn goes_first(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
         let is_within_budget =
             contended_since.is_none_or(|since| budget.allows(self.contended_passes, now.since(since)));
-        if !self.is_fresh(now) || !is_within_budget {
-            return false;
-        }
-        self.contended_passes += u32::from(contended_since.is_some());
-        self.leave(now);
-        true
+        let is_allowed = self.is_fresh(now) && is_within_budget;
+        self.contended_passes += u32::from(is_allowed && contended_since.is_some());
+        is_allowed
+    }
+
+    /// Those who have the lock must be done by `end`, if by any time.
+    pub(crate) const fn end_by(&mut self, end: Option<Instant>) {
+        self.must_end = end;
     }
 }
 

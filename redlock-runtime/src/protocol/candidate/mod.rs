@@ -89,6 +89,7 @@ mod footprint;
 mod hold_period;
 mod idling;
 mod in_flight;
+mod joining;
 mod lease_terms;
 mod lowering;
 mod next;

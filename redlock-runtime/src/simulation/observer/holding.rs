@@ -82,6 +82,10 @@ impl Observer {
     pub(in crate::simulation) fn stopped(&self, client: usize, call: &Call, token: OwnerToken, error: &LockError) {
         self.network.trace.line(|_| format!("{} is stopped: {error}", client_name(client)));
         let LockError::Lost { cause, .. } = error else { return };
+        if *cause == LossCause::Released {
+            // Bodies give nothing back here: another one has, by the same token.
+            self.broken(Promise::Kept, format!("{} loses its share with that of another", client_name(client)));
+        }
         let is_over = matches!(cause, LossCause::MaxHold | LossCause::Released) || !call.hold.renew;
         if is_over || self.network.is_crashed(client) {
             return;

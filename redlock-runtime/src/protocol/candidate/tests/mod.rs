@@ -5,6 +5,7 @@ mod answers;
 mod claims;
 mod distrust;
 mod idling;
+mod joining;
 mod losing;
 mod lowering;
 mod numbers;

@@ -1,0 +1,126 @@
+//! Many readers of one process, and a writer of another one between them.
+
+use crate::percentile::percentile;
+use crate::result_file;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
+use redlock_tests::Nodes;
+use std::fmt;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+const READERS: usize = 64;
+const KEY: &str = "bench";
+/// What a reader does with its lock. Much shorter, and tokio's timers are measured, which count whole milliseconds.
+const BODY: Duration = Duration::from_millis(5);
+/// How long the writer leaves the readers alone.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// So many times as many bodies as taking turns.
+const LEAST: f64 = 40.0;
+/// Commands of clients at each node for one reader.
+const MOST_COMMANDS: f64 = 0.1;
+/// In bodies of readers.
+const LONGEST_WAIT: f64 = 2.0;
+
+/// One line of the table.
+pub(crate) struct Joined {
+    nodes: usize,
+    in_turns: f64,
+    together: f64,
+    /// Of all commands at one node, for each body, while nobody writes.
+    commands: f64,
+    /// While a writer comes now and then.
+    waits: Vec<Duration>,
+    commands_with_writer: f64,
+}
+
+impl Joined {
+    pub(crate) async fn measure(servers: &Nodes, time: Duration) -> Self {
+        let (ours, theirs) = (crate::manager(servers).await, crate::manager(servers).await);
+        let in_turns = run(&ours, Mode::Exclusive, time).await;
+        // The channels stand from here on, as in a process that runs for a while.
+        run(&ours, Mode::Shared, time / 10).await;
+        let before = servers.commands_processed().await;
+        let together = run(&ours, Mode::Shared, time).await;
+        let between = servers.commands_processed().await;
+        let (bodies, waits) = tokio::join!(run(&ours, Mode::Shared, time), write(&theirs, time));
+        let after = servers.commands_processed().await;
+        let each = |commands: u64, bodies: usize| commands as f64 / servers.len() as f64 / bodies as f64;
+        let rate = |bodies: usize| bodies as f64 / time.as_secs_f64();
+        let (commands, commands_with_writer) = (each(between - before, together), each(after - between, bodies));
+        let (in_turns, together) = (rate(in_turns), rate(together));
+        Self { nodes: servers.len(), in_turns, together, commands, waits, commands_with_writer }
+    }
+}
+
+/// How many bodies run in that time, of so many tasks that do nothing else.
+async fn run(manager: &LockManager, mode: Mode, time: Duration) -> usize {
+    let end = Instant::now() + time;
+    let mut tasks = JoinSet::new();
+    for _ in 0..READERS {
+        let manager = manager.clone();
+        tasks.spawn(async move {
+            let mut bodies = 0;
+            while Instant::now() < end {
+                let body = async |_: &LockGuard| {
+                    sleep(BODY).await;
+                    Ok::<_, LockError>(())
+                };
+                let request = LockRequest::new(KEY).mode(mode).wait(Duration::from_secs(60));
+                manager.with_lock(request, body).await.expect("it comes to its turn");
+                bodies += 1;
+            }
+            bodies
+        });
+    }
+    tasks.join_all().await.into_iter().sum()
+}
+
+/// How long a writer waits each time.
+async fn write(manager: &LockManager, time: Duration) -> Vec<Duration> {
+    let (end, mut waits) = (Instant::now() + time, Vec::new());
+    while Instant::now() + PAUSE < end {
+        sleep(PAUSE).await;
+        let begun = Instant::now();
+        let held = manager.acquire(KEY).await.expect("it comes in");
+        waits.push(begun.elapsed());
+        held.release().await.expect("it is held");
+    }
+    waits
+}
+
+impl fmt::Display for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, in_turns, together, commands, waits, commands_with_writer } = self;
+        let ratio = together / in_turns;
+        let bodies = |percent| percentile(waits, percent).as_secs_f64() / BODY.as_secs_f64();
+        let (median, most) = (bodies(50), bodies(99));
+        let verdict = result_file::verdict;
+        write!(f, "| {nodes} | {in_turns:.0} | {together:.0} | {ratio:.1} | {} |", verdict(ratio >= LEAST))?;
+        write!(f, " {commands:.3} | {} | {commands_with_writer:.3} |", verdict(*commands <= MOST_COMMANDS))?;
+        write!(f, " {median:.2} | {most:.2} | {} |", verdict(median <= LONGEST_WAIT))
+    }
+}
+
+/// The table with these lines.
+pub(crate) fn table(lines: &[Joined], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(
+        f,
+        "\n{READERS} tasks of one manager, each of which has the lock of one key for {BODY:?} again and again: bodies in a second, with"
+    )?;
+    writeln!(
+        f,
+        "locks that are not shared and pass from task to task, and with shared ones; and commands at each node for one body."
+    )?;
+    writeln!(
+        f,
+        "Then the same with a writer of another manager, {PAUSE:?} after the one before: how many bodies it waits.\n"
+    )?;
+    writeln!(
+        f,
+        "| nodes | in turns | shared | ratio | at least {LEAST} | commands | at most {MOST_COMMANDS} | with a writer | p50 of its wait, in bodies | p99 | at most {LONGEST_WAIT} |"
+    )?;
+    writeln!(f, "|---:|---:|---:|---:|---|---:|---|---:|---:|---:|---|")?;
+    lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+}

@@ -1,0 +1,96 @@
+//! Taking a share of a lock together with other calls of the process, by one token.
+//!
+//! Which calls may is said in `protocol/candidate/joining` and by the request: one whose guard could be left to another
+//! worker needs a token that is its own, and so does one whose key stays taken after it, or whose lease is not renewed.
+
+use super::{Call, Obtained, Setback, Share};
+use crate::client::enclosing::View;
+use crate::client::local_queue::{LocalTurn, Member, News, ReaderWait, Together};
+use crate::error::LockError;
+use crate::observe::spans::Path;
+use crate::protocol::timing::LONGEST_SILENCE;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// For so long a call waits at most for what another one of its process gets, and goes on by itself then: the task of that one may
+/// not be polled. Smaller, and readers behind a writer that takes its time ask the nodes each for itself; larger, and such a call
+/// waits longer for nothing.
+const LONGEST_GATHERING: Duration = Duration::from_secs(2);
+
+impl Call<'_> {
+    /// Takes the lock together with others: it joins those who have it, or waits for what another call gets, or asks the nodes and
+    /// lets others wait for that.
+    pub(super) async fn take_together(&self) -> Result<Obtained, LockError> {
+        // Who is called by a body that shares the lock must not wait for anybody who may wait for that body.
+        let gathers = self.waits() && self.shares_with_a_caller().is_none();
+        let turn = match self.local.enter_together(&self.key, self.wanted, gathers, self.begun) {
+            Together::Joined(member) => return Ok(self.hold_joined(member)),
+            Together::Asks(turn) => Some(turn),
+            // Boxed, so that others do not pay for it with the size of their futures.
+            Together::Behind(place) => match Box::pin(self.gather(place)).await? {
+                News::Joined(member) => return Ok(self.hold_joined(member)),
+                News::Founds(turn) => Some(turn),
+                News::Alone => None,
+            },
+        };
+        let turn = match turn {
+            Some(turn) => self.secure(turn).await,
+            None => Err(Setback::Superseded),
+        };
+        let turn = match turn {
+            Ok(turn) => turn,
+            Err(Setback::Superseded) => self.obtain().await?,
+            Err(Setback::Failed(error)) => return Err(error),
+        };
+        Ok(self.open(turn))
+    }
+
+    /// Waits for what another call gets.
+    ///
+    /// # Errors
+    /// When the wait is over, or the nodes have been silent for long.
+    async fn gather(&self, place: ReaderWait) -> Result<News, LockError> {
+        let left = self.left().unwrap_or(Duration::MAX);
+        let first = self.local.gathered_by(&self.key);
+        let news = timeout(LONGEST_GATHERING.min(left), place).await.unwrap_or(News::Alone);
+        if !matches!(news, News::Alone) {
+            return Ok(news);
+        }
+        if self.shared().is_closed() {
+            return Err(LockError::Closed);
+        }
+        let first = self.local.gathered_by(&self.key).or(first);
+        let unheard = first.as_ref().filter(|first| !first.is_heard());
+        match unheard {
+            Some(first) if !self.has_time() || self.now().since(self.begun) >= LONGEST_SILENCE => Err(first.failure()),
+            _ if self.has_time() => Ok(news),
+            _ => match first {
+                Some(first) => Err(self.timed_out(&first).await),
+                None => Err(self.timed_out_by(None)),
+            },
+        }
+    }
+
+    /// The lock is that of this call from now on, and others may join.
+    fn open(&self, turn: LocalTurn) -> Obtained {
+        let now = self.now();
+        let counted_for = turn.acquisition().counted_for(now);
+        let member = self.local.open_to_readers(turn, self.site.id, now);
+        let obtained = self.hold_member(member);
+        self.local.watch(obtained.acquisition(), counted_for, now);
+        obtained
+    }
+
+    fn hold_joined(&self, member: Member) -> Obtained {
+        self.way.goes(Path::Local);
+        self.hold_member(member)
+    }
+
+    fn hold_member(&self, member: Member) -> Obtained {
+        let now = self.now();
+        let view = View::of_member(member, (self.place, self.site.id), self.hold.max_hold, now);
+        view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), None));
+        self.count_as_acquired(now);
+        Obtained { share: Share::View(view), fencing_token: None, place: self.place }
+    }
+}

@@ -1,0 +1,68 @@
+//! The part of one call in a lock that several calls of the process have by one token.
+
+use super::LocalQueue;
+use super::local_turn::LocalTurn;
+use crate::client::acquisition::{Acquisition, ConfirmedRelease};
+use crate::client::enclosing::Tenure;
+use crate::request::Place;
+use crate::stats::SiteId;
+use crate::time::clock::Instant;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Dropped, it leaves. The last one gives the token back.
+pub(crate) struct Member {
+    local: Arc<LocalQueue>,
+    acquisition: Arc<Acquisition>,
+    /// The turn of the token, which is that of all members.
+    turn: u32,
+    number: u32,
+    has_left: AtomicBool,
+}
+
+impl Member {
+    pub(super) fn new(local: &Arc<LocalQueue>, acquisition: &Arc<Acquisition>, turn: u32, number: u32) -> Self {
+        let (local, acquisition, has_left) = (Arc::clone(local), Arc::clone(acquisition), AtomicBool::new(false));
+        Self { local, acquisition, turn, number, has_left }
+    }
+
+    /// What all members have of the lock, for the calls in their bodies.
+    pub(crate) fn tenure(&self, place: Place) -> Tenure {
+        Tenure::Turn { acquisition: Arc::clone(&self.acquisition), turn: self.turn, place }
+    }
+
+    /// Its call goes on from `now`, and is done by `must_end`, if by any time.
+    pub(crate) fn begin(&self, site: SiteId, must_end: Option<Instant>, now: Instant) {
+        if let Some(counted_for) = self.acquisition.begin_member(self.number, site, must_end, now) {
+            self.local.watch(&self.acquisition, counted_for, now);
+        }
+    }
+
+    /// Leaves. There are answers to wait for only when it was the last one.
+    pub(crate) fn leave(&self) -> Option<ConfirmedRelease> {
+        self.last_turn()?.end()
+    }
+
+    /// The turn of the token, to be ended by the last one.
+    fn last_turn(&self) -> Option<LocalTurn> {
+        let leaves = !self.has_left.swap(true, Ordering::AcqRel);
+        if !leaves || !self.acquisition.part(self.number) {
+            return None;
+        }
+        self.local.close_to_readers(&self.acquisition);
+        Some(LocalTurn::numbered(&self.local, Arc::clone(&self.acquisition), self.turn))
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        drop(self.last_turn());
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("number", &self.number).field("acquisition", &self.acquisition).finish()
+    }
+}

@@ -1,0 +1,105 @@
+//! How long, and with what, other calls of the process may join those that have the lock.
+
+use super::*;
+
+const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
+const BUDGET: LocalBudget = LocalBudget { passes: 3, time: Duration::from_millis(20) };
+
+fn join(scene: &mut Scene) -> bool {
+    let now = scene.now();
+    scene.candidate.join(WANTED, BUDGET, now)
+}
+
+fn joins(scene: &mut Scene) -> usize {
+    (0..100).take_while(|_| join(scene)).count()
+}
+
+#[test]
+fn a_lock_that_nobody_wants_alone_is_joined_for_one_ttl_in_all() {
+    let mut scene = Scene::holding(3);
+    for _ in 0..10 {
+        assert_eq!(joins(&mut scene), 100);
+        scene.advance((TTL / 10).saturating_sub(MILLISECOND));
+        (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    }
+    assert!(join(&mut scene));
+    scene.advance(Duration::from_millis(10));
+    assert!(!join(&mut scene) && scene.is_won());
+}
+
+#[test]
+fn who_joins_leaves_the_terms_of_the_others_as_they_are() {
+    let mut scene = Scene::holding(1);
+    let now = scene.now();
+    scene.candidate.begin(HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN }, now);
+    assert!(join(&mut scene));
+    assert!(scene.candidate.has_body() && scene.candidate.renewed_until().is_some());
+}
+
+#[test]
+fn a_lock_that_a_writer_wants_is_joined_a_few_times_and_for_a_short_time() {
+    let mut scene = Scene::holding(3);
+    assert_eq!(joins(&mut scene), 100, "those before do not count");
+    let now = scene.now();
+    scene.candidate.contended(0, false, now);
+    let mut late = scene.clone();
+    assert_eq!(joins(&mut scene), 3);
+    late.advance(BUDGET.time.saturating_sub(MILLISECOND));
+    let now = late.now();
+    late.candidate.contended(1, false, now);
+    assert!(join(&mut late), "the time counts from the first");
+    late.advance(MILLISECOND);
+    assert!(!join(&mut late));
+}
+
+#[test]
+fn what_does_not_fit_is_not_joined() {
+    let other = Wanted { ttl: TTL / 2, ..WANTED };
+    for wanted in [other, Wanted { is_fenced: true, ..WANTED }, Wanted { is_kept: true, ..WANTED }] {
+        let mut scene = Scene::holding(1);
+        let now = scene.now();
+        assert!(!scene.candidate.join(wanted, BUDGET, now), "{wanted:?}");
+        assert!(join(&mut scene));
+    }
+}
+
+#[test]
+fn only_a_token_that_has_the_lock_is_joined() {
+    for phase in [Phase::Trying, Phase::Waiting, Phase::Superseded, Phase::Ended] {
+        let mut scene = Scene::holding(1);
+        scene.candidate.phase = phase;
+        assert!(!join(&mut scene), "{phase:?}");
+    }
+}
+
+#[test]
+fn a_quarter_of_the_ttl_must_be_left_for_who_joins() {
+    let mut scene = Scene::holding(3);
+    let valid = scene.provable();
+    scene.advance(valid.saturating_sub(TTL / 4 + MILLISECOND));
+    assert!(join(&mut scene));
+    scene.advance(MILLISECOND);
+    assert!(!join(&mut scene));
+    (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    assert!(join(&mut scene));
+}
+
+#[test]
+fn nobody_joins_those_whose_time_is_over() {
+    let mut scene = Scene::holding(1);
+    let now = scene.now();
+    scene.candidate.end_by(Some(now.after(MILLISECOND)));
+    assert!(join(&mut scene));
+    scene.advance(MILLISECOND);
+    assert!(!join(&mut scene));
+    scene.candidate.end_by(None);
+    assert!(join(&mut scene));
+}
+
+#[test]
+fn a_lock_that_somebody_breaks_is_not_joined() {
+    let mut scene = Scene::holding(1);
+    let now = scene.now();
+    scene.candidate.revoked(0, now);
+    assert!(!join(&mut scene));
+}
