@@ -11,7 +11,7 @@ Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS] | fuzz [SECONDS] | 
   simulation  the simulation, with seeds that nobody has run before (default: 10000000 schedules)
   soak        processes and real servers in trouble (default: 1800 seconds)
   fuzz        each fuzz target for so long (default: 1800 seconds)
-  handshakes  the two handshakes without a lock, in every order of their steps that loom finds
+  handshakes  the two handshakes without a lock, in the orders of their steps that loom goes through
 
 The first two add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations; the third one
 to fuzz/runs.tsv. docs/evidence.md is written anew then. Ctrl-C ends a run, and enters what it has done by then.

@@ -1,4 +1,4 @@
-//! The two places of the runtime where threads agree without a lock, in every order of their steps, with all that the memory of a
+//! The two places of the runtime where threads agree without a lock, in the orders of their steps, with all that the memory of a
 //! machine may do in between. What is looked at are the files of the runtime themselves; only the atomics are loom's.
 #![cfg(all(test, loom))]
 
@@ -18,6 +18,9 @@ use self::owed::Owed;
 const WANTED: [u64; 2] = [10, 20];
 /// When the task looks next if it has seen nothing.
 const LATE: u64 = 100;
+
+/// How often a thread is interrupted at most while it could go on.
+const INTERRUPTIONS: usize = 2;
 
 /// What the watchdog and those who take locks share.
 struct Watchdog {
@@ -53,9 +56,12 @@ impl Watchdog {
     }
 }
 
-/// Two locks are taken while the task makes a look that was planned for `planned`: none of them is overslept.
+/// Two locks are taken while the task makes a look that was planned for `planned`: none of them is overslept. Without a bound on how
+/// often a thread is interrupted, this takes many minutes.
 fn no_lock_is_overslept(planned: u64, forgets_first: bool) {
-    loom::model(move || {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(INTERRUPTIONS);
+    model.check(move || {
         let next_look = NextLook::none();
         next_look.bring_forward(planned);
         let watched = Mutex::new(Vec::new());

@@ -4,7 +4,7 @@
 //!    the time is gone although something is owed: whoever owes next sets it then.
 //! 2. The other way round, a time may stay behind when nothing is owed: it counts only together with the number.
 //!
-//! `tests/handshakes` goes through every order of these steps, with this very file.
+//! `tests/handshakes` goes through the orders of these steps, with this very file.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

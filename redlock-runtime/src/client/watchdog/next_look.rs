@@ -5,7 +5,7 @@
 //! 2. After the look it plans the next one, unless somebody wants an earlier one meanwhile.
 //! 3. Who finds an earlier look planned wakes nobody.
 //!
-//! `tests/handshakes` goes through every order of these steps, with this very file.
+//! `tests/handshakes` goes through the orders of these steps, with this very file.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
