@@ -191,7 +191,7 @@ impl TestServers {
     /// # Panics
     /// When it cannot be taken: because a call has it, or too few servers are well.
     pub async fn hold(&self, key: &str) {
-        self.take(LockRequest::new(key)).await;
+        self.take(key, LockRequest::new(key)).await;
     }
 
     /// Somebody else takes the lock [together with others](LockRequest::shared), and otherwise as in [`hold`](Self::hold).
@@ -199,14 +199,13 @@ impl TestServers {
     /// # Panics
     /// When it cannot be taken: because a call has it alone, or too few servers are well.
     pub async fn hold_shared(&self, key: &str) {
-        self.take(LockRequest::shared(key)).await;
+        self.take(key, LockRequest::shared(key)).await;
     }
 
-    async fn take(&self, request: LockRequest) {
-        let key = request.key.as_str().to_owned();
-        assert!(!self.taken().contains_key(&key), "somebody else has {key:?} already");
+    async fn take(&self, key: &str, request: LockRequest) {
+        assert!(!self.taken().contains_key(key), "somebody else has {key:?} already");
         match self.somebody().acquire(request.wait(Wait::None)).await {
-            Ok(guard) => drop(self.taken().insert(key, guard)),
+            Ok(guard) => drop(self.taken().insert(key.to_owned(), guard)),
             Err(error) => panic!("somebody else cannot take the lock: {error}"),
         }
     }

@@ -228,7 +228,8 @@ const LEAST_ROOM: usize = 28;
 
 impl Shard {
     fn new(hashing: Hashing) -> Self {
-        Self { entries: HashMap::with_hasher(hashing), idle: IdleLocks::default(), look_at: None }
+        let (entries, readers) = (HashMap::with_hasher(hashing.clone()), HashMap::with_hasher(hashing));
+        Self { entries, readers, idle: IdleLocks::default(), look_at: None }
     }
 
     /// Nobody has the key called `name`, or waits for it. Room for many more entries than there are is given back.

@@ -206,7 +206,7 @@ impl Shard {
     fn forget_readers(&mut self, name: &str) -> Option<Readers> {
         let forgotten = self.readers.remove(name);
         if self.readers.is_empty() && self.readers.capacity() > LEAST_ROOM {
-            self.readers = HashMap::default();
+            self.readers = HashMap::with_hasher(self.readers.hasher().clone());
         }
         forgotten
     }
