@@ -78,12 +78,7 @@ pub(super) enum Step {
 
 impl Step {
     /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well. `several`: whether they want several.
-    pub(super) fn random(
-        random: &mut impl Draw,
-        latest: &mut (usize, usize),
-        shared: bool,
-        several: bool,
-    ) -> Self {
+    pub(super) fn random(random: &mut impl Draw, latest: &mut (usize, usize), shared: bool, several: bool) -> Self {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
         let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
@@ -123,11 +118,7 @@ impl Step {
 
 /// Two keys or all of them. A token wants the same most of the time, and sometimes less than that.
 fn wish(random: &mut impl Draw, token: usize) -> Wish {
-    if random.below(5) == 0 {
-        wish_of(random)
-    } else {
-        wish_of(&mut Rng::with_seed(token as u64 % 4))
-    }
+    if random.below(5) == 0 { wish_of(random) } else { wish_of(&mut Rng::with_seed(token as u64 % 4)) }
 }
 
 fn wish_of(source: &mut impl Draw) -> Wish {
