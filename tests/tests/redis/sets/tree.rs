@@ -27,11 +27,9 @@ async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
     let mut conflicts = 0;
     for _ in 0..400 {
         let mut path = || -> (Vec<&str>, Mode) {
-            let depth = random.usize(1..4);
-            let near = random.bool();
-            let segments =
-                (0..depth).map(|_| if near { "A" } else { SEGMENTS[random.usize(..SEGMENTS.len())] }).collect();
-            (segments, if random.bool() { Mode::Exclusive } else { Mode::Shared })
+            let (depth, near) = (1 + draw(3), draw(2) == 0);
+            let segments = (0..depth).map(|_| if near { "A" } else { SEGMENTS[draw(10)] }).collect();
+            (segments, if draw(2) == 0 { Mode::Exclusive } else { Mode::Shared })
         };
         let ((held, held_as), (wanted, wanted_as)) = (path(), path());
         let request = |path: &[&str], mode| LockRequest::path(LockPath::of(path)).mode(mode);
