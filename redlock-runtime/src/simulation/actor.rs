@@ -145,10 +145,14 @@ impl Actor {
     }
 
     async fn acquire(&self, call: &Call) -> Obtained {
-        let mut request = LockRequest::new(key(call.key)).mode(call.mode).ttl(call.ttl).wait(call.wait);
+        let request = match call.also {
+            None => LockRequest::new(key(call.key)),
+            Some(_) => LockRequest::all(call.keys().map(key)),
+        };
+        let mut request = request.mode(call.mode).ttl(call.ttl).wait(call.wait);
         request.hold = call.hold;
         request.joins = !matches!(call.end, End::Detach { .. });
-        if call.hold.min_hold.is_none() && !call.mode.is_shared() {
+        if call.hold.min_hold.is_none() && !call.mode.is_shared() && call.also.is_none() {
             request = request.linger(call.linger);
         }
         if !call.is_fenced {
@@ -229,5 +233,6 @@ impl<F: Future> Future for Process<F> {
 pub(super) fn words(client: usize, call: &Call, now: Instant) -> String {
     let Call { key: index, ttl, wait, mode, .. } = call;
     let wants = if mode.is_shared() { "wants to share" } else { "wants" };
+    let wants = if call.also.is_some() { format!("{wants} both, and") } else { wants.to_owned() };
     format!("{} {wants} {} for {ttl:?}, waits {wait:?} ({} ms)", client_name(client), key(*index), now.millis())
 }

@@ -61,6 +61,17 @@ fn profile(seed: u64) -> Profile {
     Profile { sharing, ..Profile::calm() }
 }
 
+/// Calls for both keys, in circumstances in which nothing goes wrong by itself or with what goes wrong most.
+#[test]
+fn the_promises_hold_for_several_keys() {
+    for profile in [sharing::bank, sharing::bank_crowd, sharing::bank_with_cancels, sharing::bank_with_cuts] {
+        let profile = profile();
+        let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 1000);
+        let failed = search(schedules, |seed| run(&profile, seed, false));
+        assert!(failed.is_none(), "{failed:?}: {profile:?}");
+    }
+}
+
 /// A run that broke a promise.
 #[derive(Debug)]
 struct Failure {

@@ -41,6 +41,8 @@ pub(super) struct Profile {
     pub(super) detaches: u8,
     /// How many calls share their locks; of the others, as many share theirs from the middle of their bodies on as half of these.
     pub(super) sharing: u8,
+    /// How many calls want both keys, in either order.
+    pub(super) sets: u8,
     /// How many people break locks, each one at the most.
     pub(super) operators: usize,
     /// How much of what is said about broken locks is lost.
@@ -135,6 +137,7 @@ impl Profile {
             of_old: 0,
             detaches: 0,
             sharing: 0,
+            sets: 0,
             operators: 0,
             losses: 0,
             lingers: Vec::new(),

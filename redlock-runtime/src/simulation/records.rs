@@ -128,6 +128,8 @@ pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) client: usize,
     pub(super) key: usize,
+    /// The other key, if it waits for both.
+    pub(super) also: Option<usize>,
     pub(super) is_shared: bool,
     pub(super) since: Instant,
     pub(super) wait: Wait,
@@ -158,7 +160,7 @@ impl Records {
     pub(super) fn used(&mut self, id: u64, now: Instant) {
         let waiters = self.waiters.iter().filter(|waiter| waiter.id == id).map(|waiter| waiter.key);
         let holders = self.holders.iter().filter(|holder| holder.id == id).map(|holder| holder.key);
-        if let Some(key) = waiters.chain(holders).next() {
+        for key in waiters.chain(holders).collect::<Vec<_>>() {
             self.used_at[key] = Some(now);
         }
     }

@@ -1,4 +1,4 @@
-//! Circumstances in which locks are shared: readers and writers.
+//! Circumstances in which locks are shared, and in which calls want several: readers and writers, transfers between accounts.
 
 use super::circumstances::{crowd, slow_crowd};
 use super::faults::Faults;
@@ -80,4 +80,25 @@ pub(super) fn joined_with_thefts() -> Profile {
         sharing: 90,
         ..readers_and_writers()
     }
+}
+
+/// Calls for both keys, in either order, among those for one; nothing goes wrong, and nobody who waits is left waiting.
+pub(super) fn bank() -> Profile {
+    Profile { keys: 2..=2, sets: 60, ..readers_and_writers() }
+}
+
+/// Everybody comes at once.
+pub(super) fn bank_crowd() -> Profile {
+    Profile { sharing: 20, ..Profile { keys: 2..=2, sets: 60, ..readers_crowd() } }
+}
+
+/// Those who wait for both give up.
+pub(super) fn bank_with_cancels() -> Profile {
+    Profile { keys: 2..=2, sets: 70, sharing: 20, ..readers_with_cancels() }
+}
+
+/// Connections break while calls wait for both.
+pub(super) fn bank_with_cuts() -> Profile {
+    let faults = Faults { cuts: 6, until: 900, ..Faults::NONE };
+    Profile { keys: 2..=2, sets: 60, sharing: 20, faults, ..slow_crowd() }
 }

@@ -13,6 +13,8 @@ use std::time::Duration;
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(super) struct Call {
     pub(super) key: usize,
+    /// The other key, if it wants both.
+    pub(super) also: Option<usize>,
     pub(super) ttl: Duration,
     pub(super) wait: Wait,
     /// What passes before it.
@@ -82,6 +84,7 @@ impl Call {
             if profile.lingers.is_empty() { 0 } else { profile.lingers[random.usize(0..profile.lingers.len())] };
         Self {
             key: random.usize(0..keys),
+            also: None,
             ttl,
             wait: waits[random.usize(0..waits.len())],
             pause: millis(random.u64(profile.pauses.clone())),
@@ -97,6 +100,18 @@ impl Call {
             end: sometimes.end,
         }
         .shared_sometimes(random, profile.sharing)
+        .both_sometimes(random, profile.sets)
+    }
+
+    /// Both keys, for so many percent of all.
+    fn both_sometimes(self, random: &mut Rng, percent: u8) -> Self {
+        let wants_both = percent > 0 && random.u8(0..100) < percent;
+        Self { also: wants_both.then_some(1 - self.key), is_fenced: self.is_fenced && !wants_both, ..self }
+    }
+
+    /// The keys that it wants.
+    pub(super) fn keys(&self) -> impl Iterator<Item = usize> + use<> {
+        std::iter::once(self.key).chain(self.also)
     }
 
     /// The same, shared by so many percent of all.

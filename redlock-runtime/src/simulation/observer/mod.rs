@@ -43,10 +43,10 @@ impl Drop for Recorded<'_> {
             let now = self.observer.network.now();
             records.used(self.id, now);
             records.waiters.retain(|waiter| waiter.id != self.id);
-            let at = records.holders.iter().position(|holder| holder.id == self.id);
-            at.map(|at| records.holders.remove(at))
+            let is_of_this = |holder: &mut Holder| holder.id == self.id;
+            records.holders.extract_if(.., is_of_this).collect::<Vec<_>>()
         };
-        if let Some(holder) = left {
+        for holder in left {
             self.observer.left(&holder);
         }
     }
@@ -81,10 +81,14 @@ impl Observer {
         let (id, number_before) = (records.number(), records.numbers[call.key].last().copied());
         let lately = records.used_at[call.key].is_some_and(|at| now.since(at) <= self.patient);
         let has_rivals = lately || records.rivals(call.key);
-        let (key, since, wait) = (call.key, now, call.wait);
-        let is_shared = call.mode.is_shared();
-        let waiter = Waiter { id, client, key, is_shared, since, wait, deadline, has_rivals, number_before };
-        records.waiters.push(waiter);
+        let (since, wait, is_shared) = (now, call.wait, call.mode.is_shared());
+        for key in call.keys() {
+            let also = call.keys().find(|other| *other != key);
+            // Whoever wants both has rivals at either of them, as far as anybody looks.
+            let has_rivals = has_rivals || also.is_some();
+            let waiter = Waiter { id, client, key, also, is_shared, since, wait, deadline, has_rivals, number_before };
+            records.waiters.push(waiter);
+        }
         Recorded { observer: self, id }
     }
 
@@ -121,16 +125,24 @@ impl Observer {
         if !guard.is_held() && !stood_still && !is_broken {
             self.broken(Promise::Given, format!("{} gets {} and does not hold it", client_name(client), key(call.key)));
         }
-        self.order(call.key, token);
-        self.entered_as(Holder {
+        // A reader may pass another one that waits for both keys, and for somebody who has the other one.
+        if self.profile.sets == 0 || !call.mode.is_shared() {
+            self.order(call.key, token);
+        }
+        let holder = |key| Holder {
             client: Some(client),
             stops_within: call.is_held.then(|| slack(call.ttl)),
             ends_by: call.longest_hold().map(|longest| now.after(longest + slack(longest))),
             keeps_until: call.hold.min_hold.map(|least| now.after(least).before(slack(least))),
             ttl: call.ttl,
             renews: call.hold.renew,
-            ..Holder::new(call.key, token, Proof::Guard(Arc::downgrade(guard)), now)
-        })
+            ..Holder::new(key, token, Proof::Guard(Arc::downgrade(guard)), now)
+        };
+        let entered = self.entered_as(holder(call.key));
+        if let Some(also) = call.also {
+            self.entered_with(entered.id, holder(also));
+        }
+        entered
     }
 
     /// The nodes keep the lock under `token`, for nobody yet.
@@ -144,12 +156,17 @@ impl Observer {
     }
 
     fn entered_as(&self, holder: Holder) -> Recorded<'_> {
+        let id = self.records().number();
+        self.entered_with(id, holder);
+        Recorded { observer: self, id }
+    }
+
+    fn entered_with(&self, id: u64, holder: Holder) {
         self.windows(&holder);
         self.follows_nobody_at_work(&holder);
         let now = self.network.now();
-        let id = {
+        {
             let mut records = self.records();
-            let id = records.number();
             records.idle_since[holder.key] = None;
             let is_robbed = |token| self.network.robbed_at(&key(holder.key), token).is_some();
             // Who begins with a lock that was taken away while it was idle follows nobody.
@@ -160,10 +177,8 @@ impl Observer {
                 other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_robbed(other.token));
             }
             records.holders.push(Holder { id, ..holder });
-            id
-        };
+        }
         self.exclusion();
-        Recorded { observer: self, id }
     }
 
     /// When to look again if nothing happens: seldom, when there is nobody to look at.

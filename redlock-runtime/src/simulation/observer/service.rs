@@ -78,6 +78,14 @@ impl Observer {
 
     /// Whether `key` is free and one of those who wait for it could have it.
     fn is_idle(&self, records: &Records, index: usize, now: Instant) -> bool {
+        // Who wants another key as well waits for whoever has that, and nobody who has come later overtakes it here.
+        let is_kept_elsewhere = |waiter: &Waiter| {
+            let has_it = |holder: &Holder| Some(holder.key) == waiter.also && holder.is_valid(now);
+            waiter.key == index && records.holders.iter().any(has_it)
+        };
+        if records.waiters.iter().any(is_kept_elsewhere) {
+            return false;
+        }
         let waits =
             |waiter: &&Waiter| waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client);
         let clients: Vec<_> = records.waiters.iter().filter(waits).map(|waiter| waiter.client).collect();

@@ -18,15 +18,18 @@ fn is_related(one: &[&str], other: &[&str]) -> bool {
 async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    let mut random = fastrand::Rng::with_seed(7);
+    let mut state = 7_u64;
+    // Numbers below `end`, the same in every run.
+    let mut draw = |end: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((state >> 33) % end).unwrap()
+    };
     let mut conflicts = 0;
     for _ in 0..400 {
         let mut path = || -> (Vec<&str>, Mode) {
-            let depth = random.usize(1..4);
-            let near = random.bool();
-            let segments =
-                (0..depth).map(|_| if near { "A" } else { SEGMENTS[random.usize(..SEGMENTS.len())] }).collect();
-            (segments, if random.bool() { Mode::Exclusive } else { Mode::Shared })
+            let (depth, near) = (1 + draw(3), draw(2) == 0);
+            let segments = (0..depth).map(|_| if near { "A" } else { SEGMENTS[draw(10)] }).collect();
+            (segments, if draw(2) == 0 { Mode::Exclusive } else { Mode::Shared })
         };
         let ((held, held_as), (wanted, wanted_as)) = (path(), path());
         let request = |path: &[&str], mode| LockRequest::path(LockPath::of(path)).mode(mode);
