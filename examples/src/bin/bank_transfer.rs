@@ -43,11 +43,11 @@ async fn transfer(
     redis: &mut ConnectionManager,
 ) -> Result<(), AnyError> {
     let (from, to) = (balance_of(bank, from), balance_of(bank, to));
-    let payer: i64 = redis.get(&from).await?;
-    let payee: i64 = redis.get(&to).await?;
+    let left: i64 = redis.get(&from).await?;
+    let there: i64 = redis.get(&to).await?;
     sleep(Duration::from_millis(1)).await;
-    redis.set::<_, _, ()>(&from, payer - amount).await?;
-    redis.set::<_, _, ()>(&to, payee + amount).await?;
+    redis.set::<_, _, ()>(&from, left - amount).await?;
+    redis.set::<_, _, ()>(&to, there + amount).await?;
     Ok(())
 }
 

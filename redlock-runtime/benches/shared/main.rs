@@ -1,7 +1,12 @@
 //! What a share of a lock costs beside the lock alone: free ones, and those that are handed over.
 //!
 //! `cargo bench -p redlock-runtime --bench shared` prints the tables and writes them to `benches/shared.md`.
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark that cannot run should say so and stop"
+)]
 
 #[path = "../common/cpu_time.rs"]
 mod cpu_time;

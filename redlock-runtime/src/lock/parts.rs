@@ -178,26 +178,28 @@ mod tests {
         let paths = |wanted: &[(&str, Mode)]| {
             Parts::of(wanted.iter().flat_map(|(path, mode)| LockPath::from(*path).parts(*mode))).unwrap()
         };
-        let (exclusive, shared) = (Mode::Exclusive, Mode::Shared);
-        let table: [(&[(&str, Mode)], &[(&str, Mode)], bool); 9] = [
-            (&[("/A", exclusive)], &[("/A/C", exclusive)], true),
-            (&[("/A", exclusive)], &[("/A/C/D", shared), ("/A", shared)], true),
-            (&[("/A", shared)], &[("/A/C", shared)], true),
-            (&[("/A", shared)], &[("/A/C", exclusive)], false),
-            (&[("/A/C", exclusive)], &[("/A/CX", exclusive)], false),
-            (&[("/A/C", exclusive)], &[("/A", exclusive)], false),
-            (&[("/A/C", exclusive)], &[("/A/D", exclusive)], false),
-            (&[("/A", exclusive)], &[("/A/C", exclusive), ("/B", exclusive)], false),
-            (&[("/A", exclusive), ("/B", shared)], &[("/A/C", exclusive), ("/B", shared)], true),
+        type Wanted = &'static [(&'static str, Mode)];
+        const EXCLUSIVE: Mode = Mode::Exclusive;
+        const SHARED: Mode = Mode::Shared;
+        let table: [(Wanted, Wanted, bool); 9] = [
+            (&[("/A", EXCLUSIVE)], &[("/A/C", EXCLUSIVE)], true),
+            (&[("/A", EXCLUSIVE)], &[("/A/C/D", SHARED), ("/A", SHARED)], true),
+            (&[("/A", SHARED)], &[("/A/C", SHARED)], true),
+            (&[("/A", SHARED)], &[("/A/C", EXCLUSIVE)], false),
+            (&[("/A/C", EXCLUSIVE)], &[("/A/CX", EXCLUSIVE)], false),
+            (&[("/A/C", EXCLUSIVE)], &[("/A", EXCLUSIVE)], false),
+            (&[("/A/C", EXCLUSIVE)], &[("/A/D", EXCLUSIVE)], false),
+            (&[("/A", EXCLUSIVE)], &[("/A/C", EXCLUSIVE), ("/B", EXCLUSIVE)], false),
+            (&[("/A", EXCLUSIVE), ("/B", SHARED)], &[("/A/C", EXCLUSIVE), ("/B", SHARED)], true),
         ];
         for (held, wanted, expected) in table {
             assert_eq!(paths(held).cover(&paths(wanted)), expected, "{held:?} {wanted:?}");
         }
         let key = parts(&[("/{A}", Exclusive)]);
-        assert!(!key.cover(&paths(&[("/A/C", exclusive)])) && key.cover(&paths(&[("/A", exclusive)])));
-        assert!(!paths(&[("/A", exclusive)]).cover(&parts(&[("/{A}/C", Exclusive)])), "others may have that key");
-        let both = Parts::of(key.iter().cloned().chain(paths(&[("/A", exclusive)]).iter().cloned())).unwrap();
-        assert!(both.is_single() && !both.cover(&paths(&[("/A/C", exclusive)])));
+        assert!(!key.cover(&paths(&[("/A/C", EXCLUSIVE)])) && key.cover(&paths(&[("/A", EXCLUSIVE)])));
+        assert!(!paths(&[("/A", EXCLUSIVE)]).cover(&parts(&[("/{A}/C", Exclusive)])), "others may have that key");
+        let both = Parts::of(key.iter().cloned().chain(paths(&[("/A", EXCLUSIVE)]).iter().cloned())).unwrap();
+        assert!(both.is_single() && !both.cover(&paths(&[("/A/C", EXCLUSIVE)])));
     }
 
     #[test]

@@ -3,6 +3,14 @@
 //! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
 //! the time that a test takes is nothing: on the server by shortening the expiry of every key.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test, and what a fuzzer calls"
+)]
+
 #[cfg(test)]
 mod handing_on;
 mod kinds;

@@ -70,6 +70,7 @@ impl From<Duration> for Wait {
 /// # guard.release().await?; manager.acquire("order:7").await?; Ok(()) }
 /// ```
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[must_use = "a request does nothing until a manager acquires it"]
 pub struct LockRequest {
     pub(crate) what: What,

@@ -1,5 +1,5 @@
 //! What a function does under `#[distributed_lock]`, on the node in memory.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod defaults;
 mod drop_order;

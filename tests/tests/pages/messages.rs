@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// What is in these files is told to others, or by the compiler; or it is no message.
-const ELSEWHERE: [&str; 18] = [
+const ELSEWHERE: [&str; 20] = [
     "client/",                     // names of what must be used
     "error/from_lock_error.rs",    // the compiler
     "error/outward.rs",            // what strangers are told

@@ -11,7 +11,7 @@ pub async fn transfer(from: u64, to: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key([shared("limits:{tenant}"), exclusive("order:{first}"), "stock"], first = lines[0] + 1,), mode = shared)]
+#[distributed_lock(key([shared("limits:{tenant}"), exclusive("order:{first}"), "stock"], first = lines.len() + 1,), mode = shared)]
 pub async fn capture<T: std::fmt::Display + Send + Sync>(tenant: T, lines: &[u64]) -> Result<(), LockError> {
     Ok(())
 }

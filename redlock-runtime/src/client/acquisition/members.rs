@@ -45,10 +45,10 @@ impl Members {
         number
     }
 
-    /// When that has changed, until when the token is to be kept for them.
-    fn changed_end(&mut self) -> Option<Option<Instant>> {
+    /// Notes until when the token is to be kept for them. Whether that is another time than before.
+    fn has_another_end(&mut self) -> bool {
         let end = self.end();
-        (std::mem::replace(&mut self.end, end) != end).then_some(end)
+        std::mem::replace(&mut self.end, end) != end
     }
 
     /// Until when any of them needs the lock; `None` for as long as they run.
@@ -107,7 +107,10 @@ impl Acquisition {
         let mut state = self.state();
         let members = state.members()?;
         *members.all.get_mut(&number)? = Member { begun: Some((site, now)), must_end };
-        let end = members.changed_end()?;
+        if !members.has_another_end() {
+            return None;
+        }
+        let end = members.end;
         state.candidate.end_by(end);
         Some(state.candidate.counted_for(now))
     }
@@ -120,7 +123,8 @@ impl Acquisition {
             return false;
         }
         let is_last = members.all.is_empty();
-        if let Some(end) = members.changed_end().filter(|_| !is_last) {
+        if members.has_another_end() && !is_last {
+            let end = members.end;
             state.candidate.end_by(end);
         }
         is_last || !self.shared.rules.apply(Rule::TheLastOneReleases)

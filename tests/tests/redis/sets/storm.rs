@@ -51,7 +51,7 @@ async fn transfers(manager: LockManager, bank: Arc<Bank>, task: usize, cancels: 
         let to = (from + 1 + (task * 7 + round * 3) % (ACCOUNTS.len() - 1)) % ACCOUNTS.len();
         let accounts = if round % 5 == 4 { vec![from] } else { vec![from, to] };
         let call = manager.acquire(request(&accounts));
-        let guard = if cancels && (task + round) % 3 == 0 {
+        let guard = if cancels && (task + round).is_multiple_of(3) {
             match timeout(Duration::from_millis((task + round) as u64 % 5), call).await {
                 Err(_) => continue,
                 Ok(guard) => guard,
