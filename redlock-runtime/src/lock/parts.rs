@@ -175,12 +175,12 @@ mod tests {
 
     #[test]
     fn a_place_covers_what_is_below_it_and_a_key_does_not() {
-        let paths = |wanted: &[(&str, Mode)]| {
-            Parts::of(wanted.iter().flat_map(|(path, mode)| LockPath::from(*path).parts(*mode))).unwrap()
-        };
         type Wanted = &'static [(&'static str, Mode)];
         const EXCLUSIVE: Mode = Mode::Exclusive;
         const SHARED: Mode = Mode::Shared;
+        let paths = |wanted: &[(&str, Mode)]| {
+            Parts::of(wanted.iter().flat_map(|(path, mode)| LockPath::from(*path).parts(*mode))).unwrap()
+        };
         let table: [(Wanted, Wanted, bool); 9] = [
             (&[("/A", EXCLUSIVE)], &[("/A/C", EXCLUSIVE)], true),
             (&[("/A", EXCLUSIVE)], &[("/A/C/D", SHARED), ("/A", SHARED)], true),

@@ -144,6 +144,14 @@ mod tests {
     const HOSTILE: [&str; 18] =
         ["", "a", "a/b", "/a", "a/", "%", "%2F", "{", "}", "{a}", "..", ".", "...", ".a", "a.", "..a", "é\0", "%2E"];
 
+    struct Pieces(Vec<String>);
+
+    impl std::fmt::Display for Pieces {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.iter().try_for_each(|piece| f.write_str(piece))
+        }
+    }
+
     #[test]
     fn a_value_is_the_segment_that_a_path_makes_of_it() {
         for value in HOSTILE {
@@ -151,12 +159,6 @@ mod tests {
             // Whatever writes it in pieces.
             let in_pieces = LockPath::of([value.replace('a', "")]);
             let pieces: Vec<_> = value.chars().filter(|c| *c != 'a').map(String::from).collect();
-            struct Pieces(Vec<String>);
-            impl std::fmt::Display for Pieces {
-                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    self.0.iter().try_for_each(|piece| f.write_str(piece))
-                }
-            }
             assert_eq!(format!("/{}", part(&Pieces(pieces)).segment()), in_pieces.as_str());
         }
     }

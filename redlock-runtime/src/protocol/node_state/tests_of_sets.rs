@@ -182,7 +182,7 @@ fn a_folder_excludes_what_is_below_it_and_siblings_go_together() {
     assert!(is_queued(scene.ask(ACQUIRE, READ_BELOW, late)), "it does not overtake");
     for (wish, token) in [(FOLDER, one), (SIBLING, sibling), (READ_BELOW, reader)] {
         assert_eq!(scene.ask(EXTEND, wish, token), Reply::Extended { waiters: 1, number: None });
-        assert_eq!(scene.holders("/A").contains(&tree), false);
+        assert!(!scene.holders("/A").contains(&tree));
         assert_eq!(scene.ask(RELEASE, wish, token), Reply::Released);
     }
     assert_eq!(scene.holders("/A"), [tree]);
