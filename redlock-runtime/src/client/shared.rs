@@ -78,6 +78,9 @@ pub(crate) struct Shared {
     /// How often most of a lease was over before it was renewed.
     pub(crate) at_risk: Throttle,
     pub(crate) rules: Rules,
+    /// Whether everything has to be the same in every run of a seed.
+    #[cfg(feature = "testing")]
+    pub(crate) is_replayed: bool,
     /// Where a test wants to read what became of the calls.
     #[cfg(feature = "testing")]
     pub(crate) notebook: Option<Notebook>,
@@ -131,6 +134,8 @@ impl Shared {
             without_quorum: Throttle::default(),
             at_risk: Throttle::default(),
             rules,
+            #[cfg(feature = "testing")]
+            is_replayed: false,
             #[cfg(feature = "testing")]
             notebook: None,
             terms: Mutex::default(),

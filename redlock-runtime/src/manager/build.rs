@@ -191,7 +191,7 @@ impl LockManagerBuilder {
     ) -> Result<LockManager, LockError> {
         self.check()?;
         self.has_no_nodes()?;
-        let Made { id, clock, servers_are, notebook } = made;
+        let Made { id, clock, servers_are, is_replayed, notebook } = made;
         self.policy.check_quorum(nodes.len())?;
         let builder = Self { policy: self.policy.of_nodes(nodes.len()), ..self };
         let environment = Environment { manager: id, ..builder.environment(clock, nodes.len()) };
@@ -203,7 +203,7 @@ impl LockManagerBuilder {
         });
         let nodes = nodes.collect();
         let mut shared = builder.finish(clock, environment, nodes);
-        (shared.servers_are, shared.notebook) = (Some(servers_are.into()), notebook);
+        (shared.servers_are, shared.is_replayed, shared.notebook) = (Some(servers_are.into()), is_replayed, notebook);
         let manager = manage(shared, None);
         router.connect(&manager.local);
         Ok(manager)
@@ -281,6 +281,8 @@ pub(crate) struct Made<'m> {
     pub(crate) clock: Clock,
     /// What tells its servers from those of others.
     pub(crate) servers_are: &'m str,
+    /// Whether everything has to be the same in every run of a seed.
+    pub(crate) is_replayed: bool,
     pub(crate) notebook: Option<crate::stats::Notebook>,
 }
 

@@ -7,23 +7,11 @@ use std::sync::OnceLock;
 
 static INSTALLED: OnceLock<LockManager> = OnceLock::new();
 
-/// What a test has put in the place of that.
-#[cfg(feature = "testing")]
-static REPLACED: std::sync::RwLock<Option<LockManager>> = std::sync::RwLock::new(None);
-
-/// Puts `manager` in the place of the installed one, or nothing. What was there before is returned.
-#[cfg(feature = "testing")]
-pub(crate) fn replace(manager: Option<LockManager>) -> Option<LockManager> {
-    // No code that can panic runs under this lock.
-    let mut replaced = REPLACED.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    std::mem::replace(&mut *replaced, manager)
-}
-
 /// The manager for whoever has no scope.
 fn installed() -> Option<LockManager> {
     #[cfg(feature = "testing")]
-    if let Some(replaced) = &*REPLACED.read().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        return Some(replaced.clone());
+    if let Some(replaced) = super::replaced::replaced() {
+        return Some(replaced);
     }
     INSTALLED.get().cloned()
 }

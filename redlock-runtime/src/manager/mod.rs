@@ -16,6 +16,8 @@ mod installed;
 mod label;
 mod last_handle;
 mod lingering;
+#[cfg(feature = "testing")]
+mod replaced;
 mod stats;
 mod trial;
 
@@ -25,10 +27,10 @@ pub(crate) use self::build::Made;
 pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
 pub use self::held::Holding;
-#[cfg(feature = "testing")]
-pub(crate) use self::installed::replace;
 use self::last_handle::LastHandle;
 pub use self::lingering::LingerStats;
+#[cfg(feature = "testing")]
+pub(crate) use self::replaced::{replace, restore};
 pub use self::stats::{ReleaseStats, Stats};
 use crate::client::local_queue::LocalQueue;
 use crate::client::shared::Shared;

@@ -46,8 +46,16 @@ pub enum LogEvent {
         /// Why.
         cause: LossCause,
     },
+    /// It shares its lock from now on: its guard was [downgraded](crate::LockGuard::downgrade).
+    #[non_exhaustive]
+    Downgraded {},
     /// It is over: its body has ended or was dropped, or its guard was given back, dropped or detached.
-    Ended,
+    #[non_exhaustive]
+    Ended {},
+    /// It was dropped while it waited for its lock. One for a [window](crate::LockRequest::once_per) that was dropped is about the
+    /// key that was asked for.
+    #[non_exhaustive]
+    Cancelled {},
     /// It has no lock, by this error.
     #[non_exhaustive]
     Failed {
@@ -66,7 +74,9 @@ impl fmt::Display for LogEntry {
                 write!(f, "acquired for {ttl:?}{is_shared}, fencing token {token}")
             }
             LogEvent::Lost { cause } => write!(f, "lost: {cause}"),
-            LogEvent::Ended => f.write_str("ended"),
+            LogEvent::Downgraded {} => f.write_str("downgraded"),
+            LogEvent::Ended {} => f.write_str("ended"),
+            LogEvent::Cancelled {} => f.write_str("cancelled"),
             LogEvent::Failed { error } => write!(f, "failed: {error}"),
         }
     }
@@ -106,17 +116,36 @@ impl Notebook {
     }
 }
 
-/// A call that has its lock: that it is over is noted when this is dropped.
+/// A call, as a manager notes what becomes of it.
 #[derive(Debug)]
-pub(crate) struct Stay {
+pub(crate) struct Page {
     pub(crate) notebook: Notebook,
     pub(crate) key: LockKey,
     pub(crate) mode: Mode,
     pub(crate) template: Option<&'static str>,
 }
 
+impl Page {
+    pub(crate) fn note(&self, event: LogEvent) {
+        self.notebook.note((&self.key, self.mode), self.template, event);
+    }
+}
+
+/// A call that has its lock: that it is over is noted when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Stay(pub(crate) Page);
+
+impl Stay {
+    /// The call shares its lock from now on.
+    pub(crate) fn lower(&mut self) {
+        let Self(page) = self;
+        page.mode = Mode::Shared;
+        page.note(LogEvent::Downgraded {});
+    }
+}
+
 impl Drop for Stay {
     fn drop(&mut self) {
-        self.notebook.note((&self.key, self.mode), self.template, LogEvent::Ended);
+        self.0.note(LogEvent::Ended {});
     }
 }

@@ -25,17 +25,20 @@ const DAY: u64 = 86_400_000;
 const LIMIT: Duration = Duration::from_secs(86_400);
 
 /// Runs `test` once for each seed, over three servers that get into all kinds of trouble: they are cut off, alone and together,
-/// hang, are slow, refuse commands, and restart without their data. Time is virtual, so that a run takes about a millisecond.
+/// or from one of the managers, hang, are slow, refuse commands, and restart without their data. Time is virtual, so that a run takes about a millisecond.
 ///
 /// A right program keeps its promises in all of them: two bodies with one lock never run at the same time. A wrong one breaks them
 /// in some. `test` says what they are: it runs the program, in several managers if need be, and asserts what must be true. Calls may
 /// fail by [`NoQuorum`](crate::LockError::NoQuorum), [`TimedOut`](crate::LockError::TimedOut) or [`Lost`](crate::LockError::Lost), as in
 /// a bad night; that is no failure of the test.
 ///
-/// A seed decides everything, and a seed that fails is printed with the log of its run. `REDLOCK_SEED=41` runs that one alone. What
-/// the seed cannot decide is to be kept out of `test`: other threads, sockets, the real time, random numbers of the program, the
+/// A seed decides everything, and a seed that fails is printed with the log of its run. `REDLOCK_SEED=41`, with the name of one test,
+/// runs that one alone: `REDLOCK_SEED=41 cargo test no_deposit_is_lost`. Without a name, it replaces the seeds of all tests. What the seed cannot decide is to be kept out of `test`: other threads, sockets, the real time, random numbers of the program, the
 /// order of a `HashMap`, and `tokio::select!` without `biased`. [`random_pause`](TestServers::random_pause) is chance that the seed decides. Of a task
 /// that is spawned, the handle is to be awaited and unwrapped, or its panics are lost.
+///
+/// Somebody else takes a lock by [`hold`](TestServers::hold) here as soon as it can be had, and has it until the trouble or the test
+/// takes it away. [`expire`](TestServers::expire) and [`lose`](TestServers::lose) do nothing to a lock whose lease is over already.
 ///
 /// To see that the program gets on again when the trouble is over, call [`calm`](TestServers::calm).
 ///
@@ -112,7 +115,8 @@ const LIMIT: Duration = Duration::from_secs(86_400);
 /// # #[cfg(not(feature = "macros"))] fn main() { panic!() }
 /// ```
 pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServers, u64)) {
-    let before = fastrand::u64(..);
+    // What follows on this thread is by chance again, also when a seed fails.
+    let _by_chance = ByChance(fastrand::u64(..));
     let alone = std::env::var(SEED).ok().map(|text| match text.parse::<u64>() {
         Ok(seed) => seed,
         Err(error) => panic!("{SEED}={text} is no seed: {error}"),
@@ -121,8 +125,15 @@ pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServ
         Some(seed) => run(seed, &test),
         None => seeds.into_iter().for_each(|seed| run(seed, &test)),
     }
-    // What follows on this thread is by chance again.
-    fastrand::seed(before);
+}
+
+/// What the random numbers of this thread begin with again.
+struct ByChance(u64);
+
+impl Drop for ByChance {
+    fn drop(&mut self) {
+        fastrand::seed(self.0);
+    }
 }
 
 fn run(seed: u64, test: &impl AsyncFn(TestServers, u64)) {
@@ -145,7 +156,7 @@ fn run(seed: u64, test: &impl AsyncFn(TestServers, u64)) {
     }));
     if let Err(panic) = ended {
         let log = log.map(|log| log.to_string()).unwrap_or_default();
-        eprintln!("seed {seed} fails, and {SEED}={seed} runs it alone; its log:\n{log}");
+        eprintln!("seed {seed} fails, and {SEED}={seed} with the name of this test runs it alone; its log:\n{log}");
         resume_unwind(panic);
     }
 }
@@ -155,7 +166,7 @@ fn prepare(seed: u64) -> TestServers {
     let origin = u64::try_from(virtual_origin().as_millis()).unwrap_or(u64::MAX);
     let skew_ms = (BEGINNING + random.u64(0..DAY)).wrapping_sub(origin).cast_signed();
     let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error: ClockError { skew_ms, drift_ppm: 0 } };
-    let servers = TestServers::with(SERVERS, clock, random.u64(..));
+    let servers = TestServers::with(SERVERS, clock, (true, random.u64(..)));
     servers.servers().iter().for_each(|server| server.jitter(Some(random.fork())));
     servers
 }
@@ -166,5 +177,6 @@ fn begin(servers: &TestServers) {
     let one = |server: &Arc<_>| tokio::spawn(trouble::stir(Arc::clone(server), random.fork())).abort_handle();
     let mut all: Vec<_> = servers.servers().iter().map(one).collect();
     all.push(tokio::spawn(trouble::cut_off(servers.servers().to_vec(), random.fork())).abort_handle());
+    all.push(tokio::spawn(trouble::cut_manager_off(servers.servers().to_vec(), random.fork())).abort_handle());
     servers.get_into(all);
 }

@@ -1,23 +1,19 @@
 //! A manager in the place of the installed one, for as long as a test takes.
 
-use crate::manager::{LockManager, replace};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread::{self, ThreadId};
-
-/// The thread whose test has replaced the manager, if one has.
-static TURN: (Mutex<Option<ThreadId>>, Condvar) = (Mutex::new(None), Condvar::new());
+use crate::manager::{LockManager, replace, restore};
+use tokio::runtime::{Handle, Id};
 
 /// Puts `manager` in the place of the installed one until the guard is dropped: for handlers that run in spawned tasks, which a
 /// [`scope`](LockManager::scope) does not reach.
 ///
-/// There is one place in a process. Tests that use it take turns: this blocks the thread until no other test has it, so that they
-/// may run in parallel to all others. A scope comes before it, and it comes before what [`LockManager::install`] has installed, which
-/// is there again afterwards.
+/// It is there for everything that runs in the runtime of the test: the test itself, the tasks that it spawns, and what they
+/// spawn. `#[tokio::test]` and [`explore`](super::explore) make a runtime of its own for each test and each seed, so that tests
+/// that run at the same time do not meet. A scope comes before it, and it comes before what [`LockManager::install`] has installed.
 ///
-/// What a test has spawned, and goes on after it, meets the manager of the next one, or none: join it first.
+/// A thread of one's own, `std::thread::spawn`, is in no runtime and does not see it.
 ///
 /// # Panics
-/// When the same thread has replaced it already: the guard of that one is still there, and this would wait for ever.
+/// Outside of a tokio runtime, and when there is one in the same runtime already.
 ///
 /// # Examples
 /// ```
@@ -39,37 +35,28 @@ static TURN: (Mutex<Option<ThreadId>>, Condvar) = (Mutex::new(None), Condvar::ne
 /// # #[cfg(not(feature = "macros"))] fn main() {}
 /// ```
 #[must_use = "the manager is replaced until this is dropped"]
+#[track_caller]
 pub fn install(manager: &LockManager) -> Installed {
-    let (turn, is_over) = &TURN;
-    let us = thread::current().id();
-    // A test that has panicked has nothing half done here.
-    let mut owner = turn.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_ours = *owner == Some(us);
-    if is_ours {
-        drop(owner);
-        panic!("this test has replaced the installed manager already: drop that guard first");
-    }
-    while owner.is_some() {
-        owner = is_over.wait(owner).unwrap_or_else(PoisonError::into_inner);
-    }
-    *owner = Some(us);
-    replace(Some(manager.clone()));
-    Installed { _private: () }
+    let Ok(handle) = Handle::try_current() else {
+        panic!("a manager is installed for the runtime of a test, and this is outside of one");
+    };
+    let runtime = handle.id();
+    assert!(
+        replace(runtime, manager.clone()),
+        "this test has replaced the installed manager already: drop that guard first"
+    );
+    Installed { runtime }
 }
 
 /// A manager is in the place of the installed one until this is dropped; see [`install`].
 #[derive(Debug)]
 pub struct Installed {
-    _private: (),
+    runtime: Id,
 }
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        let (turn, is_over) = &TURN;
-        let replaced = replace(None);
-        *turn.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        is_over.notify_one();
-        // Under no mutex.
-        drop(replaced);
+        // Dropped here, under no lock.
+        drop(restore(self.runtime));
     }
 }

@@ -1,5 +1,6 @@
 //! What a test reads of the calls that were made, and asserts.
 
+use crate::lock::Mode;
 use crate::stats::{Journal, LogEntry, LogEvent};
 use std::collections::HashMap;
 use std::fmt;
@@ -53,29 +54,33 @@ impl Log {
         self.keys(|event| matches!(event, LogEvent::Failed { .. }))
     }
 
+    /// The keys that calls have asked for and were dropped while they waited.
+    #[must_use]
+    pub fn cancelled(&self) -> Vec<String> {
+        self.keys(|event| matches!(event, LogEvent::Cancelled {}))
+    }
+
     fn keys(&self, is_meant: impl Fn(&LogEvent) -> bool) -> Vec<String> {
         let entries = self.0.entries();
         entries.iter().filter(|entry| is_meant(&entry.event)).map(|entry| entry.key.as_str().to_owned()).collect()
     }
 
     /// How many calls were at work under one key at the same time, at the most, of the keys that `name` is or is the template
-    /// of. It is 1 for a lock that does what it should, unless it is shared.
+    /// of, whether they have it alone or share it. It is 1 for a lock that does what it should, unless it is shared; of one that is
+    /// shared by some and not by others, [`assert_exclusive!`](crate::assert_exclusive) tells whether it does.
     ///
     /// A call counts until its body or its guard has ended, also when it has lost its lock before. So more than 1 is what
     /// `on_lost = continue` may lead to, and a guard that is used without a look at it.
+    ///
+    /// # Panics
+    /// When the log has entries and none of them has that name, since it is misspelt then.
     #[must_use]
+    #[track_caller]
     pub fn max_together(&self, name: &str) -> usize {
-        let (mut at_work, mut most) = (HashMap::new(), 0);
-        for entry in self.0.entries().iter().filter(|entry| is_called(entry, name)) {
-            let at_work: &mut usize = at_work.entry(entry.key.name().to_owned()).or_default();
-            match entry.event {
-                LogEvent::Acquired { .. } => *at_work += 1,
-                LogEvent::Ended => *at_work = at_work.saturating_sub(1),
-                LogEvent::Lost { .. } | LogEvent::Failed { .. } => {}
-            }
-            most = most.max(*at_work);
-        }
-        most
+        let entries = self.entries();
+        let is_known = entries.is_empty() || entries.iter().any(|entry| is_called(entry, name));
+        assert!(is_known, "nobody has asked for {name:?}:\n{self}");
+        together(&entries, name).map(|(_, AtWork { writers, readers })| writers + readers).max().unwrap_or_default()
     }
 
     /// Forgets all entries, at a moment when no call has a lock: one that has is not known any more by
@@ -84,18 +89,37 @@ impl Log {
         self.0.entries().clear();
     }
 
+    /// What [`assert_exclusive!`](crate::assert_exclusive) is made of.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn check_exclusive(&self, name: &str) {
+        self.check_locked(name, None);
+        let entries = self.entries();
+        if let Some((entry, at_work)) = together(&entries, name).find(|(_, at_work)| !at_work.may_be()) {
+            let AtWork { writers, readers } = at_work;
+            panic!(
+                "{writers} had {name:?} alone and {readers} shared it at the same time, from here on: {entry}\n{self}"
+            );
+        }
+    }
+
+    /// What [`assert_locked!`](crate::assert_locked) is made of, with a duration as the attribute says it.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn check_locked_for(&self, name: &str, ttl: &str) {
+        match duration(ttl) {
+            Some(ttl) => self.check_locked(name, Some(ttl)),
+            None => panic!("`ttl = {ttl}` is no duration: write `ttl = 30s`, `ttl = 500ms` or `ttl = \"1m30s\"`"),
+        }
+    }
+
     /// What [`assert_locked!`](crate::assert_locked) is made of.
     #[doc(hidden)]
     #[track_caller]
-    pub fn check_locked(&self, name: &str, ttl: Option<&str>) {
-        let wanted = ttl.map(|text| match duration(text) {
-            Some(ttl) => ttl,
-            None => panic!("`ttl = {text}` is no duration: write `ttl = 30s`, `ttl = 500ms` or `ttl = \"1m30s\"`"),
-        });
-        let entries = self.0.entries();
+    pub fn check_locked(&self, name: &str, wanted: Option<Duration>) {
+        let entries = self.entries();
         let ttls: Vec<_> = entries.iter().filter(|entry| is_called(entry, name)).filter_map(ttl_of).collect();
         let is_there = ttls.iter().any(|ttl| wanted.is_none_or(|wanted| *ttl == wanted));
-        drop(entries);
         match wanted {
             _ if is_there => {}
             Some(wanted) if !ttls.is_empty() => {
@@ -104,6 +128,44 @@ impl Log {
             _ => panic!("{name:?} was never locked:\n{self}"),
         }
     }
+}
+
+/// Who is at work under one key.
+#[derive(Clone, Copy, Default)]
+struct AtWork {
+    /// Those who have the lock alone, and those who share it.
+    writers: usize,
+    readers: usize,
+}
+
+impl AtWork {
+    const fn may_be(self) -> bool {
+        self.writers == 0 || (self.writers == 1 && self.readers == 0)
+    }
+
+    /// What an entry makes of it.
+    fn note(&mut self, entry: &LogEntry) {
+        let Self { writers, readers } = self;
+        let count = if entry.mode == Mode::Shared { readers } else { writers };
+        match entry.event {
+            LogEvent::Acquired { .. } => *count += 1,
+            LogEvent::Ended {} => *count = count.saturating_sub(1),
+            LogEvent::Downgraded {} => {
+                (self.writers, self.readers) = (self.writers.saturating_sub(1), self.readers + 1)
+            }
+            LogEvent::Lost { .. } | LogEvent::Failed { .. } | LogEvent::Cancelled {} => {}
+        }
+    }
+}
+
+/// Who is at work under the key of each entry after it, of those that are called `name`.
+fn together<'l>(entries: &'l [LogEntry], name: &'l str) -> impl Iterator<Item = (&'l LogEntry, AtWork)> {
+    let mut keys: HashMap<&str, AtWork> = HashMap::new();
+    entries.iter().filter(move |entry| is_called(entry, name)).map(move |entry| {
+        let at_work = keys.entry(entry.key.name()).or_default();
+        at_work.note(entry);
+        (entry, *at_work)
+    })
 }
 
 fn is_called(entry: &LogEntry, name: &str) -> bool {
@@ -151,7 +213,7 @@ impl fmt::Debug for Log {
 }
 
 /// Asserts that a call has had a lock, by a [`Log`](crate::testing::Log): one with this key or template, and for this `ttl` if one
-/// is given. That is written as in the attribute: `30s`, `500ms`, `"1m30s"`, and `30` for seconds.
+/// is given. That is written as in the attribute, `30s`, `500ms`, `"1m30s"` and `30` for seconds, or is a [`Duration`].
 ///
 /// # Panics
 /// When no call has had it, with all entries of the log.
@@ -172,8 +234,41 @@ macro_rules! assert_locked {
     ($log:expr, $name:expr $(,)?) => {
         $crate::testing::Log::check_locked(&$log, $name, ::core::option::Option::None)
     };
-    ($log:expr, $name:expr, ttl = $ttl:tt $(,)?) => {
-        $crate::testing::Log::check_locked(&$log, $name, ::core::option::Option::Some(::core::stringify!($ttl)))
+    ($log:expr, $name:expr, ttl = $ttl:literal $(,)?) => {
+        $crate::testing::Log::check_locked_for(&$log, $name, ::core::stringify!($ttl))
+    };
+    ($log:expr, $name:expr, ttl = $ttl:expr $(,)?) => {
+        $crate::testing::Log::check_locked(&$log, $name, ::core::option::Option::Some($ttl))
+    };
+}
+
+/// Asserts that calls have had a lock and that it did what it should, by a [`Log`](crate::testing::Log): of the keys that are this
+/// one or have this template, each was one call's alone, or shared by those who [share](crate::Mode) it, at any time.
+///
+/// A call counts until its body or its guard has ended, also when it has lost its lock before: see
+/// [`max_together`](crate::testing::Log::max_together).
+///
+/// # Panics
+/// When that is not so, and when no call has had it, with all entries of the log.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// use redlock_runtime::{LockRequest, assert_exclusive, testing::TestServers};
+///
+/// let servers = TestServers::new(1);
+/// let manager = servers.manager();
+/// let one = manager.acquire(LockRequest::shared("config")).await.unwrap();
+/// let other = manager.acquire(LockRequest::shared("config")).await.unwrap();
+/// drop((one, other));
+/// drop(manager.acquire("config").await.unwrap());
+/// assert_exclusive!(servers.log(), "config");
+/// # }
+/// ```
+#[macro_export]
+macro_rules! assert_exclusive {
+    ($log:expr, $name:expr $(,)?) => {
+        $crate::testing::Log::check_exclusive(&$log, $name)
     };
 }
 

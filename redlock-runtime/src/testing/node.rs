@@ -17,11 +17,10 @@ use crate::protocol::wakeup::channel;
 use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
 use std::fmt;
-use std::future::ready;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 
 pub(super) struct TestNode(Arc<End>);
 
@@ -47,7 +46,7 @@ impl TestNode {
         // Nobody else has it yet.
         let peer: Arc<dyn Peer> = end.clone();
         let _ = end.wire.set(server.connect(Arc::downgrade(&peer), own_channel));
-        if server.trouble().is_none() {
+        if server.trouble(end.wire()).is_none() {
             end.meets(server.identity());
         }
         tokio::spawn(carry(Arc::clone(&end)));
@@ -71,6 +70,19 @@ async fn carry(end: Arc<End>) {
 impl End {
     fn wire(&self) -> usize {
         self.wire.get().copied().unwrap_or_default()
+    }
+
+    /// Why there is no connection, if so.
+    fn trouble(&self) -> Option<NodeError> {
+        self.server.trouble(self.wire())
+    }
+
+    /// Waits as long as an answer takes to what is not asked by a command.
+    async fn answers(&self) {
+        let delay = self.server.delay();
+        if !delay.is_zero() {
+            sleep(delay).await;
+        }
     }
 
     fn send(&self, request: Request) {
@@ -153,7 +165,7 @@ impl Node for TestNode {
     }
 
     fn status(&self) -> Status {
-        self.0.server.trouble().map_or(Status::Up, Status::Down)
+        self.0.trouble().map_or(Status::Up, Status::Down)
     }
 
     fn abstains_for(&self) -> Option<Duration> {
@@ -165,7 +177,7 @@ impl Node for TestNode {
     }
 
     fn epoch_of(&self, _key: &LockKey) -> u64 {
-        self.0.server.connections()
+        self.0.server.connections(self.0.wire())
     }
 
     fn listen(&self) {
@@ -178,7 +190,7 @@ impl Node for TestNode {
 
     fn tell_busy(&self, subject: &Subject) -> bool {
         self.publish(subject, Notice::Busy);
-        self.0.server.trouble().is_none()
+        self.0.trouble().is_none()
     }
 
     fn tell_stopped(&self, subject: &Subject) {
@@ -186,15 +198,27 @@ impl Node for TestNode {
     }
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
-        Box::pin(ready(self.0.server.trouble().map_or_else(|| Ok(self.0.server.time()), Err)))
+        let end = &self.0;
+        Box::pin(async {
+            end.answers().await;
+            end.server.tell(end.wire()).map(|()| end.server.time())
+        })
     }
 
     fn occupant_of(&self, key: &LockKey) -> BoxFuture<'static, Occupant> {
-        Box::pin(ready(self.0.server.occupant(key)))
+        let (end, key) = (Arc::clone(&self.0), key.clone());
+        Box::pin(async move {
+            end.answers().await;
+            end.server.occupant(end.wire(), &key)
+        })
     }
 
     fn holder_of(&self, key: &LockKey) -> BoxFuture<'static, Option<OwnerToken>> {
-        Box::pin(ready(self.0.server.holder(key)))
+        let (end, key) = (Arc::clone(&self.0), key.clone());
+        Box::pin(async move {
+            end.answers().await;
+            end.server.holder(end.wire(), &key)
+        })
     }
 
     fn stats(&self) -> NodeStats {
@@ -207,22 +231,26 @@ impl Node for TestNode {
         _named: bool,
         _patience: Duration,
     ) -> BoxFuture<'a, Vec<NodeInspection>> {
-        let error = || self.0.server.trouble().unwrap_or(NodeError::Unanswered);
-        let looked = keys.iter().map(|key| {
-            let seen = self.0.server.look(key);
-            let silent = || NodeInspection::silent(self.label(), error());
-            seen.map_or_else(silent, |seen| NodeInspection::in_memory(self.label(), &seen))
-        });
-        Box::pin(ready(looked.collect()))
+        let look = |key| match self.0.server.look(self.0.wire(), key) {
+            Ok(seen) => NodeInspection::in_memory(self.label(), &seen),
+            Err(error) => NodeInspection::silent(self.label(), error),
+        };
+        Box::pin(async move {
+            self.0.answers().await;
+            keys.iter().map(look).collect()
+        })
     }
 
     fn report<'a>(&'a self, _key: &'a LockKey, _patience: Duration) -> BoxFuture<'a, NodeReport> {
         self.listen();
-        let error = self.0.server.trouble().or_else(|| self.abstains_for().map(NodeError::Abstains));
-        Box::pin(ready(match error {
-            Some(error) => NodeReport { error: Some(error), ..NodeReport::unknown(self.label()) },
-            None => NodeReport::in_memory(self.label()),
-        }))
+        Box::pin(async {
+            self.0.answers().await;
+            let error = self.0.server.tell(self.0.wire()).err();
+            match error.or_else(|| self.abstains_for().map(NodeError::Abstains)) {
+                Some(error) => NodeReport { error: Some(error), ..NodeReport::unknown(self.label()) },
+                None => NodeReport::in_memory(self.label()),
+            }
+        })
     }
 }
 

@@ -52,6 +52,10 @@ struct Inner {
 /// The connection of one manager.
 struct Wire {
     channel: String,
+    /// Its manager is cut off from the server.
+    is_cut: bool,
+    /// How many connections it has had after it was cut off.
+    connections: u64,
     listens: bool,
     requests: VecDeque<(Moment, Request)>,
     parcels: VecDeque<(Moment, Parcel)>,
@@ -153,7 +157,9 @@ impl Server {
         let number = inner.next_wire;
         inner.next_wire += 1;
         let (requests, parcels) = Default::default();
-        inner.wires.insert(number, Wire { channel, listens: false, requests, parcels, end });
+        inner
+            .wires
+            .insert(number, Wire { channel, is_cut: false, connections: 0, listens: false, requests, parcels, end });
         number
     }
 
@@ -172,37 +178,48 @@ impl Server {
         self.inner().wires.get(&wire).is_some_and(|wire| wire.listens)
     }
 
-    /// Why it cannot be asked, if so.
-    pub(super) fn trouble(&self) -> Option<NodeError> {
-        self.inner().is_down.then(down)
+    /// Why a manager is not connected, if so.
+    pub(super) fn trouble(&self, wire: usize) -> Option<NodeError> {
+        self.inner().trouble(wire)
     }
 
     /// How many connections a manager has had by now.
-    pub(super) fn connections(&self) -> u64 {
-        self.inner().connections
-    }
-
-    /// What stands under `key`, if it says so.
-    pub(super) fn look(&self, key: &LockKey) -> Option<Seen> {
+    pub(super) fn connections(&self, wire: usize) -> u64 {
         let inner = self.inner();
-        (!inner.is_down && !inner.is_frozen).then(|| inner.state.look(key, self.clock.now()))
+        inner.connections + inner.wires.get(&wire).map_or(0, |wire| wire.connections)
     }
 
-    pub(super) fn occupant(&self, key: &LockKey) -> Occupant {
+    /// How long it takes to answer, beside what chance adds.
+    pub(super) fn delay(&self) -> Duration {
+        self.inner().delay
+    }
+
+    /// What a manager is told that does not ask by a command, or why it gets no answer.
+    pub(super) fn tell(&self, wire: usize) -> Result<(), NodeError> {
+        self.inner().silence(wire).map_or(Ok(()), Err)
+    }
+
+    /// What stands under `key`.
+    pub(super) fn look(&self, wire: usize, key: &LockKey) -> Result<Seen, NodeError> {
         let inner = self.inner();
-        let is_silent = inner.is_down || inner.is_frozen;
-        if is_silent { Occupant::Unknown } else { inner.state.occupant(key.name(), self.clock.now()) }
+        inner.silence(wire).map_or_else(|| Ok(inner.state.look(key, self.clock.now())), Err)
     }
 
-    pub(super) fn holder(&self, key: &LockKey) -> Option<OwnerToken> {
-        self.look(key)?.holder.map(|holder| holder.token)
+    pub(super) fn occupant(&self, wire: usize, key: &LockKey) -> Occupant {
+        let inner = self.inner();
+        let occupant = || inner.state.occupant(key.name(), self.clock.now());
+        inner.silence(wire).map_or_else(occupant, |_| Occupant::Unknown)
+    }
+
+    pub(super) fn holder(&self, wire: usize, key: &LockKey) -> Option<OwnerToken> {
+        self.look(wire, key).ok()?.holder.map(|holder| holder.token)
     }
 
     /// Takes a request in. What is there at once is returned.
     pub(super) fn send(&self, number: usize, request: Request) -> Option<Parcel> {
         let (mut inner, now) = (self.inner(), Moment::now());
-        if inner.is_down {
-            return request.failed(down());
+        if let Some(error) = inner.trouble(number) {
+            return request.failed(error);
         }
         let way = inner.way();
         let is_idle = |wire: &Wire| wire.requests.is_empty() && wire.parcels.is_empty();
@@ -250,24 +267,61 @@ impl Server {
         }
     }
 
-    /// Everything that has it as its server.
+    /// All managers that are not cut off from it.
     fn ends(&self) -> Vec<Arc<dyn Peer>> {
-        self.inner().wires.values().filter_map(|wire| wire.end.upgrade()).collect()
+        self.inner().wires.values().filter(|wire| !wire.is_cut).filter_map(|wire| wire.end.upgrade()).collect()
     }
 
     /// Cuts all connections.
     pub(super) fn cut(&self) {
         let mut inner = self.inner();
         inner.is_down = true;
-        let lost: Vec<_> = inner
-            .wires
-            .values_mut()
-            .map(|wire| (mem::take(&mut wire.requests), mem::take(&mut wire.parcels)))
-            .collect();
+        let lost = inner.wires.values_mut().map(Wire::empty).collect();
         drop(inner);
-        let ends = self.ends();
+        Self::tell_of_cut(&self.ends(), lost);
+    }
+
+    /// Cuts the connection of the manager with that channel. `false` when there is none.
+    pub(super) fn cut_off(&self, channel: &str) -> bool {
+        let mut inner = self.inner();
+        let Some(wire) = inner.wires.values_mut().find(|wire| wire.channel == channel) else { return false };
+        if mem::replace(&mut wire.is_cut, true) {
+            return true;
+        }
+        let (end, lost) = (wire.end.upgrade(), wire.empty());
+        drop(inner);
+        Self::tell_of_cut(end.as_slice(), vec![lost]);
+        true
+    }
+
+    /// Lets the manager with that channel connect again. `false` when there is none.
+    pub(super) fn let_in(&self, channel: &str) -> bool {
+        let mut inner = self.inner();
+        let is_down = inner.is_down;
+        let Some(wire) = inner.wires.values_mut().find(|wire| wire.channel == channel) else { return false };
+        let Some(end) = wire.end.upgrade().filter(|_| wire.is_cut) else { return true };
+        if is_down {
+            wire.is_cut = false;
+            return true;
+        }
+        drop(inner);
+        end.meets(self.identity());
+        for wire in self.inner().wires.values_mut().filter(|wire| wire.channel == channel) {
+            wire.is_cut = false;
+            wire.connections += 1;
+        }
+        end.connected();
+        true
+    }
+
+    /// The channels of all managers, in the order in which they came.
+    pub(super) fn channels(&self) -> Vec<String> {
+        self.inner().wires.values().map(|wire| wire.channel.clone()).collect()
+    }
+
+    fn tell_of_cut(ends: &[Arc<dyn Peer>], lost: Vec<Lost>) {
         // Before anybody hears that there is no answer.
-        for end in &ends {
+        for end in ends {
             end.disconnected();
         }
         for (requests, parcels) in lost {
@@ -328,6 +382,7 @@ impl Server {
         let was_down = self.inner().is_down;
         self.cut();
         let mut inner = self.inner();
+        (inner.is_frozen, inner.delay, inner.refusal) = (false, Duration::ZERO, None);
         inner.state = NodeState::default();
         inner.starts += 1;
         inner.started_at = self.clock.now();
@@ -355,7 +410,29 @@ fn down() -> NodeError {
     NodeError::Unreachable("the test has taken it down".into())
 }
 
+/// Why a manager cannot ask that a test has cut off.
+fn cut_off() -> NodeError {
+    NodeError::Unreachable("the test has cut the manager off".into())
+}
+
+/// What was on its way to a server and from it.
+type Lost = (VecDeque<(Moment, Request)>, VecDeque<(Moment, Parcel)>);
+
 impl Inner {
+    /// Why the manager of a connection has none, if so.
+    fn trouble(&self, wire: usize) -> Option<NodeError> {
+        if self.is_down {
+            return Some(down());
+        }
+        self.wires.get(&wire).filter(|wire| wire.is_cut).map(|_| cut_off())
+    }
+
+    /// Why the manager of a connection gets no answer, if so.
+    fn silence(&self, wire: usize) -> Option<NodeError> {
+        let refusal = || self.refusal.clone().map(NodeError::Refused);
+        self.trouble(wire).or_else(|| if self.is_frozen { Some(NodeError::Unanswered) } else { refusal() })
+    }
+
     /// How long the next message takes.
     fn way(&mut self) -> Duration {
         let (usual, rare) = JITTER;
@@ -368,24 +445,23 @@ impl Inner {
 
     /// Does what is asked. The answer, if there is one.
     fn serve(&mut self, request: Request, server: &Server, now: Moment) -> Option<Parcel> {
+        if let Some(answer) = &self.refusal {
+            return request.failed(NodeError::Refused(answer.clone()));
+        }
         let (command, recipient, sent) = match request {
             Request::Publish(wakeup) => {
                 let channel = crate::protocol::wakeup::channel(wakeup.subject.token.manager());
                 let way = self.way();
-                let mut wires = self.wires.values_mut().filter(|wire| wire.listens && wire.channel == channel);
+                let mut wires = self.wires.values_mut().filter(|wire| wire.hears(&channel));
                 wires.next()?.add_parcel(now + way, Parcel::Wakeup(wakeup));
                 return None;
             }
             Request::Command { command, recipient, sent } => (command, recipient, sent),
         };
-        if let Some(answer) = &self.refusal {
-            let outcome = Err(NodeError::Refused(answer.clone()));
-            return Some(Parcel::Answer { recipient, sent, outcome });
-        }
         let (way, time) = (self.way(), server.time());
         let Self { state, wires, .. } = self;
         let (reply, seen) = state.execute(server.clock.now(), &command, &mut |channel, wakeup| {
-            let Some(wire) = wires.values_mut().find(|wire| wire.listens && wire.channel == channel) else { return 0 };
+            let Some(wire) = wires.values_mut().find(|wire| wire.hears(channel)) else { return 0 };
             let notice = match wakeup.notice {
                 Notice::Claimed(claim) => Notice::Claimed(Claim { begun: time, ..claim }),
                 other => other,
@@ -399,6 +475,16 @@ impl Inner {
 }
 
 impl Wire {
+    /// Takes away what is on its way.
+    fn empty(&mut self) -> Lost {
+        (mem::take(&mut self.requests), mem::take(&mut self.parcels))
+    }
+
+    /// Whether a message on that channel comes here.
+    fn hears(&self, channel: &str) -> bool {
+        self.listens && !self.is_cut && self.channel == channel
+    }
+
     /// Adds what comes after all the others.
     fn add_parcel(&mut self, at: Moment, parcel: Parcel) {
         let at = self.parcels.back().map_or(at, |(last, _)| at.max(*last));

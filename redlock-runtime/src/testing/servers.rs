@@ -10,11 +10,12 @@ use crate::lock::LockKey;
 use crate::lock::owner_token::ManagerId;
 use crate::manager::{LockManager, LockManagerBuilder, Made};
 use crate::node::Node;
+use crate::protocol::wakeup::channel;
 use crate::request::{LockRequest, OrderCheck, Wait};
 use crate::stats::{Journal, Notebook};
 use crate::time::clock::Clock;
 use fastrand::Rng;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -70,11 +71,16 @@ struct Inner {
     managers: AtomicUsize,
     /// Who has what [`TestServers::hold`] has taken.
     somebody: OnceLock<LockManager>,
-    taken: Mutex<HashMap<String, LockGuard>>,
+    taken: Mutex<BTreeMap<String, LockGuard>>,
     random: Mutex<Rng>,
     /// What gets the servers into trouble.
     trouble: Mutex<Vec<AbortHandle>>,
+    /// Whether they are those of a run of `explore`.
+    is_explored: bool,
 }
+
+/// After which time somebody else asks again for a lock. Smaller, a run takes more steps; larger, others get it first.
+const AGAIN: Duration = Duration::from_millis(50);
 
 impl TestServers {
     /// So many servers, which are well.
@@ -86,11 +92,11 @@ impl TestServers {
     /// For no servers.
     #[must_use]
     pub fn new(servers: usize) -> Self {
-        Self::with(servers, Clock::tokio(), 0)
+        Self::with(servers, Clock::tokio(), (false, 0))
     }
 
-    /// The same with another clock, and chance that begins with `seed`.
-    pub(super) fn with(servers: usize, clock: Clock, seed: u64) -> Self {
+    /// The same with another clock, whether they are those of a run of `explore`, and chance that begins with `seed`.
+    pub(super) fn with(servers: usize, clock: Clock, (is_explored, seed): (bool, u64)) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         assert!(servers > 0, "locks need a server: write `TestServers::new(1)`, or more");
         let name = format!("test servers {}", MADE.fetch_add(1, Ordering::Relaxed));
@@ -105,6 +111,7 @@ impl TestServers {
             taken: Mutex::default(),
             random: Mutex::new(Rng::with_seed(seed)),
             trouble: Mutex::default(),
+            is_explored,
         }))
     }
 
@@ -156,7 +163,7 @@ impl TestServers {
             move |environment| -> Arc<dyn Node> { Arc::new(TestNode::connect(&server, environment)) }
         };
         let nodes = servers.iter().cloned().map(node).collect();
-        builder.build_of_nodes(Made { id, clock: *clock, servers_are: name, notebook }, nodes)
+        builder.build_of_nodes(Made { id, clock: *clock, servers_are: name, is_replayed: true, notebook }, nodes)
     }
 
     /// The server with that number, from 0, and what can befall it.
@@ -188,8 +195,11 @@ impl TestServers {
     ///
     /// `key` is the name in Redis: that of a manager with a namespace begins with it, as in `shop:order:7`.
     ///
+    /// In a run of [`explore`](super::explore), it waits until the lock can be had.
+    ///
     /// # Panics
-    /// When it cannot be taken: because a call has it, or too few servers are well.
+    /// When somebody else has it already, and outside of `explore` when it cannot be taken: because a call has it, or too few servers
+    /// are well.
     pub async fn hold(&self, key: &str) {
         self.take(key, LockRequest::new(key)).await;
     }
@@ -197,17 +207,29 @@ impl TestServers {
     /// Somebody else takes the lock [together with others](LockRequest::shared), and otherwise as in [`hold`](Self::hold).
     ///
     /// # Panics
-    /// When it cannot be taken: because a call has it alone, or too few servers are well.
+    /// As [`hold`](Self::hold), when a call has it alone.
     pub async fn hold_shared(&self, key: &str) {
         self.take(key, LockRequest::shared(key)).await;
     }
 
     async fn take(&self, key: &str, request: LockRequest) {
         assert!(!self.taken().contains_key(key), "somebody else has {key:?} already");
-        match self.somebody().acquire(request.wait(Wait::None)).await {
-            Ok(guard) => drop(self.taken().insert(key.to_owned(), guard)),
-            Err(error) => panic!("somebody else cannot take the lock: {error}"),
+        loop {
+            match self.somebody().acquire(request.clone().wait(Wait::None)).await {
+                Ok(guard) => return self.has_taken(key.to_owned(), guard),
+                // A right program may have it, and trouble passes.
+                Err(error) if self.0.is_explored && (error.is_contended() || error.is_transient()) => {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                Err(error) => panic!("somebody else cannot take the lock: {error}"),
+            }
         }
+    }
+
+    fn has_taken(&self, key: String, guard: LockGuard) {
+        let before = self.taken().insert(key, guard);
+        // Under no mutex.
+        drop(before);
     }
 
     fn somebody(&self) -> &LockManager {
@@ -220,7 +242,7 @@ impl TestServers {
         })
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<String, LockGuard>> {
+    fn taken(&self) -> MutexGuard<'_, BTreeMap<String, LockGuard>> {
         // A test that has panicked has nothing half done here.
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -241,27 +263,71 @@ impl TestServers {
     /// Whoever waits gets the lock within about a second, as after any lease that ends.
     ///
     /// # Panics
-    /// When nobody has it.
+    /// When nobody has it, outside of [`explore`](super::explore).
     #[track_caller]
     pub fn expire(&self, key: &str) {
         // Under no mutex: what is given back late finds that it is another one's.
-        let _guard = self.taken().remove(key);
+        let guard = self.taken().remove(key);
         let name = LockKey::from(key);
         let erased = self.0.servers.iter().filter(|server| server.erase(&name)).count();
-        assert!(erased > 0, "nobody has {key:?}: `expire` and `lose` take the name that the key has in Redis");
+        // Where there is trouble, its lease may be over before.
+        let was_there = erased > 0 || guard.is_some() || self.0.is_explored;
+        assert!(was_there, "nobody has {key:?}: `expire` and `lose` take the name that the key has in Redis");
     }
 
     /// Whoever has the lock loses it: it is deleted at all servers, and holders are made to ask. The body stops at its next await,
     /// with [`LossCause::Taken`](crate::LossCause::Taken).
     ///
     /// # Panics
-    /// When nobody has it.
+    /// When nobody has it, outside of [`explore`](super::explore).
     #[track_caller]
     pub fn lose(&self, key: &str) {
         self.expire(key);
         for server in &self.0.servers {
             server.call_holders();
         }
+    }
+
+    /// The connections of this manager to all servers break, and it cannot connect: its process is cut off from the network, and
+    /// others are not. Its leases go on running out at the servers. It stays so until [`reconnect`](Self::reconnect).
+    ///
+    /// # Panics
+    /// For a manager of other servers.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use redlock_runtime::{LockError, testing::TestServers};
+    ///
+    /// let servers = TestServers::new(3);
+    /// let (ours, theirs) = (servers.manager(), servers.manager());
+    /// servers.cut_off(&ours);
+    /// assert!(matches!(ours.try_acquire("order:7").await, Err(LockError::NoQuorum { .. })));
+    /// drop(theirs.acquire("order:7").await.unwrap());
+    /// servers.reconnect(&ours);
+    /// drop(ours.acquire("order:7").await.unwrap());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn cut_off(&self, manager: &LockManager) {
+        let channel = channel(&manager.shared().id.to_string());
+        let is_ours = self.is_ours(manager) && self.0.servers.iter().all(|server| server.cut_off(&channel));
+        assert!(is_ours, "the manager has other servers than these");
+    }
+
+    /// A manager that was [cut off](Self::cut_off) is connected again, to those servers that are up.
+    ///
+    /// # Panics
+    /// For a manager of other servers.
+    #[track_caller]
+    pub fn reconnect(&self, manager: &LockManager) {
+        let channel = channel(&manager.shared().id.to_string());
+        let is_ours = self.is_ours(manager) && self.0.servers.iter().all(|server| server.let_in(&channel));
+        assert!(is_ours, "the manager has other servers than these");
+    }
+
+    fn is_ours(&self, manager: &LockManager) -> bool {
+        manager.shared().servers_are.as_deref() == Some(&self.0.name)
     }
 
     /// Waits for a time that chance decides, up to `most`: in a run of [`explore`](super::explore), the seed does, and otherwise it
@@ -282,6 +348,9 @@ impl TestServers {
         trouble.iter().for_each(AbortHandle::abort);
         for server in &self.0.servers {
             server.recover();
+            for channel in server.channels() {
+                server.let_in(&channel);
+            }
         }
     }
 

@@ -34,6 +34,7 @@ impl TestServer {
     }
 
     /// Ends all its troubles: it is up, fast, executes commands and refuses none. What was asked of a frozen one is done now.
+    /// Managers that are [cut off](super::TestServers::cut_off) stay so.
     pub fn up(&self) {
         self.0.recover();
     }
@@ -49,13 +50,14 @@ impl TestServer {
     }
 
     /// It starts again and knows nothing of any lock. Where there are several servers it does not count for a while; see
-    /// [`AfterRestart`](crate::AfterRestart) and [`longest_ttl`](crate::LockManagerBuilder::longest_ttl).
+    /// [`AfterRestart`](crate::AfterRestart) and [`longest_ttl`](crate::LockManagerBuilder::longest_ttl). It is neither frozen, slow
+    /// nor refusing any more; one that is down stays down.
     pub fn forget(&self) {
         self.0.forget();
     }
 
     /// It answers every command with this error, such as `LOADING Redis is loading the dataset in memory` or
-    /// `NOPERM this user has no permissions`, and executes none. By the text, calls find out whether it passes.
+    /// `NOPERM this user has no permissions`, executes none, and passes no message on. By the text, calls find out whether it passes.
     pub fn refuse(&self, answer: &str) {
         self.0.refuse(answer);
     }

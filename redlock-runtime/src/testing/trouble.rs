@@ -31,6 +31,23 @@ pub(super) async fn stir(server: Arc<Server>, mut random: Rng) {
     }
 }
 
+/// Cuts one of the managers off from all servers, now and then.
+pub(super) async fn cut_manager_off(servers: Vec<Arc<Server>>, mut random: Rng) {
+    loop {
+        sleep(Duration::from_millis(random.u64(0..5 * CALM))).await;
+        let Some(channel) = random.choice(servers.first().map(|server| server.channels()).unwrap_or_default()) else {
+            continue;
+        };
+        for server in &servers {
+            server.cut_off(&channel);
+        }
+        sleep(Duration::from_millis(random.u64(0..TROUBLE))).await;
+        for server in &servers {
+            server.let_in(&channel);
+        }
+    }
+}
+
 /// Cuts all servers off at once, now and then.
 pub(super) async fn cut_off(servers: Vec<Arc<Server>>, mut random: Rng) {
     loop {

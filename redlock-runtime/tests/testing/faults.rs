@@ -203,3 +203,125 @@ async fn an_assertion_says_what_was_locked() {
     drop(servers.manager().acquire("order:7").await.unwrap());
     redlock_runtime::assert_locked!(servers.log(), "order:7", ttl = 31s);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_that_is_cut_off_is_alone_in_that() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let body = ours.with_lock("order:7", async |_| {
+        sleep(HOUR).await;
+        Ok::<_, LockError>(())
+    });
+    let (stopped, ()) = tokio::join!(body, async {
+        sleep(SECOND).await;
+        servers.cut_off(&ours);
+        servers.cut_off(&ours);
+        let error = ours.try_acquire("stock:7").await.unwrap_err();
+        assert!(error.to_string().contains("not connected: the test has cut the manager off"), "{error}");
+        // Theirs works meanwhile, and gets the lock when the lease is over that nobody can renew.
+        drop(theirs.try_acquire("stock:7").await.unwrap());
+        let guard = theirs.acquire(LockRequest::new("order:7").wait(60 * SECOND)).await.unwrap();
+        assert!(guard.is_held());
+    });
+    let error = stopped.unwrap_err();
+    assert!(matches!(error, LockError::Lost { cause: LossCause::NotRenewed { .. }, .. }), "{error}");
+    assert_eq!(servers.log().max_together("order:7"), 1, "{}", servers.log());
+    servers.reconnect(&ours);
+    drop(ours.try_acquire("order:7").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_comes_back_to_the_servers_that_are_up() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    servers.cut_off(&ours);
+    servers.node(0).down();
+    servers.nodes().skip(1).for_each(|server| server.up());
+    assert!(ours.try_acquire("order:7").await.is_err(), "servers that are up do not end it");
+    servers.reconnect(&ours);
+    drop(ours.try_acquire("order:7").await.unwrap());
+    servers.node(1).down();
+    assert!(ours.try_acquire("order:7").await.is_err(), "the first one is still down");
+    servers.node(0).up();
+    drop(ours.try_acquire("order:7").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "the manager has other servers than these")]
+async fn a_manager_of_other_servers_cannot_be_cut_off() {
+    TestServers::new(1).cut_off(&TestServers::new(1).manager());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_or_hangs_tells_nothing_else_either() {
+    let troubles: [fn(&redlock_runtime::testing::TestServer); 3] = [
+        |server| server.down(),
+        |server| server.freeze(),
+        |server| server.refuse("LOADING Redis is loading the dataset in memory"),
+    ];
+    for (number, trouble) in troubles.iter().enumerate() {
+        let servers = TestServers::new(1);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let _guard = ours.acquire("order:7").await.unwrap();
+        assert!(theirs.inspect("order:7").await.holder().is_some());
+        trouble(&servers.node(0));
+        let inspection = theirs.inspect("order:7").await;
+        assert!(inspection.nodes[0].error.is_some(), "trouble {number}: {inspection}");
+        assert!(theirs.ready().await.is_err(), "trouble {number}");
+        let job = LockRequest::new("report").once_per(60 * SECOND);
+        let error = theirs.acquire(job).await.unwrap_err();
+        assert!(error.to_string().contains("report"), "trouble {number}: {error}");
+        assert!(!error.to_string().contains("report@"), "trouble {number}: the time is not known: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_passes_no_message_on() {
+    let servers = TestServers::new(1);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    ours.ready().await.unwrap();
+    let body = ours.with_lock("order:7", async |_| {
+        sleep(20 * SECOND).await;
+        Ok::<_, LockError>(())
+    });
+    let (done, has_stopped) = tokio::join!(body, async {
+        sleep(SECOND).await;
+        let token = ours.held()[0].token;
+        servers.node(0).refuse("LOADING Redis is loading the dataset in memory");
+        let report = theirs.break_lock("order:7", token.as_str()).await;
+        servers.node(0).up();
+        report.has_stopped
+    });
+    assert!(!has_stopped);
+    done.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_is_slow_in_everything() {
+    let servers = TestServers::new(1);
+    let ours = servers.manager();
+    servers.node(0).slow(Duration::from_millis(300));
+    let begun = Instant::now();
+    let inspection = ours.inspect("order:7").await;
+    assert!(inspection.nodes[0].error.is_none(), "{inspection}");
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_starts_again_is_well() {
+    let servers = TestServers::new(1);
+    let ours = servers.manager();
+    let server = servers.node(0);
+    server.refuse("LOADING Redis is loading the dataset in memory");
+    server.forget();
+    drop(ours.try_acquire("order:7").await.unwrap());
+    server.freeze();
+    server.slow(HOUR);
+    server.forget();
+    let begun = Instant::now();
+    drop(ours.try_acquire("order:7").await.unwrap());
+    assert!(begun.elapsed() < SECOND);
+    server.down();
+    server.forget();
+    assert!(ours.try_acquire("order:7").await.is_err(), "it stays down");
+}

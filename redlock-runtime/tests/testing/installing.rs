@@ -1,7 +1,9 @@
 //! Handlers that run in spawned tasks, in tests that run at the same time.
 
-use redlock_runtime::testing::{self, TestServers};
-use redlock_runtime::{LockError, distributed_lock};
+use redlock_runtime::testing::{self, TestServers, explore};
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::thread;
+use tokio::runtime::Builder;
 
 #[distributed_lock(key = "order:{id}")]
 async fn capture(id: u64) -> Result<u64, LockError> {
@@ -9,33 +11,60 @@ async fn capture(id: u64) -> Result<u64, LockError> {
     Ok(id)
 }
 
-/// Each meets its own servers, whichever of them has its turn.
-async fn captures_by_itself(id: u64) {
-    for _ in 0..20 {
+/// What another test does that runs at the same time, in a thread and a runtime of its own.
+fn in_another_test<T: Send>(test: impl AsyncFnOnce() -> T + Send) -> T {
+    let run = || Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test());
+    thread::scope(|scope| scope.spawn(run).join().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_run_at_the_same_time_do_not_see_it() {
+    let servers = TestServers::new(1);
+    let installed = testing::install(&servers.manager());
+    let seen = in_another_test(async || LockManager::current().err());
+    assert!(matches!(seen, Some(LockError::NotInstalled)), "{seen:?}");
+    assert_eq!(tokio::spawn(capture(7)).await.unwrap().unwrap(), 7);
+    drop(installed);
+    let after = tokio::spawn(capture(7)).await.unwrap();
+    assert!(matches!(after, Err(LockError::NotInstalled)), "{after:?}");
+    assert_eq!(servers.log().acquired(), ["order:7"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tests_that_run_at_the_same_time_have_one_each() {
+    let servers = TestServers::new(1);
+    let _installed = testing::install(&servers.manager());
+    // Nobody waits for anybody.
+    let theirs = in_another_test(async || {
         let servers = TestServers::new(1);
-        let installed = testing::install(&servers.manager());
-        let calls: Vec<_> = (0..3).map(|_| tokio::spawn(capture(id))).collect();
-        for call in calls {
-            assert_eq!(call.await.unwrap().unwrap(), id);
-        }
-        drop(installed);
-        assert_eq!(servers.log().acquired(), vec![format!("order:{id}"); 3]);
+        let _installed = testing::install(&servers.manager());
+        tokio::spawn(capture(8)).await.unwrap().unwrap();
+        servers.log().acquired()
+    });
+    tokio::spawn(capture(7)).await.unwrap().unwrap();
+    assert_eq!((theirs, servers.log().acquired()), (vec!["order:8".to_owned()], vec!["order:7".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_threads_of_a_runtime_have_it() {
+    let servers = TestServers::new(1);
+    let _installed = testing::install(&servers.manager());
+    let calls: Vec<_> = (0..20).map(|id| tokio::spawn(capture(id))).collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
     }
+    assert!(tokio::task::spawn_blocking(LockManager::current).await.unwrap().is_ok());
+    assert_eq!(servers.log().acquired().len(), 20);
 }
 
-#[tokio::test(start_paused = true)]
-async fn tests_take_turns_first() {
-    captures_by_itself(1).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn tests_take_turns_second() {
-    captures_by_itself(2).await;
-}
-
-#[tokio::test]
-async fn tests_take_turns_third() {
-    captures_by_itself(3).await;
+#[test]
+fn each_seed_has_its_own() {
+    explore(0..20, async |servers, seed| {
+        let _installed = testing::install(&servers.manager());
+        let _ = tokio::spawn(capture(seed)).await.unwrap();
+        assert!(servers.log().entries().iter().all(|entry| entry.key.as_str() == format!("order:{seed}")));
+        assert!(!servers.log().entries().is_empty());
+    });
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,4 +82,11 @@ async fn a_test_replaces_it_once() {
     let servers = TestServers::new(1);
     let _first = testing::install(&servers.manager());
     let _second = testing::install(&servers.manager());
+}
+
+#[test]
+#[should_panic(expected = "this is outside of one")]
+fn outside_of_a_runtime_there_is_no_place_for_it() {
+    let manager = LockManager::in_memory();
+    let _installed = testing::install(&manager);
 }

@@ -6,4 +6,5 @@ mod exploring;
 mod faults;
 mod installing;
 mod kinds;
+mod logging;
 mod real_time;

@@ -12,6 +12,9 @@ pub(crate) struct Asked<'c> {
     /// A lock that the call has later than this is of no use.
     pub(crate) latest: Option<Instant>,
     pub(super) is_answered: bool,
+    /// Where a test wants to read what became of the call.
+    #[cfg(feature = "testing")]
+    noted: Option<Box<crate::stats::Page>>,
 }
 
 impl<'c> Asked<'c> {
@@ -19,7 +22,19 @@ impl<'c> Asked<'c> {
     pub(crate) fn begin(shared: &'c Shared, request: &LockRequest) -> Self {
         let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
         site.counters.asked();
-        Self { site, latest: None, is_answered: false }
+        Self {
+            site,
+            latest: None,
+            is_answered: false,
+            #[cfg(feature = "testing")]
+            noted: shared.notebook.as_ref().map(|notebook| Box::new(page(notebook, shared, request, site))),
+        }
+    }
+
+    /// Notes what has become of the call before it was known what exactly it asks for.
+    #[cfg(feature = "testing")]
+    fn note(&self, event: crate::stats::LogEvent) {
+        self.noted.iter().for_each(|page| page.note(event.clone()));
     }
 
     pub(super) const fn site(&self) -> &'c Known {
@@ -32,6 +47,8 @@ impl<'c> Asked<'c> {
     /// The one that it is answered with.
     pub(crate) fn refuse<T>(mut self, error: LockError) -> Result<T, LockError> {
         self.failed(failure(&error, false));
+        #[cfg(feature = "testing")]
+        self.note(crate::stats::LogEvent::Failed { error: error.clone() });
         Err(error)
     }
 
@@ -45,8 +62,17 @@ impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             self.site.counters.failed(Failure::Cancelled);
+            #[cfg(feature = "testing")]
+            self.note(crate::stats::LogEvent::Cancelled {});
         }
     }
+}
+
+/// Where what becomes of a call is noted as long as it is only known what was asked for.
+#[cfg(feature = "testing")]
+fn page(notebook: &crate::stats::Notebook, shared: &Shared, request: &LockRequest, site: &Known) -> crate::stats::Page {
+    let key = request.key.clone().below(&shared.namespace);
+    crate::stats::Page { notebook: notebook.clone(), key, mode: request.mode, template: site.template() }
 }
 
 /// What an error counts as, of a call that may be one for a window.

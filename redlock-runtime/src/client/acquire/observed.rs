@@ -34,17 +34,21 @@ impl Call<'_> {
     /// Notes what became of the call, where a test wants to read it.
     #[cfg(feature = "testing")]
     fn note(&self, event: crate::stats::LogEvent) {
-        if let Some(notebook) = &self.shared().notebook {
-            notebook.note((&self.key, self.mode), self.site.template(), event);
-        }
+        self.page().into_iter().for_each(|page| page.note(event.clone()));
+    }
+
+    #[cfg(feature = "testing")]
+    fn page(&self) -> Option<crate::stats::Page> {
+        let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
+        Some(crate::stats::Page { notebook, key: self.key.clone(), mode: self.mode, template })
     }
 
     /// Notes that the call has its lock, and what to drop when it is over.
     #[cfg(feature = "testing")]
     pub(super) fn note_stay(&self, fencing_token: Option<FencingToken>) -> Option<crate::stats::Stay> {
-        self.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token });
-        let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
-        Some(crate::stats::Stay { notebook, key: self.key.clone(), mode: self.mode, template })
+        let page = self.page()?;
+        page.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token });
+        Some(crate::stats::Stay(page))
     }
 
     /// Runs in a span, and tells when that takes a while and when it is over.

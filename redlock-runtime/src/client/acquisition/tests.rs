@@ -182,9 +182,9 @@ async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
     let site = shared.sites.at(Place::unknown(), None).id;
     ours.begin(HoldOptions::default(), site, None, now);
     let turn = ours.turn();
-    assert!(!ours.lower(turn.wrapping_add(1)));
-    assert!(ours.lower(turn));
-    assert!(!ours.lower(turn), "once");
+    assert!(!ours.lower(turn.wrapping_add(1), || {}));
+    assert!(ours.lower(turn, || {}));
+    assert!(!ours.lower(turn, || {}), "once");
 }
 
 /// Ten thousand held locks are to cost at most 1 KiB each on three nodes; `benches/held` measures it, with the names of the

@@ -19,7 +19,7 @@ pub(super) fn of(_shared: &Shared) -> Hashing {
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn of(shared: &Shared) -> Hashing {
     #[cfg(feature = "testing")]
-    let is_replayed = shared.notebook.is_some();
+    let is_replayed = shared.is_replayed;
     #[cfg(not(feature = "testing"))]
     let (is_replayed, _) = (false, shared);
     // The simulation runs in tests, and so are all managers of tests.

@@ -32,7 +32,7 @@ pub(crate) struct LocalTurn {
     turn: u32,
     /// Where a test wants to know how long its call goes on.
     #[cfg(feature = "testing")]
-    stay: std::sync::Mutex<Option<crate::stats::Stay>>,
+    stay: Option<Box<std::sync::Mutex<Option<crate::stats::Stay>>>>,
     pub(super) role: Role,
 }
 
@@ -60,17 +60,28 @@ impl LocalTurn {
             acquisition,
             turn,
             #[cfg(feature = "testing")]
-            stay: std::sync::Mutex::default(),
+            stay: None,
             role: Role::Own,
         }
     }
 
     /// A call goes on from now until it ends, whatever becomes of the lock.
     #[cfg(feature = "testing")]
-    pub(crate) fn stays(&self, stay: Option<crate::stats::Stay>) {
+    pub(crate) fn stays(&mut self, stay: Option<crate::stats::Stay>) {
+        self.stay = stay.map(|stay| Box::new(std::sync::Mutex::new(Some(stay))));
+    }
+
+    /// What a test wants to know of the call that has the turn, if anything.
+    #[cfg(feature = "testing")]
+    fn stay(&self) -> Option<std::sync::MutexGuard<'_, Option<crate::stats::Stay>>> {
         // No code that can panic runs under this mutex.
-        let mut present = self.stay.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let _before = std::mem::replace(&mut *present, stay);
+        self.stay.as_ref().map(|stay| stay.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// The call is over.
+    #[cfg(feature = "testing")]
+    fn stays_no_more(&self) {
+        drop(self.stay().and_then(|mut stay| stay.take()));
     }
 
     /// The token with which the process has the key or asks for it.
@@ -101,7 +112,11 @@ impl LocalTurn {
 
     /// Shares the lock with others from now on, unless the turn has ended.
     pub(crate) fn lower(&self) {
-        if self.acquisition.lower(self.turn) {
+        let note = || {
+            #[cfg(feature = "testing")]
+            self.stay().iter_mut().flat_map(|stay| stay.as_mut()).for_each(crate::stats::Stay::lower);
+        };
+        if self.acquisition.lower(self.turn, note) {
             // Nodes that could not be told are asked soon.
             self.local.look_at(&self.acquisition);
         }
@@ -140,7 +155,7 @@ impl LocalTurn {
     /// and the next call has the turn.
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
         #[cfg(feature = "testing")]
-        self.stays(None);
+        self.stays_no_more();
         if !self.acquisition.end_turn(self.turn) || self.passes_on() {
             return;
         }

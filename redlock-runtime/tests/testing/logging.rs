@@ -1,0 +1,154 @@
+//! What the log tells, and what is asserted by it.
+
+use redlock_runtime::testing::{LogEntry, LogEvent, TestServers};
+use redlock_runtime::{LockError, LockManager, LockRequest, assert_exclusive, assert_locked};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What an assertion says that does not hold.
+fn said(assertion: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(assertion)).unwrap_err();
+    panic.downcast_ref::<String>().unwrap().clone()
+}
+
+fn told(servers: &TestServers) -> Vec<String> {
+    let name = |entry: &LogEntry| match &entry.event {
+        LogEvent::Acquired { .. } => "acquired",
+        LogEvent::Lost { .. } => "lost",
+        LogEvent::Downgraded { .. } => "downgraded",
+        LogEvent::Ended { .. } => "ended",
+        LogEvent::Failed { .. } => "failed",
+        LogEvent::Cancelled { .. } => "cancelled",
+        other => panic!("{other:?}"),
+    };
+    servers.log().entries().into_iter().map(|entry| format!("{} {}", entry.key.as_str(), name(&entry))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_while_it_waits_is_told_of() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager_with(LockManager::builder().namespace("shop"));
+    servers.hold("shop:order:7").await;
+    assert!(timeout(SECOND, ours.acquire(LockRequest::new("order:7").label("orders"))).await.is_err());
+    assert_eq!(servers.log().cancelled(), ["order:7"]);
+    assert_eq!(servers.log().entries()[0].template, Some("orders"));
+    assert!(servers.log().to_string().contains("cancelled"));
+    servers.release("shop:order:7");
+    drop(ours.acquire("order:7").await.unwrap());
+    assert_eq!(told(&servers)[1..], ["order:7 acquired", "order:7 ended"]);
+    assert_eq!(servers.log().max_together("order:7"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_refused_at_its_begin_is_told_of() {
+    let servers = TestServers::new(1);
+    let ours = servers.manager();
+    assert!(ours.acquire(LockRequest::new("order:7").ttl(Duration::ZERO)).await.is_err());
+    let wrong = LockRequest::new("report").once_per(60 * SECOND).reentrant(true);
+    assert!(ours.acquire(wrong).await.is_err());
+    assert_eq!(servers.log().failed(), ["order:7", "report"]);
+    assert_eq!(told(&servers), ["order:7 failed", "report failed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_panics_gives_its_lock_back_and_is_over() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let body = tokio::spawn(async move {
+        ours.with_lock("order:7", async |_| -> Result<(), LockError> {
+            sleep(SECOND).await;
+            panic!("a mistake in the body")
+        })
+        .await
+    });
+    assert!(body.await.unwrap_err().is_panic());
+    assert_eq!(told(&servers), ["order:7 acquired", "order:7 ended"]);
+    drop(theirs.try_acquire("order:7").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_nobody_has_asked_for_is_a_mistake() {
+    let servers = TestServers::new(1);
+    assert_eq!(servers.log().max_together("order:7"), 0, "there is nothing yet");
+    drop(servers.manager().acquire("order:7").await.unwrap());
+    let log = servers.log();
+    assert!(said(|| assert_eq!(log.max_together("odrer:7"), 0)).contains("nobody has asked for \"odrer:7\""));
+    assert!(said(|| assert_exclusive!(log, "odrer:7")).contains("\"odrer:7\" was never locked"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_nobody_has_had_was_not_exclusive() {
+    let servers = TestServers::new(1);
+    servers.hold("order:7").await;
+    assert!(servers.manager().try_acquire("order:7").await.is_err());
+    assert_eq!(servers.log().max_together("order:7"), 0);
+    assert!(said(|| assert_exclusive!(servers.log(), "order:7")).contains("was never locked"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_are_together_and_a_writer_is_not() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let reader = || LockRequest::shared("config");
+    drop((ours.acquire(reader()).await.unwrap(), theirs.acquire(reader()).await.unwrap()));
+    drop(ours.acquire("config").await.unwrap());
+    assert_eq!(servers.log().max_together("config"), 2);
+    assert_exclusive!(servers.log(), "config");
+
+    // Whoever goes on without the lock is beside the next ones.
+    let stale = ours.acquire("config").await.unwrap();
+    servers.expire("config");
+    let next = theirs.acquire(reader()).await.unwrap();
+    let text = said(|| assert_exclusive!(servers.log(), "config"));
+    assert!(text.contains("1 had \"config\" alone and 1 shared it at the same time"), "{text}");
+    servers.log().clear();
+    drop((stale, next));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_at_once_are_not_exclusive() {
+    let servers = TestServers::new(1);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let stale = ours.acquire("order:7").await.unwrap();
+    servers.expire("order:7");
+    let next = theirs.acquire("order:7").await.unwrap();
+    drop((stale, next));
+    let text = said(|| assert_exclusive!(servers.log(), "order:7"));
+    assert!(text.contains("2 had \"order:7\" alone and 0 shared it"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_shares_its_lock_is_a_reader_from_then_on() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let writer = ours.acquire("config").await.unwrap();
+    writer.downgrade();
+    let reader = theirs.acquire(LockRequest::shared("config")).await.unwrap();
+    drop((writer, reader));
+    assert_eq!(
+        told(&servers),
+        ["config acquired", "config downgraded", "config acquired", "config ended", "config ended"]
+    );
+    assert_exclusive!(servers.log(), "config");
+    assert_eq!(servers.log().max_together("config"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ttl_is_asserted_as_the_attribute_says_it_or_by_a_value() {
+    const TTL: Duration = Duration::from_secs(90);
+    let servers = TestServers::new(1);
+    drop(servers.manager().acquire(LockRequest::new("order:7").ttl(TTL)).await.unwrap());
+    let log = servers.log();
+    assert_locked!(log, "order:7", ttl = TTL);
+    assert_locked!(log, "order:7", ttl = 90 * SECOND);
+    assert_locked!(log, "order:7", ttl = "1m30s");
+    assert_locked!(log, "order:7", ttl = 90s);
+    assert_locked!(log, "order:7", ttl = 90_000ms);
+    assert_locked!(log, "order:7", ttl = 90);
+    let text = said(|| assert_locked!(log, "order:7", ttl = TTL + SECOND));
+    assert!(text.contains("\"order:7\" was locked for [90s], and never for 91s"), "{text}");
+    assert!(said(|| assert_locked!(log, "order:7", ttl = "soon")).contains("is no duration"));
+}
