@@ -27,7 +27,7 @@ impl<'c> Asked<'c> {
             latest: None,
             is_answered: false,
             #[cfg(feature = "testing")]
-            noted: shared.notebook.as_ref().map(|notebook| Box::new(page(notebook, shared, request, site))),
+            noted: shared.notebook.as_ref().and_then(|notebook| page(notebook, shared, request, site)).map(Box::new),
         }
     }
 
@@ -68,11 +68,19 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Where what becomes of a call is noted as long as it is only known what was asked for.
+/// Where what becomes of a call is noted as long as it is only known what was asked for; `None` for what has no name.
 #[cfg(feature = "testing")]
-fn page(notebook: &crate::stats::Notebook, shared: &Shared, request: &LockRequest, site: &Known) -> crate::stats::Page {
-    let key = request.key.clone().below(&shared.namespace);
-    crate::stats::Page { notebook: notebook.clone(), key, mode: request.mode, template: site.template() }
+fn page(
+    notebook: &crate::stats::Notebook,
+    shared: &Shared,
+    request: &LockRequest,
+    site: &Known,
+) -> Option<crate::stats::Page> {
+    let key = match request.key() {
+        Some(key) => key.clone().below(&shared.namespace),
+        None => request.parts(&shared.namespace).ok()?.key(),
+    };
+    Some(crate::stats::Page { notebook: notebook.clone(), key, mode: request.mode, template: site.template() })
 }
 
 /// What an error counts as, of a call that may be one for a window.
