@@ -220,8 +220,8 @@ impl<'a> Execution<'a> {
             let line = to.and_then(|to| Some((to, part.queue()?.line_of(to)?)));
             let own_ttl = (!part.has_several).then_some(left);
             match line {
-                // Others who share the name have to yield as well, and must not let each other back in before.
-                Some((_, Line { class: Class::Exclusive, has_several: false })) if part.has_readers() => {}
+                // Others who have the name have to yield as well, and must not let each other back in before.
+                Some((to, Line { class, has_several: false })) if part.is_taken_from(to, class) => is_left_to_it = true,
                 Some((to, Line { has_several: true, .. })) if part.nudge(to) => is_left_to_it = true,
                 Some((to, Line { class, has_several: false })) => {
                     part.give_to(to, class, claim);

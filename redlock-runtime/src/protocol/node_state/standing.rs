@@ -25,11 +25,6 @@ impl Execution<'_> {
         self.state.readers.get(self.key.name())
     }
 
-    /// Whether anybody has a share.
-    pub(super) fn has_readers(&self) -> bool {
-        self.readers().is_some_and(|readers| !readers.live(self.now).is_empty())
-    }
-
     /// As what a token has the name together with others, if it has.
     pub(super) fn share_of(&self, token: OwnerToken) -> Option<Class> {
         self.readers()?.held_by(token, self.now).map(|(class, _)| class)

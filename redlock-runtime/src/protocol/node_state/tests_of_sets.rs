@@ -252,6 +252,24 @@ fn a_yield_to_a_holder_of_several_names_leaves_them_free_for_it() {
 }
 
 #[test]
+fn a_yield_to_who_wants_the_folder_leaves_it_to_that_one_until_the_last_has_yielded() {
+    for tree in [READ_TREE, TREE] {
+        let [one, other, named] = tokens();
+        let mut scene = Scene::default();
+        assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
+        assert!(is_granted(scene.ask(ACQUIRE, SIBLING, other)));
+        assert!(is_queued(scene.ask(WIN_BACK, tree, named)));
+        assert!(matches!(scene.ask_naming(YIELD, FOLDER, one, Some(named)), Reply::Yielded { .. }));
+        assert_eq!(scene.holders("/A"), [other], "neither the one named, beside the other, nor the one that yields");
+        assert!(scene.holders("/A/C").is_empty());
+        assert!(matches!(scene.ask_naming(YIELD, SIBLING, other, Some(named)), Reply::Yielded { .. }));
+        assert_eq!(scene.holders("/A"), [named]);
+        assert_eq!(scene.ask(RELEASE, tree, named), Reply::Released);
+        assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
+    }
+}
+
+#[test]
 fn an_adoption_takes_the_place_at_every_name() {
     let [left, adopter, other] = tokens();
     let mut scene = Scene::default();
