@@ -6,6 +6,7 @@ mod clustered;
 mod excluded;
 mod faults;
 mod leaving;
+mod nested;
 mod storm;
 mod tree;
 
