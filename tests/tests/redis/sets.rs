@@ -5,6 +5,7 @@ mod cancelled;
 mod clustered;
 mod excluded;
 mod faults;
+mod full;
 mod leaving;
 mod nested;
 mod storm;

@@ -308,6 +308,10 @@ end
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
   local left = redis.call('PTTL', lock)
+  if share_of(who) then
+    -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
+    redis.call('PEXPIRE', lock, math.max(left, ttl))
+  end
   redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
@@ -453,7 +457,10 @@ end
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    strike(token)
+    if redis.pcall('ZSCORE', queue, token) then
+      -- Nothing else is written before: a server that is full lets a script go on that has begun.
+      strike(token)
+    end
     local held = share_of(token)
     if owner == token and class == 0 then
       redis.call('PEXPIRE', lock, ttl)
