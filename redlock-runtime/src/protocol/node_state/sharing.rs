@@ -130,9 +130,23 @@ impl<'a> Execution<'a> {
             self.take_all(ttl, claim);
             return Reply::Granted { smaller: false, number: None };
         }
+        // Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+        let mut freed = Vec::new();
+        self.each(|part| {
+            freed.push(part.hold_of(part.token).filter(|_| part.has_several));
+            if freed.last().is_some_and(Option::is_some) {
+                part.drop_hold_of(part.token);
+            }
+        });
         self.each(|part| {
             let is_new = part.join_among();
             part.tell_holders(holds, is_new);
+        });
+        let mut freed = freed.into_iter();
+        self.each(|part| {
+            if let Some(freed) = freed.next().flatten() {
+                part.promote(claim, None, Some(freed));
+            }
         });
         for _ in 0..MOST_STEPS {
             if self.comes_in(ttl, claim, holds) {
@@ -274,11 +288,15 @@ impl<'a> Execution<'a> {
         Reply::Revoked { left: end.since(now), is_told }
     }
 
-    /// How much is left until the last of the keys expires.
+    /// How much is left until the last of the keys expires from which somebody keeps the token, or of all if nobody does.
     fn longest_left(&mut self) -> Option<Duration> {
-        let mut left = None;
-        self.each(|part| left = left.max(part.key_left()));
-        left
+        let (mut held, mut all) = (None, None);
+        self.each(|part| {
+            let left = part.key_left();
+            all = all.max(left);
+            held = held.max(left.filter(|_| part.is_held_against()));
+        });
+        held.or(all)
     }
 
     fn largest_rank(&mut self) -> u32 {

@@ -118,6 +118,41 @@ fn who_has_only_some_of_the_names_has_not_what_was_asked_for() {
 }
 
 #[test]
+fn who_has_lost_one_of_the_names_keeps_none_of_the_others_while_it_waits() {
+    let [single, several, one, other] = tokens();
+    for (waiting, wish) in [(single, A), (several, &[("a", Exclusive), ("c", Exclusive)] as Wish<'_>)] {
+        let mut scene = Scene::default();
+        scene.ask(ACQUIRE, AB, one);
+        assert!(is_queued(scene.ask(ACQUIRE, wish, waiting)));
+        scene.state.delete("b", one, scene.now());
+        assert!(is_granted(scene.ask(TRY, B, other)));
+        scene.said.clear();
+        assert!(is_queued(scene.ask(ACQUIRE, AB, one)));
+        if waiting == single {
+            assert_eq!(scene.holders("a"), [single]);
+        } else {
+            assert!(scene.holders("a").is_empty());
+            assert_eq!(scene.nudged(), [(several, "a".to_owned())]);
+        }
+        assert!(is_granted(scene.ask(ACQUIRE, wish, waiting)));
+    }
+}
+
+#[test]
+fn who_waits_is_told_how_long_the_names_are_kept_from_it() {
+    let [reader, brief, one, writer] = tokens();
+    let wish: Wish<'_> = &[("a", Shared), ("b", Exclusive)];
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, &[("a", Shared)], reader);
+    scene.ask(Verb::SetNx { ttl: BRIEF }, B, brief);
+    assert!(matches!(scene.ask(ACQUIRE, wish, one), Reply::Queued { left: Some(BRIEF), .. }), "not what goes with it");
+    for _ in 0..2 {
+        let reply = scene.ask(ACQUIRE, AB, writer);
+        assert!(matches!(reply, Reply::Queued { left: Some(TTL), .. }), "{reply:?}");
+    }
+}
+
+#[test]
 fn those_who_want_the_same_names_in_another_order_are_served_one_after_the_other() {
     let [holder, one, other] = tokens();
     let mut scene = Scene::default();

@@ -50,8 +50,4 @@ end
 if is_own then
   return {1, seen()}
 end
-local longest = -2
-any(function()
-  longest = math.max(longest, redis.call('PTTL', lock))
-end)
-return {0, longest, seen()}
+return {0, longest_left(), seen()}

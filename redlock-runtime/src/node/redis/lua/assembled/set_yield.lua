@@ -441,6 +441,19 @@ local function is_late()
   return is_behind(token, class)
 end
 
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+local function longest_left()
+  local held, all = nil, -2
+  any(function()
+    local left = redis.call('PTTL', lock)
+    all = math.max(all, left)
+    if is_held() then
+      held = math.max(held or -2, left)
+    end
+  end)
+  return held or all
+end
+
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
   return owner == true or redis.call('PTTL', lock) == -1
@@ -547,8 +560,4 @@ end
 if is_own then
   return {1, seen()}
 end
-local longest = -2
-any(function()
-  longest = math.max(longest, redis.call('PTTL', lock))
-end)
-return {0, longest, seen()}
+return {0, longest_left(), seen()}

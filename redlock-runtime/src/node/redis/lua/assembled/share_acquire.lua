@@ -465,6 +465,19 @@ local function is_late()
   return is_behind(token, class)
 end
 
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+local function longest_left()
+  local held, all = nil, -2
+  any(function()
+    local left = redis.call('PTTL', lock)
+    all = math.max(all, left)
+    if is_held() then
+      held = math.max(held or -2, left)
+    end
+  end)
+  return held or all
+end
+
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
   return owner == true or redis.call('PTTL', lock) == -1
@@ -530,6 +543,14 @@ if not any(is_blocked) then
   return {1, 0, seen()}
 end
 
+-- Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+local freed = {}
+any(function()
+  freed[here] = has_several and hold_of(token)
+  if freed[here] then
+    drop(token)
+  end
+end)
 local kind = holds and 'wanted ' or 'contended '
 any(function()
   join()
@@ -551,6 +572,11 @@ any(function()
     end
   end
 end)
+any(function()
+  if freed[here] then
+    promote(claim, nil, freed[here])
+  end
+end)
 for _ = 1, 64 do
   local is_in
   if has_several then
@@ -568,12 +594,11 @@ for _ = 1, 64 do
     break
   end
 end
-local left, rank = -2, 0
+local rank = 0
 any(function()
   if has_several and not is_held() and not is_late() then
     reserve(token)
   end
-  left = math.max(left, redis.call('PTTL', lock))
   rank = math.max(rank, redis.call('ZRANK', queue, token))
 end)
-return {0, left, rank, time, seen()}
+return {0, longest_left(), rank, time, seen()}
