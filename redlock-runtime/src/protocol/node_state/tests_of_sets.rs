@@ -207,6 +207,20 @@ fn a_silent_or_dead_waiter_for_several_names_keeps_nobody_out_for_long() {
 }
 
 #[test]
+fn any_number_of_dead_waiters_for_several_names_is_passed_over_at_once() {
+    let all: [_; 202] = tokens();
+    let [holder, gone @ .., single] = &all;
+    let mut scene = Scene { gone: gone.to_vec(), ..Scene::default() };
+    scene.ask(TRY, B, *holder);
+    scene.ask(TRY, A, *single);
+    for token in gone {
+        assert!(is_queued(scene.ask(ACQUIRE, AB, *token)));
+    }
+    scene.state.delete("a", *single, scene.now());
+    assert!(is_granted(scene.ask(ACQUIRE, A, *single)));
+}
+
+#[test]
 fn a_folder_excludes_what_is_below_it_and_siblings_go_together() {
     let [one, sibling, reader, tree, late] = tokens();
     let mut scene = Scene::default();

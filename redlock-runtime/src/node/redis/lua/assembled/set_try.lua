@@ -481,7 +481,7 @@ local function take_all(ttl, claim)
 end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
-local function passes_over()
+local function passes_first_over()
   local next = not is_held() and first_against(class)
   if not next or not is_before(next, token) then
     return false
@@ -498,6 +498,17 @@ local function passes_over()
   return false
 end
 
+-- The same with those behind it, until somebody is there. Whether any was passed over.
+local function passes_over()
+  local has_passed = false
+  for _ = 1, 1024 do
+    if not passes_first_over() then
+      break
+    end
+    has_passed = true
+  end
+  return has_passed
+end
 -- The part of the scripts for several names that goes on with the others.
 for at = 2, #wanted do
   here.owner, here.is_marked = owner, is_marked

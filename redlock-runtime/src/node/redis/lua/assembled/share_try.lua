@@ -505,7 +505,7 @@ local function take_all(ttl, claim)
 end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
-local function passes_over()
+local function passes_first_over()
   local next = not is_held() and first_against(class)
   if not next or not is_before(next, token) then
     return false
@@ -522,6 +522,17 @@ local function passes_over()
   return false
 end
 
+-- The same with those behind it, until somebody is there. Whether any was passed over.
+local function passes_over()
+  local has_passed = false
+  for _ = 1, 1024 do
+    if not passes_first_over() then
+      break
+    end
+    has_passed = true
+  end
+  return has_passed
+end
 -- Takes a share of the lock, or several names, unless somebody is in conflict with that, or has come before who is. It never waits.
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
 -- {1} or {1, 0}   ours
