@@ -5,7 +5,9 @@ mod cancelled;
 mod clustered;
 mod excluded;
 mod faults;
+mod full;
 mod leaving;
+mod nested;
 mod storm;
 mod tree;
 

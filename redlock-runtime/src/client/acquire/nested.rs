@@ -6,6 +6,7 @@
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
 //! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
 //! | and both share it, or want places below it | the call has a share of its own; it does not wait for a writer, who waits for its caller |
+//! | and the call wants a name beside those | it waits for that one, with a warning: a writer of what both share may come in between |
 //! | but not all that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | of a place below the one that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
@@ -218,24 +219,30 @@ impl Call<'_> {
         frames_of(&self.parts).find(|frame| goes_together(frame) && self.beside(frame).is_some())
     }
 
-    /// Takes a lock beside that of a caller. When it cannot be had at once, somebody has come in between, who waits for the
-    /// caller: to wait for that one would be to wait for oneself.
+    /// Takes a lock beside that of a caller. When it cannot be had at once, and the caller has all of its names, somebody has come
+    /// in between, who waits for the caller: to wait for that one would be to wait for oneself. Of other names somebody may have
+    /// one who waits for nobody, so the call waits and says what may be wrong.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`], unless the caller may give its lock back meanwhile.
+    /// [`LockError::WouldDeadlock`] when the call would wait for itself, unless the caller may give its lock back meanwhile.
     pub(super) async fn try_beside(&self, turn: LocalTurn, frame: &Frame) -> Result<LocalTurn, Setback> {
         let error = match self.try_until_answered(turn).await {
             Err(Setback::Failed(error)) if error.is_contended() => error,
             tried => return tried,
         };
         let Some(held) = self.beside(frame) else { return Err(Setback::Superseded) };
-        if !frame.shows_guard {
+        if !frame.shows_guard && self.has_all_names_of_the_call(frame) {
             return Err(Setback::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
         }
         let shared = self.shared();
         events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
         drop(error);
         Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
+    }
+
+    fn has_all_names_of_the_call(&self, frame: &Frame) -> bool {
+        let held = frame.tenure.parts();
+        self.parts.iter().all(|part| held.class_of(part.name()).is_some())
     }
 
     /// Why a body is in the way of the call, which wants what goes with its lock for nobody.

@@ -199,11 +199,11 @@ impl Acquisition {
         }
     }
 
-    /// Whether the new connection to node number `index` is one for this key: a node that has parts has many, and makes a new
+    /// Whether the new connection to node number `index` is one for these names: a node that has parts has many, and makes a new
     /// one whenever any of them is restarted.
     fn is_served_anew(&self, index: usize, state: &mut State) -> bool {
         let parts = self.shared.nodes.get(index).filter(|node| node.node().has_parts());
-        parts.is_none_or(|node| state.candidate.is_served_anew(index, node.epoch(self.key())))
+        parts.is_none_or(|node| state.candidate.is_served_anew(index, node.epoch(self.subject.route())))
     }
 
     /// The clock of node number `index` went ahead by at most `step`.

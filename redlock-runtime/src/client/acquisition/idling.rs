@@ -2,7 +2,7 @@
 
 use super::state::{Asker, State};
 use super::{Acquisition, Calls};
-use crate::lock::OwnerToken;
+use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::Wanted;
 use crate::protocol::command::Subject;
 use crate::time::clock::Instant;
@@ -47,7 +47,9 @@ impl Acquisition {
         if let Some(asker) = state.asker().filter(|asker| has_body && !asker.is_told)
             && let Some(node) = self.shared.nodes.get(asker.index)
         {
-            asker.is_told = node.node().tell_busy(&Subject::new(self.key().clone(), asker.token));
+            // Which of the names it wants is not known here; of what it does not want, nobody hears.
+            let tell = |(key, _): (&LockKey, _)| node.node().tell_busy(&Subject::new(key.clone(), asker.token));
+            asker.is_told = self.subject.wanted().map(tell).fold(false, |is_told, told| is_told | told);
         }
     }
 
@@ -58,7 +60,7 @@ impl Acquisition {
 
     /// Whether the notices of so many nodes arrive that whoever asks a majority asks one of them.
     fn hears_others(&self) -> bool {
-        let heard = self.shared.nodes.iter().filter(|node| node.node().is_listening_for(self.key()));
+        let heard = self.shared.nodes.iter().filter(|node| node.node().is_listening_for(self.subject.route()));
         let quorum = self.shared.quorum;
         heard.count() > quorum.nodes - quorum.needed
     }

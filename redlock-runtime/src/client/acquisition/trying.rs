@@ -4,6 +4,7 @@ use super::Acquisition;
 use crate::client::gather::gather;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
+use crate::node::BoxFuture;
 use crate::protocol::candidate::{Phase, Wanted};
 use crate::protocol::command::Occupant;
 use crate::protocol::lease::whole_millis;
@@ -70,8 +71,7 @@ impl Acquisition {
     /// For a key that was a lock lately the question is spared, and what the nodes have told then is good enough.
     pub(crate) async fn find_occupant(&self) -> Occupied {
         if self.subject.has_several() {
-            // Which of the names is taken, nobody has said.
-            return Occupied::Lock { left: self.taken_for() };
+            return self.find_data().await;
         }
         let (known_locks, known_leases) = (&self.shared.known_locks, &self.shared.known_leases);
         if known_locks.contains(self.key(), self.now()) {
@@ -95,6 +95,35 @@ impl Acquisition {
         known_locks.note(self.key(), now);
         known_leases.note_until(self.key(), now.after(left.unwrap_or_default()));
         Occupied::Lock { left }
+    }
+
+    /// The same of several names: which of them is taken, nobody has said, but under any of them may be data.
+    async fn find_data(&self) -> Occupied {
+        let asked = self.shared.nodes.iter().map(|node| {
+            let asked: Vec<_> = self.subject.wanted().map(|(key, _)| node.node().occupant_of(key)).collect();
+            let data_or_unknown: BoxFuture<'static, _> = Box::pin(async move {
+                for answer in asked {
+                    if answer.await == Occupant::Data {
+                        return Occupant::Data;
+                    }
+                }
+                Occupant::Unknown
+            });
+            data_or_unknown
+        });
+        let needed = self.shared.quorum.needed;
+        let is_known = |answers: &[Option<Occupant>]| {
+            answers.iter().flatten().filter(|occupant| **occupant != Occupant::Data).count() >= needed
+        };
+        let answers = gather(asked.collect(), self.node_timeout(), is_known).await;
+        // As for one name.
+        self.state().take_in(self.shared.clock);
+        for (index, occupant) in answers.iter().enumerate() {
+            if let Some(occupant) = occupant {
+                self.state().candidate.found(index, *occupant, self.now());
+            }
+        }
+        if self.is_refused() { Occupied::Data } else { Occupied::Lock { left: self.taken_for() } }
     }
 
     /// How much is left of the lease of whoever else has the lock, as far as is known: another call of this process, or the

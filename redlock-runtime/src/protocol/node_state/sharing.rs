@@ -130,9 +130,23 @@ impl<'a> Execution<'a> {
             self.take_all(ttl, claim);
             return Reply::Granted { smaller: false, number: None };
         }
+        // Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+        let mut freed = Vec::new();
+        self.each(|part| {
+            freed.push(part.hold_of(part.token).filter(|_| part.has_several));
+            if freed.last().is_some_and(Option::is_some) {
+                part.drop_hold_of(part.token);
+            }
+        });
         self.each(|part| {
             let is_new = part.join_among();
             part.tell_holders(holds, is_new);
+        });
+        let mut freed = freed.into_iter();
+        self.each(|part| {
+            if let Some(freed) = freed.next().flatten() {
+                part.promote(claim, None, Some(freed));
+            }
         });
         for _ in 0..MOST_STEPS {
             if self.comes_in(ttl, claim, holds) {
@@ -220,8 +234,8 @@ impl<'a> Execution<'a> {
             let line = to.and_then(|to| Some((to, part.queue()?.line_of(to)?)));
             let own_ttl = (!part.has_several).then_some(left);
             match line {
-                // Others who share the name have to yield as well, and must not let each other back in before.
-                Some((_, Line { class: Class::Exclusive, has_several: false })) if part.has_readers() => {}
+                // Others who have the name have to yield as well, and must not let each other back in before.
+                Some((to, Line { class, has_several: false })) if part.is_taken_from(to, class) => is_left_to_it = true,
                 Some((to, Line { has_several: true, .. })) if part.nudge(to) => is_left_to_it = true,
                 Some((to, Line { class, has_several: false })) => {
                     part.give_to(to, class, claim);
@@ -274,11 +288,15 @@ impl<'a> Execution<'a> {
         Reply::Revoked { left: end.since(now), is_told }
     }
 
-    /// How much is left until the last of the keys expires.
+    /// How much is left until the last of the keys expires from which somebody keeps the token, or of all if nobody does.
     fn longest_left(&mut self) -> Option<Duration> {
-        let mut left = None;
-        self.each(|part| left = left.max(part.key_left()));
-        left
+        let (mut held, mut all) = (None, None);
+        self.each(|part| {
+            let left = part.key_left();
+            all = all.max(left);
+            held = held.max(left.filter(|_| part.is_held_against()));
+        });
+        held.or(all)
     }
 
     fn largest_rank(&mut self) -> u32 {

@@ -6,6 +6,7 @@ use super::{Execution, Queue};
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::protocol::command::Notice;
+use crate::protocol::node_state::promotion::MOST_GONE;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::RESERVED;
 use crate::time::clock::Instant;
@@ -23,11 +24,6 @@ impl Execution<'_> {
 
     pub(super) fn readers(&self) -> Option<&Readers> {
         self.state.readers.get(self.key.name())
-    }
-
-    /// Whether anybody has a share.
-    pub(super) fn has_readers(&self) -> bool {
-        self.readers().is_some_and(|readers| !readers.live(self.now).is_empty())
     }
 
     /// As what a token has the name together with others, if it has.
@@ -146,8 +142,14 @@ impl Execution<'_> {
         self.left().or_else(|| self.readers().map(|readers| readers.expires().since(self.now)))
     }
 
-    /// Passes the first waiter over that alone keeps the token from the name, when nobody is there who could take it.
+    /// Passes those waiters over that alone keep the token from the name, until somebody is there who could take it. Whether any
+    /// was passed over.
     pub(super) fn passes_over(&mut self) -> bool {
+        (0..MOST_GONE).take_while(|_| self.passes_first_over()).count() > 0
+    }
+
+    /// The same of the first one.
+    fn passes_first_over(&mut self) -> bool {
         let is_only_behind = !self.is_held_against() && self.is_behind_others();
         let first = self.queue().and_then(|queue| queue.first_against(self.class));
         let Some(first) = first.filter(|_| is_only_behind) else { return false };

@@ -118,6 +118,41 @@ fn who_has_only_some_of_the_names_has_not_what_was_asked_for() {
 }
 
 #[test]
+fn who_has_lost_one_of_the_names_keeps_none_of_the_others_while_it_waits() {
+    let [single, several, one, other] = tokens();
+    for (waiting, wish) in [(single, A), (several, &[("a", Exclusive), ("c", Exclusive)] as Wish<'_>)] {
+        let mut scene = Scene::default();
+        scene.ask(ACQUIRE, AB, one);
+        assert!(is_queued(scene.ask(ACQUIRE, wish, waiting)));
+        scene.state.delete("b", one, scene.now());
+        assert!(is_granted(scene.ask(TRY, B, other)));
+        scene.said.clear();
+        assert!(is_queued(scene.ask(ACQUIRE, AB, one)));
+        if waiting == single {
+            assert_eq!(scene.holders("a"), [single]);
+        } else {
+            assert!(scene.holders("a").is_empty());
+            assert_eq!(scene.nudged(), [(several, "a".to_owned())]);
+        }
+        assert!(is_granted(scene.ask(ACQUIRE, wish, waiting)));
+    }
+}
+
+#[test]
+fn who_waits_is_told_how_long_the_names_are_kept_from_it() {
+    let [reader, brief, one, writer] = tokens();
+    let wish: Wish<'_> = &[("a", Shared), ("b", Exclusive)];
+    let mut scene = Scene::default();
+    scene.ask(ACQUIRE, &[("a", Shared)], reader);
+    scene.ask(Verb::SetNx { ttl: BRIEF }, B, brief);
+    assert!(matches!(scene.ask(ACQUIRE, wish, one), Reply::Queued { left: Some(BRIEF), .. }), "not what goes with it");
+    for _ in 0..2 {
+        let reply = scene.ask(ACQUIRE, AB, writer);
+        assert!(matches!(reply, Reply::Queued { left: Some(TTL), .. }), "{reply:?}");
+    }
+}
+
+#[test]
 fn those_who_want_the_same_names_in_another_order_are_served_one_after_the_other() {
     let [holder, one, other] = tokens();
     let mut scene = Scene::default();
@@ -169,6 +204,20 @@ fn a_silent_or_dead_waiter_for_several_names_keeps_nobody_out_for_long() {
     scene.ask(TRY, B, holder);
     scene.ask(ACQUIRE, AB, several);
     assert!(is_granted(scene.ask(ACQUIRE, A, single)));
+}
+
+#[test]
+fn any_number_of_dead_waiters_for_several_names_is_passed_over_at_once() {
+    let all: [_; 202] = tokens();
+    let [holder, gone @ .., single] = &all;
+    let mut scene = Scene { gone: gone.to_vec(), ..Scene::default() };
+    scene.ask(TRY, B, *holder);
+    scene.ask(TRY, A, *single);
+    for token in gone {
+        assert!(is_queued(scene.ask(ACQUIRE, AB, *token)));
+    }
+    scene.state.delete("a", *single, scene.now());
+    assert!(is_granted(scene.ask(ACQUIRE, A, *single)));
 }
 
 #[test]
@@ -249,6 +298,24 @@ fn a_yield_to_a_holder_of_several_names_leaves_them_free_for_it() {
     assert!(matches!(scene.ask_naming(YIELD, A, waiter, Some(holder)), Reply::Yielded { .. }));
     assert_eq!(scene.nudged(), [(holder, "a".to_owned())]);
     assert!(is_granted(scene.ask(WIN_BACK, AB, holder)), "it comes before all who wait");
+}
+
+#[test]
+fn a_yield_to_who_wants_the_folder_leaves_it_to_that_one_until_the_last_has_yielded() {
+    for tree in [READ_TREE, TREE] {
+        let [one, other, named] = tokens();
+        let mut scene = Scene::default();
+        assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
+        assert!(is_granted(scene.ask(ACQUIRE, SIBLING, other)));
+        assert!(is_queued(scene.ask(WIN_BACK, tree, named)));
+        assert!(matches!(scene.ask_naming(YIELD, FOLDER, one, Some(named)), Reply::Yielded { .. }));
+        assert_eq!(scene.holders("/A"), [other], "neither the one named, beside the other, nor the one that yields");
+        assert!(scene.holders("/A/C").is_empty());
+        assert!(matches!(scene.ask_naming(YIELD, SIBLING, other, Some(named)), Reply::Yielded { .. }));
+        assert_eq!(scene.holders("/A"), [named]);
+        assert_eq!(scene.ask(RELEASE, tree, named), Reply::Released);
+        assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
+    }
 }
 
 #[test]

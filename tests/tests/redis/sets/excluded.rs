@@ -143,6 +143,8 @@ async fn data_under_one_of_the_keys_is_told() {
     }
     let error = manager.acquire(all(["a", "b"])).await.unwrap_err();
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    let error = manager.try_acquire(LockRequest::all(["a", "b"])).await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
     for node in nodes.iter() {
         let _: i64 = node.inspect().command(&["DEL", "b"]).await;
     }

@@ -70,7 +70,7 @@ async fn a_folder_waits_for_what_is_below_it_and_is_not_overtaken() {
 }
 
 /// Waits until so many calls stand in the queue of the tree `/A`, at every node.
-async fn wait_until_queued_in(nodes: &Nodes, waiting: usize) {
+pub(super) async fn wait_until_queued_in(nodes: &Nodes, waiting: usize) {
     for node in nodes.iter() {
         redlock_tests::eventually_eq(PATIENCE, "they wait", waiting, async || {
             let members: Vec<String> = node.inspect().command(&["ZRANGE", "{A}:q:/{A}", "0", "-1"]).await;

@@ -19,6 +19,14 @@ if not any(is_blocked) then
   return {1, 0, seen()}
 end
 
+-- Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+local freed = {}
+any(function()
+  freed[here] = has_several and hold_of(token)
+  if freed[here] then
+    drop(token)
+  end
+end)
 local kind = holds and 'wanted ' or 'contended '
 any(function()
   join()
@@ -40,6 +48,11 @@ any(function()
     end
   end
 end)
+any(function()
+  if freed[here] then
+    promote(claim, nil, freed[here])
+  end
+end)
 for _ = 1, MOST_STEPS do
   local is_in
   if has_several then
@@ -57,12 +70,11 @@ for _ = 1, MOST_STEPS do
     break
   end
 end
-local left, rank = -2, 0
+local rank = 0
 any(function()
   if has_several and not is_held() and not is_late() then
     reserve(token)
   end
-  left = math.max(left, redis.call('PTTL', lock))
   rank = math.max(rank, redis.call('ZRANK', queue, token))
 end)
-return {0, left, rank, time, seen()}
+return {0, longest_left(), rank, time, seen()}

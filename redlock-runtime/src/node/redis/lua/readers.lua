@@ -202,6 +202,10 @@ end
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
   local left = redis.call('PTTL', lock)
+  if share_of(who) then
+    -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
+    redis.call('PEXPIRE', lock, math.max(left, ttl))
+  end
   redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
@@ -339,6 +343,19 @@ local function is_late()
   return is_behind(token, class)
 end
 
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+local function longest_left()
+  local held, all = nil, -2
+  any(function()
+    local left = redis.call('PTTL', lock)
+    all = math.max(all, left)
+    if is_held() then
+      held = math.max(held or -2, left)
+    end
+  end)
+  return held or all
+end
+
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
   return owner == true or redis.call('PTTL', lock) == -1
@@ -347,7 +364,10 @@ end
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    strike(token)
+    if redis.pcall('ZSCORE', queue, token) then
+      -- Nothing else is written before: a server that is full lets a script go on that has begun.
+      strike(token)
+    end
     local held = share_of(token)
     if owner == token and class == ALONE then
       redis.call('PEXPIRE', lock, ttl)
@@ -363,7 +383,7 @@ local function take_all(ttl, claim)
 end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
-local function passes_over()
+local function passes_first_over()
   local next = not is_held() and first_against(class)
   if not next or not is_before(next, token) then
     return false
@@ -380,3 +400,14 @@ local function passes_over()
   return false
 end
 
+-- The same with those behind it, until somebody is there. Whether any was passed over.
+local function passes_over()
+  local has_passed = false
+  for _ = 1, MOST_GONE do
+    if not passes_first_over() then
+      break
+    end
+    has_passed = true
+  end
+  return has_passed
+end

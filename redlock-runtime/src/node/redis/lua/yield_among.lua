@@ -31,10 +31,9 @@ end)
 local is_own, is_left_to_it = false, false
 any(function()
   local line, own_ttl = line_of_it(), not has_several and left or nil
-  local is_told = line and line >= 2 and nudge(to)
-  is_left_to_it = is_left_to_it or is_told
-  -- Others who share the name have to yield to that one as well, and must not let each other back in before.
-  if is_told or line == ALONE and (holders(1, 1)[1] or holders(2, 1)[1] or holders(3, 1)[1]) then
+  -- Others who have the name have to yield to that one as well, and must not let each other back in before.
+  if line and line < 2 and is_taken_from(to, line) or line and line >= 2 and nudge(to) then
+    is_left_to_it = true
     return
   end
   if line and line >= 2 then
@@ -51,8 +50,4 @@ end
 if is_own then
   return {1, seen()}
 end
-local longest = -2
-any(function()
-  longest = math.max(longest, redis.call('PTTL', lock))
-end)
-return {0, longest, seen()}
+return {0, longest_left(), seen()}

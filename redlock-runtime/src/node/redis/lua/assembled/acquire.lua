@@ -308,6 +308,10 @@ end
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
   local left = redis.call('PTTL', lock)
+  if share_of(who) then
+    -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
+    redis.call('PEXPIRE', lock, math.max(left, ttl))
+  end
   redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
@@ -445,6 +449,19 @@ local function is_late()
   return is_behind(token, class)
 end
 
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+local function longest_left()
+  local held, all = nil, -2
+  any(function()
+    local left = redis.call('PTTL', lock)
+    all = math.max(all, left)
+    if is_held() then
+      held = math.max(held or -2, left)
+    end
+  end)
+  return held or all
+end
+
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
   return owner == true or redis.call('PTTL', lock) == -1
@@ -453,7 +470,10 @@ end
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    strike(token)
+    if redis.pcall('ZSCORE', queue, token) then
+      -- Nothing else is written before: a server that is full lets a script go on that has begun.
+      strike(token)
+    end
     local held = share_of(token)
     if owner == token and class == 0 then
       redis.call('PEXPIRE', lock, ttl)
@@ -469,7 +489,7 @@ local function take_all(ttl, claim)
 end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
-local function passes_over()
+local function passes_first_over()
   local next = not is_held() and first_against(class)
   if not next or not is_before(next, token) then
     return false
@@ -486,6 +506,17 @@ local function passes_over()
   return false
 end
 
+-- The same with those behind it, until somebody is there. Whether any was passed over.
+local function passes_over()
+  local has_passed = false
+  for _ = 1, 1024 do
+    if not passes_first_over() then
+      break
+    end
+    has_passed = true
+  end
+  return has_passed
+end
 -- acquire.lua among readers or for several names, with the same arguments and replies.
 local ttl, claim, holds = ARGV[2], ARGV[3], ARGV[4] == 'holds'
 if not any(function() return not hold_of(token) end) then
@@ -507,6 +538,14 @@ if not any(is_blocked) then
   return {1, 0, seen()}
 end
 
+-- Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+local freed = {}
+any(function()
+  freed[here] = has_several and hold_of(token)
+  if freed[here] then
+    drop(token)
+  end
+end)
 local kind = holds and 'wanted ' or 'contended '
 any(function()
   join()
@@ -528,6 +567,11 @@ any(function()
     end
   end
 end)
+any(function()
+  if freed[here] then
+    promote(claim, nil, freed[here])
+  end
+end)
 for _ = 1, 64 do
   local is_in
   if has_several then
@@ -545,15 +589,14 @@ for _ = 1, 64 do
     break
   end
 end
-local left, rank = -2, 0
+local rank = 0
 any(function()
   if has_several and not is_held() and not is_late() then
     reserve(token)
   end
-  left = math.max(left, redis.call('PTTL', lock))
   rank = math.max(rank, redis.call('ZRANK', queue, token))
 end)
-return {0, left, rank, time, seen()}
+return {0, longest_left(), rank, time, seen()}
 end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 

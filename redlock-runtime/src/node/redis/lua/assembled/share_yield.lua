@@ -299,6 +299,10 @@ end
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
   local left = redis.call('PTTL', lock)
+  if share_of(who) then
+    -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
+    redis.call('PEXPIRE', lock, math.max(left, ttl))
+  end
   redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
@@ -436,6 +440,19 @@ local function is_late()
   return is_behind(token, class)
 end
 
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+local function longest_left()
+  local held, all = nil, -2
+  any(function()
+    local left = redis.call('PTTL', lock)
+    all = math.max(all, left)
+    if is_held() then
+      held = math.max(held or -2, left)
+    end
+  end)
+  return held or all
+end
+
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
   return owner == true or redis.call('PTTL', lock) == -1
@@ -444,7 +461,10 @@ end
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    strike(token)
+    if redis.pcall('ZSCORE', queue, token) then
+      -- Nothing else is written before: a server that is full lets a script go on that has begun.
+      strike(token)
+    end
     local held = share_of(token)
     if owner == token and class == 0 then
       redis.call('PEXPIRE', lock, ttl)
@@ -460,7 +480,7 @@ local function take_all(ttl, claim)
 end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
-local function passes_over()
+local function passes_first_over()
   local next = not is_held() and first_against(class)
   if not next or not is_before(next, token) then
     return false
@@ -477,6 +497,17 @@ local function passes_over()
   return false
 end
 
+-- The same with those behind it, until somebody is there. Whether any was passed over.
+local function passes_over()
+  local has_passed = false
+  for _ = 1, 1024 do
+    if not passes_first_over() then
+      break
+    end
+    has_passed = true
+  end
+  return has_passed
+end
 -- yield.lua among readers or for several names, with the same arguments and replies.
 local claim, to = ARGV[2], ARGV[3]
 local function has_it()
@@ -510,10 +541,9 @@ end)
 local is_own, is_left_to_it = false, false
 any(function()
   local line, own_ttl = line_of_it(), not has_several and left or nil
-  local is_told = line and line >= 2 and nudge(to)
-  is_left_to_it = is_left_to_it or is_told
-  -- Others who share the name have to yield to that one as well, and must not let each other back in before.
-  if is_told or line == 0 and (holders(1, 1)[1] or holders(2, 1)[1] or holders(3, 1)[1]) then
+  -- Others who have the name have to yield to that one as well, and must not let each other back in before.
+  if line and line < 2 and is_taken_from(to, line) or line and line >= 2 and nudge(to) then
+    is_left_to_it = true
     return
   end
   if line and line >= 2 then
@@ -530,8 +560,4 @@ end
 if is_own then
   return {1, seen()}
 end
-local longest = -2
-any(function()
-  longest = math.max(longest, redis.call('PTTL', lock))
-end)
-return {0, longest, seen()}
+return {0, longest_left(), seen()}

@@ -1,0 +1,64 @@
+//! Calls for some keys in the body of a call for others.
+
+use super::tree::wait_until_queued_in;
+use super::{all, place};
+use crate::support::{SIZES, wait_until_queued};
+use crate::waiters::{assert_all_gone, managers, obtained, waiting};
+use redlock_runtime::__private::hold;
+use redlock_runtime::{LockError, LockPart, LockRequest, Mode};
+use redlock_tests::{Nodes, PATIENCE};
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn a_call_for_a_sibling_waits_for_whoever_else_has_it() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let outer = ours.acquire(place("/A/C")).await.unwrap();
+        let other = theirs.acquire(place("/A/D")).await.unwrap();
+        let nested = hold(&outer, ours.acquire(place("/A/D")));
+        let released = async {
+            wait_until_queued_in(&nodes, 1).await;
+            other.release().await.unwrap();
+        };
+        let (nested, ()) = timeout(PATIENCE, async { tokio::join!(nested, released) }).await.expect("they go on");
+        nested.unwrap().expect("it was no more than taken").release().await.unwrap();
+        outer.release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_for_keys_of_which_one_is_its_callers_waits_for_the_others() {
+    let nodes = Nodes::start(3).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let outer = ours.acquire(LockRequest::shared("a").wait(PATIENCE)).await.unwrap();
+    let other = theirs.acquire("b").await.unwrap();
+    let nested = hold(&outer, ours.acquire(all([LockPart::shared("a"), "b".into()])));
+    let released = async {
+        wait_until_queued(&nodes, "b", 1).await;
+        other.release().await.unwrap();
+    };
+    let (nested, ()) = timeout(PATIENCE, async { tokio::join!(nested, released) }).await.expect("they go on");
+    nested.unwrap().unwrap().release().await.unwrap();
+    outer.release().await.unwrap();
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_call_for_nothing_but_what_its_caller_has_is_refused_behind_a_writer() {
+    let nodes = Nodes::start(3).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let outer = ours.acquire(place("/A/C").mode(Mode::Shared)).await.unwrap();
+    let folder = waiting(&theirs, place("/A"));
+    wait_until_queued_in(&nodes, 1).await;
+    let nested = timeout(PATIENCE, hold(&outer, ours.acquire(place("/A/C").mode(Mode::Shared)))).await;
+    let error = nested.expect("it would wait for itself").unwrap().unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error:?}");
+    outer.release().await.unwrap();
+    obtained(folder).await.release().await.unwrap();
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
