@@ -59,3 +59,27 @@ fn out_of_reach(error: &RedisError) -> Status {
     eprintln!("grpc_service: the seats cannot be reached: {error}");
     Status::unavailable("the seats cannot be reached")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlock_runtime::testing::{self, TestServers};
+    use tonic::Code;
+
+    /// The handlers use the installed manager, as under tonic, where they run in tasks of their own.
+    #[tokio::test]
+    async fn a_seat_that_somebody_else_buys_is_not_sold() {
+        let servers = TestServers::new(1);
+        let _installed = testing::install(&servers.manager());
+        // Nobody asks for the seats before the lock is there.
+        let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        let config = redis::aio::ConnectionManagerConfig::new().set_number_of_retries(0);
+        let redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
+        let seats = Seats { redis, payment_time: Duration::ZERO };
+        servers.hold("seat:7:12").await;
+        let sale = Sale { show: "7".into(), seat: 12, name: "Ann".into() };
+        let refused = tokio::spawn(async move { seats.sell(Request::new(sale)).await }).await.unwrap().unwrap_err();
+        assert_eq!(refused.code(), Code::Aborted, "{refused}");
+        assert_eq!(servers.log().failed(), ["seat:7:12"]);
+    }
+}

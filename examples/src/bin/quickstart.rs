@@ -100,3 +100,42 @@ fn say(who: &str, what: impl Display) {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     println!("{:>7} ms  {who:<5} {what}", START.elapsed().as_millis());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlock_runtime::assert_locked;
+    use redlock_runtime::testing::TestServers;
+
+    #[tokio::test(start_paused = true)]
+    async fn two_processes_take_turns_with_one_order() {
+        let servers = TestServers::new(3);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let (first, second) =
+            tokio::join!(ours.scope(capture_payment("Ann", 7)), theirs.scope(capture_payment("Ben", 7)));
+        assert!(first.is_ok() && second.is_ok());
+        assert_locked!(servers.log(), "order:7", ttl = 30s);
+        assert_eq!(servers.log().max_together("order:{order_id}"), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_report_that_somebody_else_writes_is_not_written_twice() {
+        let servers = TestServers::new(1);
+        let manager = servers.manager();
+        servers.hold("report:Monday").await;
+        assert!(manager.scope(send_report("Ben", "Monday")).await.unwrap_err().is_contended());
+        servers.release("report:Monday");
+        assert_eq!(manager.scope(send_report("Ben", "Monday")).await.unwrap(), 42);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_payment_that_is_dropped_gives_its_lock_back() {
+        let servers = TestServers::new(3);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let begun = Instant::now();
+        ours.scope(give_up_halfway()).await.unwrap();
+        theirs.scope(capture_payment("Fay", 9)).await.unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(1), "nobody waits for a lease to end");
+        assert_eq!(servers.log().acquired(), ["order:9"; 3]);
+    }
+}

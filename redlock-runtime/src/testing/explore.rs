@@ -25,17 +25,20 @@ const DAY: u64 = 86_400_000;
 const LIMIT: Duration = Duration::from_secs(86_400);
 
 /// Runs `test` once for each seed, over three servers that get into all kinds of trouble: they are cut off, alone and together,
-/// or from one of the managers, hang, are slow, refuse commands, and restart without their data. Time is virtual, so that a run takes about a millisecond.
+/// or from one of the managers, hang, are slow, refuse commands, and restart without their data. Time is virtual, so that a run
+/// takes about a millisecond.
 ///
 /// A right program keeps its promises in all of them: two bodies with one lock never run at the same time. A wrong one breaks them
 /// in some. `test` says what they are: it runs the program, in several managers if need be, and asserts what must be true. Calls may
 /// fail by [`NoQuorum`](crate::LockError::NoQuorum), [`TimedOut`](crate::LockError::TimedOut) or [`Lost`](crate::LockError::Lost), as in
 /// a bad night; that is no failure of the test.
 ///
-/// A seed decides everything, and a seed that fails is printed with the log of its run. `REDLOCK_SEED=41`, with the name of one test,
-/// runs that one alone: `REDLOCK_SEED=41 cargo test no_deposit_is_lost`. Without a name, it replaces the seeds of all tests. What the seed cannot decide is to be kept out of `test`: other threads, sockets, the real time, random numbers of the program, the
-/// order of a `HashMap`, and `tokio::select!` without `biased`. [`random_pause`](TestServers::random_pause) is chance that the seed decides. Of a task
-/// that is spawned, the handle is to be awaited and unwrapped, or its panics are lost.
+/// A seed decides everything, and a seed that fails is printed with the log of its run. `REDLOCK_SEED=41`, with the name of one
+/// test, runs that one alone: `REDLOCK_SEED=41 cargo test no_deposit_is_lost`. Without a name, it replaces the seeds of all tests.
+///
+/// What the seed cannot decide is to be kept out of `test`: other threads, sockets, the real time, random numbers of the program,
+/// the order of a `HashMap`, and `tokio::select!` without `biased`. [`random_pause`](TestServers::random_pause) is chance that the
+/// seed decides. Of a task that is spawned, the handle is to be awaited and unwrapped, or its panics are lost.
 ///
 /// Somebody else takes a lock by [`hold`](TestServers::hold) here as soon as it can be had, and has it until the trouble or the test
 /// takes it away. [`expire`](TestServers::expire) and [`lose`](TestServers::lose) do nothing to a lock whose lease is over already.

@@ -151,7 +151,7 @@ impl AtWork {
             LogEvent::Acquired { .. } => *count += 1,
             LogEvent::Ended {} => *count = count.saturating_sub(1),
             LogEvent::Downgraded {} => {
-                (self.writers, self.readers) = (self.writers.saturating_sub(1), self.readers + 1)
+                (self.writers, self.readers) = (self.writers.saturating_sub(1), self.readers + 1);
             }
             LogEvent::Lost { .. } | LogEvent::Failed { .. } | LogEvent::Cancelled {} => {}
         }

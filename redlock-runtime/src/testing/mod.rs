@@ -8,10 +8,11 @@
 //! ```
 //!
 //! - [`TestServers`]: servers that several managers share, with calls that [hold](TestServers::hold), [lose](TestServers::lose) and
-//!   [end](TestServers::expire) locks, and [what can befall a server](TestServer).
-//! - [`Log`] and [`assert_locked!`](crate::assert_locked): what was locked, for how long, and by how many at the same time.
+//!   [end](TestServers::expire) locks, and [what can befall a server](TestServer) or [a manager](TestServers::cut_off).
+//! - [`Log`], [`assert_locked!`](crate::assert_locked) and [`assert_exclusive!`](crate::assert_exclusive): what was locked, for how
+//!   long, and by how many at the same time.
 //! - [`errors`]: each [`LockError`](crate::LockError), to see what a program makes of it.
-//! - [`install`]: a manager in the place of the installed one, for handlers that run in spawned tasks.
+//! - [`install`]: a manager in the place of the installed one, for handlers that run in spawned tasks of a test.
 //! - [`explore`]: one test in thousands of schedules, each of which can be repeated.
 //!
 //! Nothing here is for a running service: it panics where a test has made a mistake. With the feature, a program does the same as

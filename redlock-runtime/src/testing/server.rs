@@ -3,6 +3,8 @@
 //! Everything of one server is under one mutex, so that what it says to one manager and answers to another one is in one order.
 //! What is for the outside, which may come back to the server, is done after that: by the [`Peer`]s.
 
+mod troubles;
+
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::Recipient;
@@ -15,7 +17,7 @@ use crate::time::token_clock::TokenTime;
 use fastrand::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -267,131 +269,6 @@ impl Server {
         }
     }
 
-    /// All managers that are not cut off from it.
-    fn ends(&self) -> Vec<Arc<dyn Peer>> {
-        self.inner().wires.values().filter(|wire| !wire.is_cut).filter_map(|wire| wire.end.upgrade()).collect()
-    }
-
-    /// Cuts all connections.
-    pub(super) fn cut(&self) {
-        let mut inner = self.inner();
-        inner.is_down = true;
-        let lost = inner.wires.values_mut().map(Wire::empty).collect();
-        drop(inner);
-        Self::tell_of_cut(&self.ends(), lost);
-    }
-
-    /// Cuts the connection of the manager with that channel. `false` when there is none.
-    pub(super) fn cut_off(&self, channel: &str) -> bool {
-        let mut inner = self.inner();
-        let Some(wire) = inner.wires.values_mut().find(|wire| wire.channel == channel) else { return false };
-        if mem::replace(&mut wire.is_cut, true) {
-            return true;
-        }
-        let (end, lost) = (wire.end.upgrade(), wire.empty());
-        drop(inner);
-        Self::tell_of_cut(end.as_slice(), vec![lost]);
-        true
-    }
-
-    /// Lets the manager with that channel connect again. `false` when there is none.
-    pub(super) fn let_in(&self, channel: &str) -> bool {
-        let mut inner = self.inner();
-        let is_down = inner.is_down;
-        let Some(wire) = inner.wires.values_mut().find(|wire| wire.channel == channel) else { return false };
-        let Some(end) = wire.end.upgrade().filter(|_| wire.is_cut) else { return true };
-        if is_down {
-            wire.is_cut = false;
-            return true;
-        }
-        drop(inner);
-        end.meets(self.identity());
-        for wire in self.inner().wires.values_mut().filter(|wire| wire.channel == channel) {
-            wire.is_cut = false;
-            wire.connections += 1;
-        }
-        end.connected();
-        true
-    }
-
-    /// The channels of all managers, in the order in which they came.
-    pub(super) fn channels(&self) -> Vec<String> {
-        self.inner().wires.values().map(|wire| wire.channel.clone()).collect()
-    }
-
-    fn tell_of_cut(ends: &[Arc<dyn Peer>], lost: Vec<Lost>) {
-        // Before anybody hears that there is no answer.
-        for end in ends {
-            end.disconnected();
-        }
-        for (requests, parcels) in lost {
-            let asked = requests.into_iter().map(|(_, request)| request.recipient());
-            let told = parcels.into_iter().map(|(_, parcel)| parcel.recipient());
-            for recipient in asked.chain(told).flatten() {
-                recipient.answer(Err(NodeError::Disconnected));
-            }
-        }
-    }
-
-    /// Lets all managers connect.
-    pub(super) fn reconnect(&self) {
-        let ends = self.ends();
-        for end in &ends {
-            end.meets(self.identity());
-        }
-        let mut inner = self.inner();
-        inner.is_down = false;
-        inner.connections += 1;
-        drop(inner);
-        for end in &ends {
-            end.connected();
-        }
-    }
-
-    /// Ends all its troubles.
-    pub(super) fn recover(&self) {
-        let mut inner = self.inner();
-        let was_down = inner.is_down;
-        (inner.is_frozen, inner.delay, inner.refusal) = (false, Duration::ZERO, None);
-        inner.wires.values().for_each(Wire::wake);
-        drop(inner);
-        if was_down {
-            self.reconnect();
-        }
-    }
-
-    pub(super) fn freeze(&self) {
-        self.inner().is_frozen = true;
-    }
-
-    pub(super) fn slow(&self, delay: Duration) {
-        self.inner().delay = delay;
-    }
-
-    pub(super) fn refuse(&self, answer: &str) {
-        self.inner().refusal = Some(answer.into());
-    }
-
-    /// Chance decides how long messages take.
-    pub(super) fn jitter(&self, random: Option<Rng>) {
-        self.inner().jitter = random;
-    }
-
-    /// It is another process, which knows nothing.
-    pub(super) fn forget(&self) {
-        let was_down = self.inner().is_down;
-        self.cut();
-        let mut inner = self.inner();
-        (inner.is_frozen, inner.delay, inner.refusal) = (false, Duration::ZERO, None);
-        inner.state = NodeState::default();
-        inner.starts += 1;
-        inner.started_at = self.clock.now();
-        drop(inner);
-        if !was_down {
-            self.reconnect();
-        }
-    }
-
     /// Deletes a key, whatever is there. Whether anything was.
     pub(super) fn erase(&self, key: &LockKey) -> bool {
         self.inner().state.erase(key.name(), self.clock.now())
@@ -405,34 +282,10 @@ impl Server {
     }
 }
 
-/// Why a server cannot be asked that a test has taken down.
-fn down() -> NodeError {
-    NodeError::Unreachable("the test has taken it down".into())
-}
-
-/// Why a manager cannot ask that a test has cut off.
-fn cut_off() -> NodeError {
-    NodeError::Unreachable("the test has cut the manager off".into())
-}
-
 /// What was on its way to a server and from it.
 type Lost = (VecDeque<(Moment, Request)>, VecDeque<(Moment, Parcel)>);
 
 impl Inner {
-    /// Why the manager of a connection has none, if so.
-    fn trouble(&self, wire: usize) -> Option<NodeError> {
-        if self.is_down {
-            return Some(down());
-        }
-        self.wires.get(&wire).filter(|wire| wire.is_cut).map(|_| cut_off())
-    }
-
-    /// Why the manager of a connection gets no answer, if so.
-    fn silence(&self, wire: usize) -> Option<NodeError> {
-        let refusal = || self.refusal.clone().map(NodeError::Refused);
-        self.trouble(wire).or_else(|| if self.is_frozen { Some(NodeError::Unanswered) } else { refusal() })
-    }
-
     /// How long the next message takes.
     fn way(&mut self) -> Duration {
         let (usual, rare) = JITTER;

@@ -104,3 +104,55 @@ async fn open_order(state: &AppState, id: u64) -> Result<Order, ApiError> {
         Status::Captured => Err(ApiError::Captured(id)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlock_runtime::testing::TestServers;
+    use redlock_tests::RedisServer;
+    use std::time::Duration;
+
+    /// A payment that takes as long as this needs time to be in the way of others.
+    const PAYMENT: Duration = Duration::from_millis(50);
+
+    /// Two processes, whose orders are in one Redis and whose locks are at test servers.
+    async fn processes(redis: &RedisServer, servers: &TestServers) -> [AppState; 2] {
+        let orders = Orders::at(&redis.url(), PAYMENT).await.unwrap();
+        [(); 2].map(|()| AppState {
+            locks: servers.manager_with(LockManager::builder().namespace("locks")),
+            orders: orders.clone(),
+        })
+    }
+
+    #[tokio::test]
+    async fn of_two_processes_one_captures_an_order() {
+        let (redis, servers) = (RedisServer::start().await, TestServers::new(3));
+        let [ours, theirs] = processes(&redis, &servers).await;
+        let id = ours.orders.create(1999).await.unwrap().id;
+        let (first, second) = tokio::join!(capture(State(ours), Path(id)), capture(State(theirs.clone()), Path(id)));
+        let losers: Vec<_> = [first, second].into_iter().filter_map(Result::err).collect();
+        assert!(matches!(&losers[..], [ApiError::Lock(error)] if error.is_contended()), "{losers:?}");
+        let again = capture(State(theirs), Path(id)).await.err();
+        assert!(matches!(again, Some(ApiError::Captured(_))), "{again:?}");
+        assert_eq!(servers.log().max_together("order:{id}"), 1);
+    }
+
+    #[tokio::test]
+    async fn an_order_that_somebody_else_pays_is_neither_paid_nor_changed() {
+        let (redis, servers) = (RedisServer::start().await, TestServers::new(1));
+        let [ours, theirs] = processes(&redis, &servers).await;
+        let id = ours.orders.create(1999).await.unwrap().id;
+        servers.hold(&format!("locks:order:{id}")).await;
+        let refused = capture(State(ours.clone()), Path(id)).await.err();
+        assert!(matches!(&refused, Some(ApiError::Lock(error)) if error.is_contended()), "{refused:?}");
+        let change = change(State(ours.clone()), Path(id), Json(Amount { amount: 1 }));
+        let release = async {
+            while theirs.locks.inspect(format!("order:{id}")).await.waiters().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            servers.release(&format!("locks:order:{id}"));
+        };
+        let (changed, ()) = tokio::join!(change, release);
+        assert_eq!(changed.unwrap().amount, 1, "it has waited");
+    }
+}

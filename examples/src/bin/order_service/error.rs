@@ -57,3 +57,29 @@ fn response(status: StatusCode, retry_after: Option<u16>, body: Body) -> Respons
     }
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlock_runtime::testing::errors;
+    use std::time::Duration;
+
+    #[test]
+    fn every_lock_error_has_its_answer() {
+        let table = [
+            (errors::contended("order:7", Some(Duration::from_secs(2))), 409, Some("2")),
+            // An owner mostly gives its lock back before.
+            (errors::contended("order:7", Some(Duration::from_secs(20))), 409, Some("5")),
+            (errors::timed_out("order:7", Duration::from_secs(2), None), 409, None),
+            (errors::no_quorum("order:7"), 503, None),
+            (errors::refused("order:7", "NOPERM this user has no permissions"), 500, None),
+            (errors::closed(), 503, None),
+        ];
+        for (error, status, retry_after) in table {
+            let text = error.to_string();
+            let response = ApiError::from(error).into_response();
+            let header = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+            assert_eq!((response.status().as_u16(), header), (status, retry_after), "{text}");
+        }
+    }
+}

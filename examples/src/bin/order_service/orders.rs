@@ -32,6 +32,12 @@ impl Orders {
         Ok(Self { redis: redlock_examples::data_store().await?, payment_time })
     }
 
+    /// Those at the server with that URL.
+    #[cfg(test)]
+    pub(crate) async fn at(url: &str, payment_time: Duration) -> RedisResult<Self> {
+        Ok(Self { redis: redis::Client::open(url)?.get_connection_manager().await?, payment_time })
+    }
+
     pub(crate) async fn create(&self, amount: u64) -> RedisResult<Order> {
         let id = self.redis.clone().incr("orders:last", 1).await?;
         let order = Order { id, amount, status: Status::Open };

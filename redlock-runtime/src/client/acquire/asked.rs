@@ -33,7 +33,7 @@ impl<'c> Asked<'c> {
 
     /// Notes what has become of the call before it was known what exactly it asks for.
     #[cfg(feature = "testing")]
-    fn note(&self, event: crate::stats::LogEvent) {
+    fn note(&self, event: &crate::stats::LogEvent) {
         self.noted.iter().for_each(|page| page.note(event.clone()));
     }
 
@@ -48,7 +48,7 @@ impl<'c> Asked<'c> {
     pub(crate) fn refuse<T>(mut self, error: LockError) -> Result<T, LockError> {
         self.failed(failure(&error, false));
         #[cfg(feature = "testing")]
-        self.note(crate::stats::LogEvent::Failed { error: error.clone() });
+        self.note(&crate::stats::LogEvent::Failed { error: error.clone() });
         Err(error)
     }
 
@@ -63,7 +63,7 @@ impl Drop for Asked<'_> {
         if !self.is_answered {
             self.site.counters.failed(Failure::Cancelled);
             #[cfg(feature = "testing")]
-            self.note(crate::stats::LogEvent::Cancelled {});
+            self.note(&crate::stats::LogEvent::Cancelled {});
         }
     }
 }

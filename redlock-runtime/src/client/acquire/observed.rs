@@ -26,14 +26,14 @@ impl Call<'_> {
             Err(error) => {
                 asked.failed(failure(error, self.is_of_window()));
                 #[cfg(feature = "testing")]
-                self.note(crate::stats::LogEvent::Failed { error: error.clone() });
+                self.note(&crate::stats::LogEvent::Failed { error: error.clone() });
             }
         }
     }
 
     /// Notes what became of the call, where a test wants to read it.
     #[cfg(feature = "testing")]
-    fn note(&self, event: crate::stats::LogEvent) {
+    fn note(&self, event: &crate::stats::LogEvent) {
         self.page().into_iter().for_each(|page| page.note(event.clone()));
     }
 

@@ -114,7 +114,7 @@ impl LocalTurn {
     pub(crate) fn lower(&self) {
         let note = || {
             #[cfg(feature = "testing")]
-            self.stay().iter_mut().flat_map(|stay| stay.as_mut()).for_each(crate::stats::Stay::lower);
+            self.stay().iter_mut().filter_map(|stay| stay.as_mut()).for_each(crate::stats::Stay::lower);
         };
         if self.acquisition.lower(self.turn, note) {
             // Nodes that could not be told are asked soon.
