@@ -88,6 +88,11 @@ impl Acquisition {
         (number, state.watchers.called())
     }
 
+    /// Takes in the answers that are here, for whoever asks what is known of the nodes while another call waits for them.
+    pub(crate) fn look_for_answers(&self) {
+        self.state().take_in(self.shared.clock);
+    }
+
     /// Admits a call that has waited for the lock together with the first. `None` when all have left.
     pub(crate) fn admit(&self, now: Instant) -> Option<u32> {
         let mut state = self.lock();

@@ -26,7 +26,7 @@ pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 pub(crate) use self::member::Member;
 pub(crate) use self::reader_wait::{News, ReaderWait};
-pub(crate) use self::readers::Together;
+pub(crate) use self::readers::{LONGEST_GATHERING, Together};
 
 use self::entry::Entry;
 use self::hashing::Hashing;
