@@ -50,8 +50,11 @@ impl Call<'_> {
         let in_time = timeout(longest, &mut place).await;
         let first = self.local.gathered_by(&self.key).or(first);
         let news = in_time.unwrap_or_else(|_| place.end(self.now()));
-        if !matches!(news, News::Alone) {
-            return Ok(news);
+        match news {
+            // The call may not have been polled for longer than the lock was kept for it.
+            News::Joined(member) if !member.is_held() && self.has_time() => return Ok(News::Alone),
+            News::Joined(_) | News::Founds(_) => return Ok(news),
+            News::Alone => {}
         }
         if self.shared().is_closed() {
             return Err(LockError::Closed);
