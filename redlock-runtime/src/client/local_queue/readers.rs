@@ -89,9 +89,6 @@ impl LocalQueue {
                 if let Some(number) = number {
                     // The turn of a token that has members has not ended.
                     let member = Member::new(self, acquisition, acquisition.turn(), number);
-                    drop(shard);
-                    // Who joins goes before those who wait elsewhere: so it must be able to hear of them.
-                    self.shared.listen();
                     return Together::Joined(member);
                 }
             }
@@ -134,6 +131,8 @@ impl LocalQueue {
         }
         let before = shard.readers.insert(key.shared_name(), Readers::Joined(Arc::clone(&acquisition)));
         drop(shard);
+        // Who joins goes before those who wait elsewhere: so nobody does before they can be heard.
+        self.shared.listen();
         for reader in before.map(|mut before| before.close()).unwrap_or_default() {
             reader.tell(|| {
                 let joined = acquisition.admit(now).map(|other| Member::new(self, &acquisition, number, other));

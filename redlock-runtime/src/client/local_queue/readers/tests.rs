@@ -3,13 +3,15 @@
 use super::super::LocalQueue;
 use super::LONGEST_GATHERING;
 use crate::client::hooked_node::{Fate, HookedNode};
+use crate::lock::OwnerToken;
 use crate::protocol::command::Verb;
 use crate::time::clock::Clock;
 use crate::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::task::{JoinHandle, yield_now};
@@ -23,20 +25,20 @@ struct Scene {
     manager: LockManager,
     node: Arc<HookedNode>,
     is_cut_off: Arc<AtomicBool>,
-    /// The tokens that readers have asked with are counted by their first commands.
-    asked: Arc<AtomicUsize>,
+    /// The tokens with which readers have asked for the lock.
+    asked: Arc<Mutex<HashSet<OwnerToken>>>,
 }
 
 impl Scene {
     fn new() -> Self {
-        let (is_cut_off, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (is_cut_off, asked) = (Arc::new(AtomicBool::new(false)), Arc::<Mutex<HashSet<_>>>::default());
         let (cut, count) = (Arc::clone(&is_cut_off), Arc::clone(&asked));
         let node = HookedNode::new(Clock::tokio(), move |command| {
             if cut.load(Ordering::Relaxed) {
                 return Fate::CutOff;
             }
-            if matches!(command.verb, Verb::SetNx { .. }) && command.subject.is_shared() {
-                count.fetch_add(1, Ordering::Relaxed);
+            if matches!(command.verb, Verb::SetNx { .. } | Verb::Acquire { .. }) && command.subject.is_shared() {
+                count.lock().unwrap().insert(command.subject.token);
             }
             Fate::Answered
         });
@@ -45,7 +47,7 @@ impl Scene {
     }
 
     fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+        self.asked.lock().unwrap().len()
     }
 
     fn read(&self, wait: Wait) -> Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + Send>> {
@@ -124,5 +126,36 @@ async fn half_of_a_wait_is_left_for_a_token_of_the_call() {
     assert_eq!(scene.manager.shared().clock.now().since(begun), LONGEST_GATHERING / 2);
     assert!(!patient.is_finished(), "it was not too long yet for others");
     drop((impatient, patient.await.unwrap().unwrap(), unpolled));
+    assert!(scene.node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_joins_where_writers_would_not_be_heard() {
+    let scene = Scene::new();
+    let first = scene.read(Wait::Forever).await.unwrap();
+    assert!(scene.manager.shared().is_listening(), "the next one may come at once");
+    let second = scene.read(Wait::Forever).await.unwrap();
+    assert_eq!(scene.asked(), 1);
+    scene.node.deafen();
+    let third = scene.read(Wait::Forever).await.unwrap();
+    assert_eq!(scene.asked(), 2);
+    drop((first, second, third));
+    assert!(scene.node.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_share_that_was_not_taken_in_time_is_asked_for_anew() {
+    let scene = Scene::new();
+    let writer = scene.writer().await;
+    let first = scene.reading(Wait::Forever).await;
+    let mut late = scene.read(Wait::Forever);
+    assert!(is_pending(&mut late));
+    drop(writer);
+    drop(first.await.unwrap().unwrap());
+    assert!(!scene.node.is_empty(), "it is kept for the other one");
+    sleep(2 * TTL).await;
+    let late = late.await.unwrap();
+    assert!(late.is_held(), "{late:?}");
+    drop(late);
     assert!(scene.node.is_empty());
 }
