@@ -14,17 +14,18 @@
 #[cfg(test)]
 mod tests;
 
+use super::entry::Entry;
 use super::local_turn::{LocalTurn, Role};
 use super::member::Member;
 use super::reader_wait::{News, Reader, ReaderWait};
-use super::{LEAST_ROOM, LocalQueue, Shard};
+use super::{LocalQueue, Shard, shrink};
 use crate::client::acquisition::Acquisition;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode};
 use crate::protocol::candidate::Wanted;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,7 +82,7 @@ impl LocalQueue {
         // Before the shard, so that they are woken and dropped after it.
         let (_calls, _sealed, number);
         let mut shard = self.shard(key.name());
-        let is_wanted_here = shard.entries.get(key.name()).is_some_and(|entry| !entry.is_left());
+        let is_wanted_here = shard.entries.get(key.name()).is_some_and(Entry::is_in_the_way_of_readers);
         match shard.readers.get_mut(key.name()) {
             // A writer of this process is not overtaken at all: it is known at once.
             Some(Readers::Joined(acquisition)) if !is_wanted_here => {
@@ -237,9 +238,7 @@ impl Shard {
     /// Nobody shares the lock of the key called `name` by a token that others may join, or waits to.
     fn forget_readers(&mut self, name: &str) -> Option<Readers> {
         let forgotten = self.readers.remove(name);
-        if self.readers.is_empty() && self.readers.capacity() > LEAST_ROOM {
-            self.readers = HashMap::with_hasher(self.readers.hasher().clone());
-        }
+        shrink(&mut self.readers);
         forgotten
     }
 }

@@ -159,3 +159,24 @@ async fn a_share_that_was_not_taken_in_time_is_asked_for_anew() {
     drop(late);
     assert!(scene.node.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_has_become_a_reader_keeps_none_from_joining_others() {
+    let scene = Scene::new();
+    let lowered = scene.writer().await;
+    lowered.downgrade();
+    let first = scene.reading(Wait::Forever).await.await.unwrap().unwrap();
+    let asked = scene.asked();
+    let second = scene.reading(Wait::Forever).await.await.unwrap().unwrap();
+    assert_eq!(scene.asked(), asked);
+    let writer = tokio::spawn({
+        let manager = scene.manager.clone();
+        async move { manager.acquire(LockRequest::new(KEY).ttl(TTL).wait(Wait::Forever)).await.map(drop) }
+    });
+    yield_now().await;
+    let third = scene.reading(Wait::Forever).await.await.unwrap().unwrap();
+    assert_eq!(scene.asked(), asked + 1, "nobody joins when a call of the process wants to be a writer");
+    drop((lowered, first, second, third));
+    writer.await.unwrap().unwrap();
+    assert!(scene.node.is_empty());
+}
