@@ -98,7 +98,7 @@ impl Entry {
 
     /// Whether a call has the lock alone or wants it so: not one that has gone on as a reader since, with nobody behind it.
     pub(super) fn is_in_the_way_of_readers(&self) -> bool {
-        !self.is_left() && !(self.is_alone() && self.acquisition.mode().is_shared())
+        !self.is_left() && (!self.is_alone() || !self.acquisition.mode().is_shared())
     }
 
     /// Whether the lock is being given back, and its releases may not have been sent.
