@@ -43,13 +43,14 @@ pub(crate) struct HookedNode {
     stopped: Mutex<Vec<OwnerToken>>,
     abstains: AtomicBool,
     has_parts: AtomicBool,
+    is_deaf: AtomicBool,
 }
 
 impl HookedNode {
     pub(crate) fn new(clock: Clock, hook: impl Fn(&Command) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         let hook: Hook = Box::new(hook);
-        let (state, unanswered, told, stopped, abstains, has_parts) = Default::default();
-        Arc::new(Self { clock, state, hook, unanswered, told, stopped, abstains, has_parts })
+        let (state, unanswered, told, stopped, abstains, has_parts, is_deaf) = Default::default();
+        Arc::new(Self { clock, state, hook, unanswered, told, stopped, abstains, has_parts, is_deaf })
     }
 
     /// From now on each key has a part of the node for itself.
@@ -60,6 +61,11 @@ impl HookedNode {
     /// From now on the node abstains.
     pub(crate) fn abstain(&self) {
         self.abstains.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on no notices arrive.
+    pub(crate) fn deafen(&self) {
+        self.is_deaf.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn told(&self) -> Vec<OwnerToken> {
@@ -123,7 +129,7 @@ impl Node for HookedNode {
     fn listen(&self) {}
 
     fn is_listening_for(&self, _key: &LockKey) -> bool {
-        true
+        !self.is_deaf.load(Ordering::Relaxed)
     }
 
     fn tell_busy(&self, subject: &Subject) -> bool {

@@ -5,17 +5,11 @@
 
 use super::{Call, Obtained, Setback, Share};
 use crate::client::enclosing::View;
-use crate::client::local_queue::{LocalTurn, Member, News, ReaderWait, Together};
+use crate::client::local_queue::{LONGEST_GATHERING, LocalTurn, Member, News, ReaderWait, Together};
 use crate::error::LockError;
 use crate::observe::spans::Path;
 use crate::protocol::timing::LONGEST_SILENCE;
-use std::time::Duration;
 use tokio::time::timeout;
-
-/// For so long a call waits at most for what another one of its process gets, and goes on by itself then: the task of that one may
-/// not be polled. Smaller, and readers behind a writer that takes its time ask the nodes each for itself; larger, and such a call
-/// waits longer for nothing.
-const LONGEST_GATHERING: Duration = Duration::from_secs(2);
 
 impl Call<'_> {
     /// Takes the lock together with others: it joins those who have it, or waits for what another call gets, or asks the nodes and
@@ -23,7 +17,7 @@ impl Call<'_> {
     pub(super) async fn take_together(&self) -> Result<Obtained, LockError> {
         // Who is called by a body that shares the lock must not wait for anybody who may wait for that body.
         let gathers = self.waits() && self.shares_with_a_caller().is_none();
-        let turn = match self.local.enter_together(&self.key, self.wanted, gathers, self.begun) {
+        let turn = match self.local.enter_together(&self.key, self.wanted, gathers, self.now()) {
             Together::Joined(member) => return Ok(self.hold_joined(member)),
             Together::Asks(turn) => Some(turn),
             // Boxed, so that others do not pay for it with the size of their futures.
@@ -45,29 +39,36 @@ impl Call<'_> {
         Ok(self.open(turn))
     }
 
-    /// Waits for what another call gets.
+    /// Waits for what another call gets, for no more than half of the time that is left: the rest is for a token of its own.
     ///
     /// # Errors
-    /// When the wait is over, or the nodes have been silent for long.
-    async fn gather(&self, place: ReaderWait) -> Result<News, LockError> {
-        let left = self.left().unwrap_or(Duration::MAX);
+    /// When the wait is over, or so many nodes refuse that waiting for them is of no use. How long nodes may be silent is for the
+    /// token of the call to judge.
+    async fn gather(&self, mut place: ReaderWait) -> Result<News, LockError> {
+        let longest = self.left().map_or(LONGEST_GATHERING, |left| LONGEST_GATHERING.min(left / 2));
         let first = self.local.gathered_by(&self.key);
-        let news = timeout(LONGEST_GATHERING.min(left), place).await.unwrap_or(News::Alone);
-        if !matches!(news, News::Alone) {
-            return Ok(news);
+        let in_time = timeout(longest, &mut place).await;
+        let first = self.local.gathered_by(&self.key).or(first);
+        let news = in_time.unwrap_or_else(|_| place.end(self.now()));
+        match news {
+            // The call may not have been polled for longer than the lock was kept for it.
+            News::Joined(member) if !member.is_held() && self.has_time() => return Ok(News::Alone),
+            News::Joined(_) | News::Founds(_) => return Ok(news),
+            News::Alone => {}
         }
         if self.shared().is_closed() {
             return Err(LockError::Closed);
         }
-        let first = self.local.gathered_by(&self.key).or(first);
-        let unheard = first.as_ref().filter(|first| !first.is_heard());
-        match unheard {
-            Some(first) if !self.has_time() || self.now().since(self.begun) >= LONGEST_SILENCE => Err(first.failure()),
-            _ if self.has_time() => Ok(news),
-            _ => match first {
-                Some(first) => Err(self.timed_out(&first).await),
-                None => Err(self.timed_out_by(None)),
-            },
+        let Some(first) = first else {
+            return if self.has_time() { Ok(news) } else { Err(self.timed_out_by(None)) };
+        };
+        // Its task may not have looked for a while.
+        first.look_for_answers();
+        let is_refused = first.is_refused() && self.now().since(self.begun) >= LONGEST_SILENCE;
+        match self.has_time() {
+            true if !is_refused => Ok(news),
+            false if !is_refused && first.is_heard() => Err(self.timed_out(&first).await),
+            _ => Err(first.failure()),
         }
     }
 

@@ -6,6 +6,7 @@ use std::task::Waker;
 /// One waker for each watcher, which keeps its number.
 #[derive(Debug, Default)]
 pub(super) struct LossWatchers {
+    /// By their numbers, the smallest first: readers of a process are many, and each looks for its own under the mutex of the state.
     wakers: Vec<(u32, Waker)>,
     next: u32,
     is_called: bool,
@@ -18,10 +19,16 @@ impl LossWatchers {
             self.next += 1;
             self.next
         });
-        match self.wakers.iter_mut().find(|(other, _)| *other == number) {
-            Some((_, old)) => old.clone_from(waker),
-            None => self.wakers.push((number, waker.clone())),
+        match self.place(number) {
+            Ok(place) => self.wakers.get_mut(place).into_iter().for_each(|(_, old)| old.clone_from(waker)),
+            // Who was called before comes back with a number that is smaller than others.
+            Err(place) => self.wakers.insert(place, (number, waker.clone())),
         }
+    }
+
+    /// Where the watcher with this number is, or would be.
+    fn place(&self, number: u32) -> Result<usize, usize> {
+        self.wakers.binary_search_by_key(&number, |(other, _)| *other)
     }
 
     #[cfg(test)]
@@ -35,7 +42,9 @@ impl LossWatchers {
 
     /// The watcher with this number does not want to know any more.
     pub(super) fn forget(&mut self, number: u32) {
-        self.wakers.retain(|(other, _)| *other != number);
+        if let Ok(place) = self.place(number) {
+            self.wakers.remove(place);
+        }
     }
 
     /// All of them are to be woken, each once.
@@ -84,5 +93,30 @@ impl Drop for Calls {
 impl Calls {
     pub(crate) const fn len(&self) -> usize {
         self.wakers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_called_is_found_again_by_its_number() {
+        let (mut watchers, mut numbers) = (LossWatchers::default(), [None; 3]);
+        for number in &mut numbers {
+            watchers.watch(number, Waker::noop());
+        }
+        watchers.call();
+        assert_eq!(watchers.called().len(), 3);
+        for _ in 0..2 {
+            for number in numbers.iter_mut().rev() {
+                watchers.watch(number, Waker::noop());
+            }
+            assert_eq!(watchers.count(), 3);
+        }
+        for (left, number) in numbers.into_iter().enumerate().rev() {
+            watchers.forget(number.unwrap());
+            assert_eq!(watchers.count(), left);
+        }
     }
 }

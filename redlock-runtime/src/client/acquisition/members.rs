@@ -74,8 +74,8 @@ impl Acquisition {
         number
     }
 
-    /// Admits one more call, which has `wanted` the lock, if it may join those that have it. Others may have to be woken when no
-    /// mutex is held any more.
+    /// Admits one more call, which has `wanted` the lock, if it may join those that have it and whoever wants to have it alone will be
+    /// heard. Others may have to be woken when no mutex is held any more.
     pub(crate) fn join(&self, wanted: Wanted, now: Instant) -> (Option<u32>, Calls) {
         let mut state = self.lock();
         if state.candidate.claimed_until().is_some() || !state.candidate.is_passable(now) {
@@ -83,9 +83,15 @@ impl Acquisition {
             state.take_in(self.shared.clock);
         }
         let are_any = state.members().is_some_and(|members| !members.all.is_empty());
-        let joins = are_any && state.candidate.join(wanted, self.shared.policy.local_budget, now);
+        let joins =
+            are_any && self.hears_others() && state.candidate.join(wanted, self.shared.policy.local_budget, now);
         let number = if joins { state.members().map(|members| members.admit(now.after(wanted.ttl))) } else { None };
         (number, state.watchers.called())
+    }
+
+    /// Takes in the answers that are here, for whoever asks what is known of the nodes while another call waits for them.
+    pub(crate) fn look_for_answers(&self) {
+        self.state().take_in(self.shared.clock);
     }
 
     /// Admits a call that has waited for the lock together with the first. `None` when all have left.

@@ -96,6 +96,11 @@ impl Entry {
         self.standing != Standing::Taken
     }
 
+    /// Whether a call has the lock alone or wants it so: not one that has gone on as a reader since, with nobody behind it.
+    pub(super) fn is_in_the_way_of_readers(&self) -> bool {
+        !self.is_left() && (!self.is_alone() || !self.acquisition.mode().is_shared())
+    }
+
     /// Whether the lock is being given back, and its releases may not have been sent.
     pub(super) fn is_ending(&self) -> bool {
         self.standing == Standing::Ending

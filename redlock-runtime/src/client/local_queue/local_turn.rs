@@ -104,7 +104,7 @@ impl LocalTurn {
         self.acquisition.release();
         self.local.go_on_as(&self.acquisition, &acquisition)?;
         if self.role == Role::Founds {
-            self.local.founds_as(&acquisition);
+            self.local.founds_as(&self.acquisition, &acquisition);
         }
         (self.turn, self.acquisition) = (acquisition.turn(), acquisition);
         Ok(())

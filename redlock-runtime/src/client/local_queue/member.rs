@@ -32,6 +32,11 @@ impl Member {
         Tenure::Turn { acquisition: Arc::clone(&self.acquisition), turn: self.turn, place }
     }
 
+    /// Whether there is anything to go on with.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.acquisition.validity().is_zero()
+    }
+
     /// Its call goes on from `now`, and is done by `must_end`, if by any time.
     pub(crate) fn begin(&self, site: SiteId, must_end: Option<Instant>, now: Instant) {
         if let Some(counted_for) = self.acquisition.begin_member(self.number, site, must_end, now) {

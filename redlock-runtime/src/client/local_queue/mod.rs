@@ -26,7 +26,7 @@ pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 pub(crate) use self::member::Member;
 pub(crate) use self::reader_wait::{News, ReaderWait};
-pub(crate) use self::readers::Together;
+pub(crate) use self::readers::{LONGEST_GATHERING, Together};
 
 use self::entry::Entry;
 use self::hashing::Hashing;
@@ -232,16 +232,10 @@ impl Shard {
         Self { entries, readers, idle: IdleLocks::default(), look_at: None }
     }
 
-    /// Nobody has the key called `name`, or waits for it. Room for many more entries than there are is given back.
+    /// Nobody has the key called `name`, or waits for it.
     fn remove(&mut self, name: &str) {
         self.entries.remove(name);
-        let room = self.entries.capacity();
-        if room > LEAST_ROOM && self.entries.is_empty() {
-            // A table that was made in the midst of others would keep the allocator from giving those back.
-            self.entries = HashMap::with_hasher(self.entries.hasher().clone());
-        } else if room > 2 * LEAST_ROOM && self.entries.len() < room / 4 {
-            self.entries.shrink_to(room / 2);
-        }
+        shrink(&mut self.entries);
     }
 
     /// The watchdog should look at the entry of the key called `name` at `at`, or before.
@@ -262,6 +256,17 @@ impl Shard {
         };
         self.look_at = self.entries.values_mut().filter_map(next).min();
         ended
+    }
+}
+
+/// Gives room for many more entries than there are in a `table` back.
+fn shrink<E>(table: &mut HashMap<Arc<str>, E, Hashing>) {
+    let room = table.capacity();
+    if room > LEAST_ROOM && table.is_empty() {
+        // A table that was made in the midst of others would keep the allocator from giving those back.
+        *table = HashMap::with_hasher(table.hasher().clone());
+    } else if room > 2 * LEAST_ROOM && table.len() < room / 4 {
+        table.shrink_to(room / 2);
     }
 }
 

@@ -4,6 +4,7 @@ use super::LocalQueue;
 use super::local_turn::LocalTurn;
 use super::member::Member;
 use crate::lock::LockKey;
+use crate::time::clock::Instant;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
@@ -70,6 +71,19 @@ pub(crate) struct ReaderWait {
 impl ReaderWait {
     pub(super) fn new(local: &Arc<LocalQueue>, key: &LockKey, reader: Arc<Reader>) -> Self {
         Self { local: Arc::clone(local), key: key.clone(), reader }
+    }
+
+    /// The call does not wait any more, unless there is news by `now`. Nobody else does when whoever they wait for has taken too
+    /// long.
+    pub(crate) fn end(self, now: Instant) -> News {
+        for reader in self.local.end_gathering(&self.key, &self.reader, now) {
+            reader.goes_alone();
+        }
+        let before = mem::replace(&mut *self.reader.state(), State::Gone);
+        match before {
+            State::Told(news) => news,
+            State::Waiting(_) | State::Gone => News::Alone,
+        }
     }
 }
 

@@ -3,28 +3,40 @@
 //! | state | how it is left |
 //! |---|---|
 //! | *nobody*: there is no entry | a call comes that waits for holders, and *founds* a token: to *gathering*; or one has its lock, to *joined* |
-//! | *gathering*: one call asks the nodes, and those that come meanwhile wait for what it gets | it has the lock, to *joined* with all of them; it goes, and the next goes on with its place; the nodes do not answer, and each goes alone, to *nobody* |
+//! | *gathering*: one call asks the nodes, and those that come meanwhile wait for what it gets | it has the lock, to *joined* with all of them; it goes, and the next goes on with its place; the nodes do not answer, or it takes too long, and each goes alone, to *nobody* |
 //! | *joined*: calls have the lock, and others may join | the last one leaves, to *nobody*; a call may not join any more, to *gathering* for another token |
+//!
+//! A call for which others have waited in vain goes on by itself, and what stands here is none of its business any more.
 //!
 //! A token that nobody may join any more is not known here, and ends with the last of its calls. A call that is not to wait
 //! for others, or wants what a token cannot give, takes one of its own beside all this ([`enter_beside`](LocalQueue)).
 
+#[cfg(test)]
+mod tests;
+
+use super::entry::Entry;
 use super::local_turn::{LocalTurn, Role};
 use super::member::Member;
 use super::reader_wait::{News, Reader, ReaderWait};
-use super::{LEAST_ROOM, LocalQueue, Shard};
+use super::{LocalQueue, Shard, shrink};
 use crate::client::acquisition::Acquisition;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode};
 use crate::protocol::candidate::Wanted;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// For so long a call waits at most for what another one of its process gets, and then nobody does: the task of that one may not
+/// be polled. Smaller, and readers behind a writer that takes its time ask the nodes each for itself; larger, and they wait longer
+/// for nothing.
+pub(crate) const LONGEST_GATHERING: Duration = Duration::from_secs(2);
+
 pub(super) enum Readers {
     Gathering {
+        since: Instant,
         /// That of the call that asks the nodes.
         acquisition: Arc<Acquisition>,
         ttl: Duration,
@@ -70,7 +82,7 @@ impl LocalQueue {
         // Before the shard, so that they are woken and dropped after it.
         let (_calls, _sealed, number);
         let mut shard = self.shard(key.name());
-        let is_wanted_here = shard.entries.get(key.name()).is_some_and(|entry| !entry.is_left());
+        let is_wanted_here = shard.entries.get(key.name()).is_some_and(Entry::is_in_the_way_of_readers);
         match shard.readers.get_mut(key.name()) {
             // A writer of this process is not overtaken at all: it is known at once.
             Some(Readers::Joined(acquisition)) if !is_wanted_here => {
@@ -78,9 +90,6 @@ impl LocalQueue {
                 if let Some(number) = number {
                     // The turn of a token that has members has not ended.
                     let member = Member::new(self, acquisition, acquisition.turn(), number);
-                    drop(shard);
-                    // Who joins goes before those who wait elsewhere: so it must be able to hear of them.
-                    self.shared.listen();
                     return Together::Joined(member);
                 }
             }
@@ -96,8 +105,8 @@ impl LocalQueue {
         let parts = Parts::single(key.clone(), Mode::Shared);
         let acquisition = Arc::new(Acquisition::of_parts(&self.shared, &parts, wanted.ttl, now));
         if founds {
-            let gathering =
-                Readers::Gathering { acquisition: Arc::clone(&acquisition), ttl: wanted.ttl, waiting: VecDeque::new() };
+            let (acquisition, waiting) = (Arc::clone(&acquisition), VecDeque::new());
+            let gathering = Readers::Gathering { since: now, acquisition, ttl: wanted.ttl, waiting };
             _sealed = shard.readers.insert(key.shared_name(), gathering);
         }
         drop(shard);
@@ -114,14 +123,17 @@ impl LocalQueue {
     pub(crate) fn open_to_readers(self: &Arc<Self>, mut turn: LocalTurn, site: SiteId, now: Instant) -> Member {
         let (acquisition, number) = turn.shared();
         let first = Member::new(self, &acquisition, number, acquisition.open(site, now));
-        let founds = std::mem::replace(&mut turn.role, Role::LeftToMembers) == Role::Founds;
+        turn.role = Role::LeftToMembers;
         let key = acquisition.key();
         let mut shard = self.shard(key.name());
-        if !founds && shard.readers.contains_key(key.name()) {
+        // Others have another token, or wait for one: also those that have waited too long for this one.
+        if shard.readers.get(key.name()).is_some_and(|readers| !readers.gathers_as(&acquisition)) {
             return first;
         }
         let before = shard.readers.insert(key.shared_name(), Readers::Joined(Arc::clone(&acquisition)));
         drop(shard);
+        // Who joins goes before those who wait elsewhere: so nobody does before they can be heard.
+        self.shared.listen();
         for reader in before.map(|mut before| before.close()).unwrap_or_default() {
             reader.tell(|| {
                 let joined = acquisition.admit(now).map(|other| Member::new(self, &acquisition, number, other));
@@ -131,13 +143,34 @@ impl LocalQueue {
         first
     }
 
-    /// The call for which others wait goes on with another token.
-    pub(super) fn founds_as(&self, acquisition: &Arc<Acquisition>) {
+    /// The call goes on with the token `after` that has asked with the one `before`, if others still wait for it.
+    pub(super) fn founds_as(&self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) {
         let _before;
-        let name = acquisition.key().name();
-        if let Some(Readers::Gathering { acquisition: ours, .. }) = self.shard(name).readers.get_mut(name) {
-            _before = std::mem::replace(ours, Arc::clone(acquisition));
+        let name = before.key().name();
+        if let Some(Readers::Gathering { acquisition: ours, .. }) = self.shard(name).readers.get_mut(name)
+            && Arc::ptr_eq(ours, before)
+        {
+            _before = std::mem::replace(ours, Arc::clone(after));
         }
+    }
+
+    /// The call of `reader` has waited for long enough. Returns all who wait together with it if it has been for too long by
+    /// `now`, and those no longer do.
+    pub(super) fn end_gathering(&self, key: &LockKey, reader: &Arc<Reader>, now: Instant) -> VecDeque<Arc<Reader>> {
+        let mut shard = self.shard(key.name());
+        let Some(Readers::Gathering { since, waiting, .. }) = shard.readers.get_mut(key.name()) else {
+            return VecDeque::new();
+        };
+        if !waiting.iter().any(|other| Arc::ptr_eq(other, reader)) {
+            return VecDeque::new();
+        }
+        if now.since(*since) < LONGEST_GATHERING {
+            waiting.retain(|other| !Arc::ptr_eq(other, reader));
+            return VecDeque::new();
+        }
+        let ended = shard.forget_readers(key.name());
+        drop(shard);
+        ended.map(|mut ended| ended.close()).unwrap_or_default()
     }
 
     /// The call goes that asks for the lock with `acquisition`, and others wait for it. The next of them goes on in its place,
@@ -205,9 +238,7 @@ impl Shard {
     /// Nobody shares the lock of the key called `name` by a token that others may join, or waits to.
     fn forget_readers(&mut self, name: &str) -> Option<Readers> {
         let forgotten = self.readers.remove(name);
-        if self.readers.is_empty() && self.readers.capacity() > LEAST_ROOM {
-            self.readers = HashMap::with_hasher(self.readers.hasher().clone());
-        }
+        shrink(&mut self.readers);
         forgotten
     }
 }

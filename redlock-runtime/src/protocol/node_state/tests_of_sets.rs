@@ -14,6 +14,7 @@ const TRY: Verb = Verb::SetNx { ttl: TTL };
 const EXTEND: Verb = Verb::Extend { ttl: TTL };
 const YIELD: Verb = Verb::Yield { claim: BRIEF };
 const RELEASE: Verb = Verb::Release { claim: BRIEF };
+const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
 /// What somebody wants.
 type Wish<'w> = &'w [(&'w str, Class)];
@@ -330,4 +331,36 @@ fn an_adoption_takes_the_place_at_every_name() {
         assert_eq!([scene.holders("/A"), scene.holders("/A/C")], [[adopter], [adopter]]);
     }
     assert_eq!(scene.ask(EXTEND, FOLDER, left), Reply::NotOwner);
+}
+
+/// What is said when a folder is given back behind which two below it wait, and one of those is in the way of the other's folder.
+fn nudged_by_the_folder(without: Option<Rule>) -> Vec<(OwnerToken, String)> {
+    let [one, folder, sibling] = tokens();
+    let mut scene = Scene::default();
+    scene.state.rules = Rules { without };
+    assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
+    assert!(is_queued(scene.ask(ACQUIRE, FOLDER, folder)));
+    assert!(is_granted(scene.ask(ACQUIRE, SIBLING, sibling)), "siblings go with each other");
+    scene.said.clear();
+    assert_eq!(scene.ask(RELEASE, SIBLING, sibling), Reply::Released);
+    scene.nudged()
+}
+
+#[test]
+fn who_is_not_kept_from_a_name_hears_nothing_of_who_leaves_it() {
+    assert_eq!(nudged_by_the_folder(None), []);
+    let told = nudged_by_the_folder(Some(Rule::OnlyConcernedAreTold));
+    assert!(!told.is_empty(), "without the rule, all are told who wait there");
+}
+
+#[test]
+fn a_name_that_could_be_had_is_kept_for_who_waits_for_several() {
+    for (without, expected) in [(None, Reply::Taken), (Some(Rule::FreeNamesAreReserved), GRANTED)] {
+        let [holder, several, plain] = tokens();
+        let mut scene = Scene::default();
+        scene.state.rules = Rules { without };
+        assert!(is_granted(scene.ask(ACQUIRE, B, holder)));
+        assert!(is_queued(scene.ask(ACQUIRE, AB, several)));
+        assert_eq!(scene.ask(TRY, A, plain), expected, "a plain SET, {without:?}");
+    }
 }

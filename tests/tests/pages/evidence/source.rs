@@ -57,18 +57,20 @@ fn case(row: &str) -> Case {
 pub(super) fn tests_without(rule: &str) -> Vec<String> {
     let mut found = Vec::new();
     let folder = workspace().join("redlock-runtime/src");
-    look(&folder, &folder.join("protocol/candidate/tests"), &format!("Rule::{rule}"), &mut found);
+    for tests in ["protocol/candidate/tests", "protocol/node_state/tests_of_sets.rs"] {
+        look(&folder, &folder.join(tests), &format!("Rule::{rule}"), &mut found);
+    }
     found.sort();
     found
 }
 
-fn look(root: &Path, folder: &Path, needle: &str, found: &mut Vec<String>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            look(root, &path, needle, found);
-        } else if fs::read_to_string(&path).unwrap().contains(needle) {
-            found.push(path.strip_prefix(root).unwrap().to_str().unwrap().to_owned());
+fn look(root: &Path, path: &Path, needle: &str, found: &mut Vec<String>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            look(root, &entry.unwrap().path(), needle, found);
         }
+    } else if fs::read_to_string(path).unwrap().contains(needle) {
+        found.push(path.strip_prefix(root).unwrap().to_str().unwrap().to_owned());
     }
 }
 
