@@ -11,6 +11,7 @@ Usage: tests/publishable.sh [--help] [CHECK ..]
 Runs these checks, or those that are named:
 
   features  redlock-runtime builds without a warning with every two of its features, with none and with all
+  plain     the library's own tests pass without the test kit, which adds to what calls do
   minimal   both crates build with the oldest versions of their dependencies that their manifests allow
   deny      licenses, sources and duplicates of all dependencies, by deny.toml
 
@@ -22,11 +23,11 @@ checks=()
 for argument in "$@"; do
     case $argument in
         -h | --help) usage && exit 0 ;;
-        features | minimal | deny) checks+=("$argument") ;;
+        features | plain | minimal | deny) checks+=("$argument") ;;
         *) printf 'unknown check: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
     esac
 done
-[[ ${#checks[@]} -gt 0 ]] || checks=(features minimal deny)
+[[ ${#checks[@]} -gt 0 ]] || checks=(features plain minimal deny)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -43,6 +44,10 @@ need() {
 features() {
     need hack
     RUSTFLAGS='-D warnings' cargo hack check -p redlock-runtime --feature-powerset --depth 2 --no-dev-deps --target-dir target/features
+}
+
+plain() {
+    cargo test -p redlock-runtime --features macros,serde --lib -- client:: guard:: manager::
 }
 
 # The crates alone, without what only their tests need: of those, the oldest versions are nobody's business.

@@ -235,8 +235,6 @@ step 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-d
 # Most tests wait for servers most of the time, so that more of them than there are cores run at once.
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}"
 step 'Tests' cargo test --workspace --all-features
-# The test kit adds to what calls do: once as programs are built.
-step 'Tests without the test kit' cargo test -p redlock-runtime --features macros,serde --lib -- client:: guard:: manager::
 for server in $servers; do
     step "Tests on $server" tests_on "$server"
 done

@@ -36,6 +36,8 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
     }
 }
 
+const MODES: [Mode; 2] = [Mode::Exclusive, Mode::Shared];
+
 /// Two have places below a folder, and yield one after the other to who wants all of it. Any of the processes may listen.
 #[tokio::test]
 async fn a_folder_is_left_alike_to_who_is_named() {
@@ -43,15 +45,10 @@ async fn a_folder_is_left_alike_to_who_is_named() {
     let mut pair = Pair::start(&server.url()).await;
     tokio::time::pause();
     let acquire = |holds| Verb::Acquire { ttl: HOUR, claim: HOUR, holds };
-    let mut sequence = 0;
-    for (listening, intent, mode) in (0..1 << MANAGERS).flat_map(|listening| {
-        let wished = [IntentExclusive, IntentShared]
-            .into_iter()
-            .flat_map(|intent| [Mode::Exclusive, Mode::Shared].map(|mode| (intent, mode)));
-        wished.map(move |(intent, mode)| (listening, intent, mode))
-    }) {
+    let wished = || [IntentExclusive, IntentShared].into_iter().flat_map(|intent| MODES.map(|mode| (intent, mode)));
+    let cases = (0..1 << MANAGERS).flat_map(|listening| wished().map(move |wish| (listening, wish)));
+    for (sequence, (listening, (intent, mode))) in (0..).zip(cases) {
         pair.begin(sequence);
-        sequence += 1;
         for manager in 0..MANAGERS {
             if (listening >> manager & 1 == 1) != pair.listens(manager) {
                 pair.turn(manager);
