@@ -31,6 +31,7 @@ impl Execution<'_> {
             if self.node.owner.is_some() {
                 return Reply::Taken;
             } else if !self.is_behind() {
+                self.leave_queue();
                 self.take(self.token, false);
                 self.promote(None);
                 return Reply::Granted { smaller: false };
