@@ -9,6 +9,7 @@ use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
 use crate::stats::NodeCounters;
 use crate::time::clock::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct ServerFacts {
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
     pub(crate) counters: NodeCounters,
+    /// Whether a member of a cluster has channels of its own.
+    has_own_channels: AtomicBool,
     /// How often it has refused to say when a lock is free.
     refusals: Throttle,
 }
@@ -42,6 +45,7 @@ impl ServerFacts {
             servers,
             clock,
             counters: NodeCounters::default(),
+            has_own_channels: AtomicBool::new(false),
             refusals: Throttle::default(),
         }
     }
@@ -54,6 +58,16 @@ impl ServerFacts {
     /// Whether the server is known to be a member of a cluster.
     pub(crate) const fn is_member(&self) -> bool {
         self.cluster.is_some()
+    }
+
+    /// Whether the member of a cluster has channels of its own.
+    pub(crate) fn has_channels(&self, are_own: bool) {
+        self.has_own_channels.store(are_own, Ordering::Release);
+    }
+
+    /// Whether what the member of a cluster publishes comes from nobody else.
+    pub(crate) fn has_own_channels(&self) -> bool {
+        self.has_own_channels.load(Ordering::Acquire)
     }
 
     /// The node that the server is, or whose part it is.
@@ -120,6 +134,11 @@ impl ServerFacts {
     /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.
     pub(crate) fn proven(&self, notice: Notice) -> Notice {
         let Notice::Claimed(claim) = notice else { return notice };
+        if self.is_member() && !self.has_own_channels() {
+            // A cluster passes messages on, so that this one may be of another member: of its clock and its data, and behind
+            // answers of that member which say that the claim is over.
+            return Notice::Granted;
+        }
         let earliest = self.clock().earliest(claim.begun, self.now(), self.servers.rules());
         earliest.map_or(Notice::Granted, |from| Notice::Proven(ProvenClaim { length: claim.length, from }))
     }

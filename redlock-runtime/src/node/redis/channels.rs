@@ -13,12 +13,14 @@ use std::borrow::Cow;
 pub(super) struct Channels {
     /// What their names begin with; the id of the manager follows.
     prefix: Cow<'static, str>,
+    /// The id of the member; empty where they are those of a server.
+    member: Box<str>,
 }
 
 impl Channels {
     /// Those of a server that is a node by itself.
-    pub(super) const fn of_server() -> Self {
-        Self { prefix: Cow::Borrowed(CHANNEL) }
+    pub(super) fn of_server() -> Self {
+        Self { prefix: Cow::Borrowed(CHANNEL), member: "".into() }
     }
 
     /// Those of the member of a cluster that is called `id` there.
@@ -26,10 +28,20 @@ impl Channels {
     /// # Errors
     /// [`NodeError::Unintelligible`] when that is no id: it becomes a part of the scripts.
     pub(super) fn of_member(id: &str) -> Result<Self, NodeError> {
-        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
             return Err(NodeError::Unintelligible("no id to CLUSTER MYID".into()));
         }
-        Ok(Self { prefix: [CHANNEL, id, ":"].concat().into() })
+        Ok(Self { prefix: [CHANNEL, id, ":"].concat().into(), member: id.into() })
+    }
+
+    /// Whether they are of a member, and nobody else brings what is published on them.
+    pub(super) fn are_own(&self) -> bool {
+        !self.member.is_empty()
+    }
+
+    /// Whether they may be those of the member called `id`, if that is known.
+    pub(super) fn are_of(&self, id: &str) -> bool {
+        !self.are_own() || id.is_empty() || *self.member == *id
     }
 
     /// That of a manager, whose id is this text.
@@ -65,8 +77,16 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_was_reset_has_others() {
+        let ours = Channels::of_member("0af3").unwrap();
+        assert!(ours.are_own() && ours.are_of("0af3") && ours.are_of("") && !ours.are_of("0af4"));
+        let of_all = Channels::of_server();
+        assert!(!of_all.are_own() && of_all.are_of("0af3"));
+    }
+
+    #[test]
     fn what_is_no_id_does_not_become_a_part_of_a_script() {
-        for id in ["", "a'b", "a b", "a:b"] {
+        for id in ["", "a'b", "a b", "a:b", "a\\b"] {
             assert!(matches!(Channels::of_member(id), Err(NodeError::Unintelligible(_))), "{id:?}");
         }
     }

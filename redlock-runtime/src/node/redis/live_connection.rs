@@ -328,6 +328,9 @@ impl LiveConnection {
             Ok(value) => {
                 // A command that was sent elsewhere before has come a longer way.
                 let came_straight = question.redirects == 0;
+                if let Some(redirect) = self.redirect.get().filter(|_| !came_straight) {
+                    redirect.executed_elsewhere();
+                }
                 if let Some(sent) = question.sent.filter(|_| came_straight && self.abstains_for().is_none()) {
                     self.server.answered(sent, self.server.now());
                 }

@@ -41,6 +41,7 @@ pub(super) async fn prepare(
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let channels = if server.is_member() { own_channels(&mut connection).await? } else { Channels::of_server() };
+    server.has_channels(channels.are_own());
     let sent = server.now();
     let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?.into_iter();
     let answered = server.now();
@@ -88,10 +89,18 @@ pub(super) async fn prepare(
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
-/// The channels of a member of a cluster.
+/// The channels of a member of a cluster: its own, or where it has no id those of any server. Then each wake-up comes from all
+/// members.
+///
+/// # Errors
+/// [`NodeError::Refused`] to a user who may not ask: others may, and would publish on other channels than this one listens to.
 async fn own_channels(connection: &mut Connection) -> Result<Channels, NodeError> {
     let answers = ask(connection, redis::pipe().cmd("CLUSTER").arg("MYID")).await?;
-    let said = answers.into_iter().next().unwrap_or(Value::Nil).extract_error().map_err(|error| refused(&error))?;
+    let said = match answers.into_iter().next().unwrap_or(Value::Nil).extract_error() {
+        Err(error) if error.code() == Some("NOPERM") => return Err(refused(&error)),
+        Err(_) => return Ok(Channels::of_server()),
+        Ok(said) => said,
+    };
     let id: String = redis::from_redis_value(said)
         .map_err(|_| NodeError::Unintelligible("something else than an id to CLUSTER MYID".into()))?;
     Channels::of_member(&id)

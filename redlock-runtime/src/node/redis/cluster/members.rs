@@ -13,6 +13,7 @@ use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::environment::Environment;
 use crate::node::redis::RedisNode;
+use crate::node::redis::live_connection::LiveConnection;
 use crate::node::server_identity::Identity;
 use crate::node::{BackgroundThread, Node};
 use crate::protocol::command::{Deliver, Notice, Wakeup};
@@ -160,10 +161,11 @@ impl Members {
         // Made before the lock is taken that every command reads.
         let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));
         let before = self.routes();
-        if routes.is_some() && self.map().is_some() {
+        if routes.is_some() {
             self.settled.disturb();
         }
         let gone = if is_regular { self.let_go(&map) } else { Vec::new() };
+        self.end_renamed(&map);
         self.change(|state| {
             state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
             (state.map, state.epoch, state.is_well, state.trouble) = (Some(Arc::new(map)), epoch, is_well, None);
@@ -176,6 +178,18 @@ impl Members {
             (self.environment.connected)();
         }
         Ok(())
+    }
+
+    /// Ends the connections to members that are called something else by now, which a member that was reset is without losing any:
+    /// what is published on them reaches nobody.
+    fn end_renamed(&self, map: &SlotMap) {
+        for at in map.masters() {
+            let live = self.read_member(at).and_then(|member| member.connections.live().ok());
+            let is_renamed = |live: &Arc<LiveConnection>| !live.channels().are_of(map.id_of(at));
+            if let Some(live) = live.filter(is_renamed) {
+                live.end(NodeError::Disconnected);
+            }
+        }
     }
 
     /// The routes by a `map` that is another one than before.
@@ -255,7 +269,18 @@ impl Members {
         let started = self.start(at);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let known = Known { member: Arc::clone(&started), is_used: AtomicBool::new(false) };
-        Arc::clone(&state.known.entry(at.clone()).or_insert(known).member)
+        let member = Arc::clone(&state.known.entry(at.clone()).or_insert(known).member);
+        drop(state);
+        // Once more: whoever wanted to listen since it was started has not seen it among the others.
+        if self.is_listening.load(Ordering::Acquire) {
+            member.listen();
+        }
+        member
+    }
+
+    /// Whether what the member at `at` publishes comes from nobody else.
+    fn has_own_channels(&self, at: &MemberAddress) -> bool {
+        self.read_member(at).is_some_and(|member| member.connections.server.has_own_channels())
     }
 
     /// The member at `at`, if there is one.
@@ -280,11 +305,18 @@ impl Members {
     fn deliver_from(&self, at: &MemberAddress) -> Deliver {
         let (members, at, deliver) = (self.this.clone(), at.clone(), Arc::clone(&self.environment.deliver));
         Arc::new(move |Wakeup { subject, notice }| {
-            let slot = slot_of(subject.key.name());
-            let is_owner = |members: &Self| members.routes().address(slot) == Some(&at);
-            let is_believed = |members: Arc<Self>| members.settled.is_settled() && is_owner(&members);
-            let is_proof = !notice.is_proof() || members.upgrade().is_some_and(is_believed);
-            let notice = if is_proof { notice } else { Notice::Granted };
+            let Some(members) = members.upgrade() else { return };
+            let is_owner = members.routes().address(slot_of(subject.key.name())) == Some(&at);
+            if !is_owner && !members.has_own_channels(&at) {
+                // The member that has the slot brings it as well.
+                return;
+            }
+            if matches!(notice, Notice::Revoked { .. }) {
+                members.settled.disturb();
+            }
+            // In this order: another map is noted as a disturbance before it is believed.
+            let is_believed = !notice.is_proof() || is_owner && members.settled.is_settled();
+            let notice = if is_believed { notice } else { Notice::Granted };
             deliver(Wakeup { subject, notice });
         })
     }

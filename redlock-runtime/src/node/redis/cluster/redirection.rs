@@ -79,6 +79,9 @@ pub(in crate::node::redis) trait Redirect: Send + Sync {
     /// Sends what takes the token out of its queue, wherever that is, after its release has had this `reply`.
     fn leave_queue(&self, question: Question, reply: Reply);
 
+    /// A command was executed that another member had sent here.
+    fn executed_elsewhere(&self);
+
     /// The member has refused a command for a reason that others would not have: it may not have the slot any more.
     fn want_map(&self);
 

@@ -76,6 +76,12 @@ impl Redirect for Router {
         }
     }
 
+    fn executed_elsewhere(&self) {
+        if let Some(members) = self.members.upgrade() {
+            members.settled.disturb();
+        }
+    }
+
     fn want_map(&self) {
         if let Some(members) = self.members.upgrade() {
             members.want_map(None);

@@ -4,10 +4,16 @@
 //! slots move, a token speaks with several members about one lock: the announcement of a claim may be on its way from the member
 //! that had the slot, and the token may have given the lock back meanwhile at the one that has it now.
 //!
-//! 1. A token speaks with another member only behind a redirection, or by another map. Both are noted here before.
+//! 1. A token speaks with another member only behind a redirection, or by another map. Both are noted here before, and a redirection
+//!    once more when the command was executed. Others end its lock there only by breaking it, and its manager is told (`revoked`),
+//!    which is noted as well.
 //! 2. A claim that a message proves is counted for [`CLAIM`] at most from when it began, and one that is over at another member
-//!    began before that. So nothing is proven for so long after a redirection or another map: then every such claim is over.
+//!    began before that. So nothing is proven for so long after any of these: then every such claim is over.
 //! 3. Only the member that has the slot by the map proves anything: another one may have lost it in a failover and not know yet.
+//!    Nor does one without channels of its own.
+//!
+//! What is left is a manager that learns of a failover late, while the old master goes on, as with its grants: see
+//! `docs/protocol.md`.
 
 use crate::protocol::timing::CLAIM;
 use crate::time::clock::{Clock, Instant};

@@ -65,6 +65,12 @@ impl SlotMap {
         members.map(|member| &*member.id).filter(|id| !id.is_empty())
     }
 
+    /// What the master at `address` is called; empty when that is not told.
+    pub(super) fn id_of(&self, address: &MemberAddress) -> &str {
+        let shard = self.shards.iter().find(|shard| shard.master.address == *address);
+        shard.map_or("", |shard| &shard.master.id)
+    }
+
     /// The slots of the master at `address`.
     pub(super) fn slots_of(&self, address: &MemberAddress) -> Vec<RangeInclusive<u16>> {
         let shards = self.shards.iter().filter(|shard| shard.master.address == *address);

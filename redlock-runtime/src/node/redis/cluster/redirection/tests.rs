@@ -93,6 +93,8 @@ async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
 struct Nobody;
 
 impl Redirect for Nobody {
+    fn executed_elsewhere(&self) {}
+
     fn redirect(&self, question: Question, _redirection: Redirection, error: &NodeError) {
         question.answer(Err(error.clone()));
     }
