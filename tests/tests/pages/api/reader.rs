@@ -141,7 +141,7 @@ impl Crate {
                     name,
                     head("struct", [words(generics), if is_tuple { "(..)" } else { "" }.into()].concat(), attrs),
                 );
-                self.fields(name, fields, lines);
+                Self::fields(name, fields, lines);
                 self.impls(item, lines);
             }
             Item::Enum(ItemEnum { attrs, generics, variants, .. }) => {
@@ -179,7 +179,7 @@ impl Crate {
         }
     }
 
-    fn fields(&self, name: &str, fields: &Fields, lines: &mut Lines) {
+    fn fields(name: &str, fields: &Fields, lines: &mut Lines) {
         let is_public = |field: &&syn::Field| is_public(&field.vis, &field.attrs);
         for field in fields.iter().filter(is_public) {
             let field_name = field.ident.as_ref().map_or("0".to_owned(), ToString::to_string);
@@ -292,7 +292,7 @@ fn collect(src: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
             if !matches!(name.as_str(), "simulation") && !name.ends_with("/tests") {
                 collect(src, &path, files);
             }
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !name.ends_with("tests.rs") {
             files.push((name, fs::read_to_string(&path).unwrap()));
         }
     }
