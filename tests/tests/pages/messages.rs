@@ -31,7 +31,7 @@ const ELSEWHERE: [&str; 20] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 36] = [
+const PARTS: [&str; 38] = [
     ", and the like for every lock",
     "ERR Error running script",
     "ERR max number of clients",
@@ -51,6 +51,8 @@ const PARTS: [&str; 36] = [
     "no map to CLUSTER SLOTS",
     "no time to TIME",
     "something else than a digest",
+    "something else than an id",
+    "no id to CLUSTER MYID",
     "taking a fenced lock",
     "the Sentinels have made .. the master",
     "the URL of node ..",
