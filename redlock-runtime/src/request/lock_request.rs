@@ -69,6 +69,7 @@ impl From<Duration> for Wait {
 /// # guard.release().await?; manager.acquire("order:7").await?; Ok(()) }
 /// ```
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 #[must_use = "a request does nothing until a manager acquires it"]
 pub struct LockRequest {
     pub(crate) key: LockKey,

@@ -45,10 +45,10 @@ impl Members {
         number
     }
 
-    /// When that has changed, until when the token is to be kept for them.
-    fn changed_end(&mut self) -> Option<Option<Instant>> {
+    /// Notes until when the token is to be kept for them. Whether that has changed.
+    fn has_changed_end(&mut self) -> bool {
         let end = self.end();
-        (std::mem::replace(&mut self.end, end) != end).then_some(end)
+        std::mem::replace(&mut self.end, end) != end
     }
 
     /// Until when any of them needs the lock; `None` for as long as they run.
@@ -107,9 +107,9 @@ impl Acquisition {
         let mut state = self.state();
         let members = state.members()?;
         *members.all.get_mut(&number)? = Member { begun: Some((site, now)), must_end };
-        let end = members.changed_end()?;
+        let (has_changed, end) = (members.has_changed_end(), members.end);
         state.candidate.end_by(end);
-        Some(state.candidate.counted_for(now))
+        has_changed.then(|| state.candidate.counted_for(now))
     }
 
     /// The member with that number leaves. Whether it was the last, so that the token is to be given back.
@@ -120,7 +120,8 @@ impl Acquisition {
             return false;
         }
         let is_last = members.all.is_empty();
-        if let Some(end) = members.changed_end().filter(|_| !is_last) {
+        if members.has_changed_end() && !is_last {
+            let end = members.end;
             state.candidate.end_by(end);
         }
         is_last || !self.shared.rules.apply(Rule::TheLastOneReleases)

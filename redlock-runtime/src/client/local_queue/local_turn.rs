@@ -186,7 +186,9 @@ impl Drop for LocalTurn {
                 if let Some(left) = self.local.next_founder(&self.acquisition, self.turn) {
                     self.end_with(true, Acquisition::release);
                     // After the releases: they ask the nodes for themselves.
-                    left.into_iter().for_each(|reader| reader.goes_alone());
+                    for reader in left {
+                        reader.goes_alone();
+                    }
                 }
             }
             Role::LeftToMembers => {}

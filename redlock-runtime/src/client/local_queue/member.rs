@@ -63,6 +63,9 @@ impl Drop for Member {
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("number", &self.number).field("acquisition", &self.acquisition).finish()
+        f.debug_struct("Member")
+            .field("number", &self.number)
+            .field("acquisition", &self.acquisition)
+            .finish_non_exhaustive()
     }
 }

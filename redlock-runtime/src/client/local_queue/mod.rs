@@ -271,7 +271,9 @@ fn close(shard: &Mutex<Shard>) {
         let readers = shard.readers.values_mut().flat_map(Readers::close).collect();
         (shard.entries.values_mut().map(Entry::close).collect(), readers)
     };
-    readers.into_iter().for_each(|reader| reader.goes_alone());
+    for reader in readers {
+        reader.goes_alone();
+    }
     for (acquisition, waiters) in closed {
         for waiter in waiters {
             waiter.close();
