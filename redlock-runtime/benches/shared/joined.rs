@@ -36,6 +36,7 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
+    #[expect(clippy::cast_precision_loss, reason = "there are far fewer")]
     pub(crate) async fn measure(servers: &Nodes, time: Duration) -> Self {
         let (ours, theirs) = (crate::manager(servers).await, crate::manager(servers).await);
         let in_turns = run(&ours, Mode::Exclusive, time).await;
