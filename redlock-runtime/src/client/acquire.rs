@@ -7,6 +7,7 @@ mod nested;
 mod observed;
 mod ordered;
 mod patience;
+mod permits;
 mod taken;
 mod way;
 
@@ -106,6 +107,8 @@ struct Call<'c> {
     mode: Mode,
     wanted: Wanted,
     wait: Wait,
+    /// How many may have a permit at a time, if it is one that is wanted.
+    permits: u32,
     hold: HoldOptions,
     /// Whether it may enter the lock of a call that encloses it.
     is_reentrant: bool,
@@ -171,6 +174,7 @@ impl<'c> Call<'c> {
             mode,
             wanted,
             wait,
+            permits: request.permits.unwrap_or(u32::MAX),
             hold,
             is_reentrant,
             has_ordered_lock,
@@ -202,7 +206,9 @@ impl<'c> Call<'c> {
     /// Takes the lock, with a number if one was asked for.
     async fn take(&self) -> Result<Obtained, LockError> {
         self.may_start().await?;
-        let mut turn = self.obtain().await?;
+        // Boxed, so that other calls do not pay for it with the size of their futures.
+        let mut turn =
+            if self.mode.is_permit() { Box::pin(self.obtain_permit()).await? } else { self.obtain().await? };
         loop {
             match self.number(&turn).await {
                 Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out_by(None)),
@@ -238,7 +244,7 @@ impl<'c> Call<'c> {
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
         if self.mode.is_shared() {
-            return Ok(self.local.enter_beside(&self.key, self.wanted, self.begun));
+            return Ok(self.local.enter_beside((&self.key, self.mode), self.wanted, self.begun));
         }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),

@@ -41,6 +41,7 @@ fn request(key: fmt::Arguments<'_>, settings: Settings) -> LockRequest {
     LockRequest {
         key: LockKey::from_template(key.to_string()),
         mode: settings.mode,
+        permits: settings.permits,
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,

@@ -160,6 +160,16 @@ pub(crate) enum Rule {
     DowngradeNeverRises,
     /// Who shares a lock does not overtake those who have come to have it alone.
     WaitersComeFirst,
+    /// A node gives a permit only to whoever stands in the turnstile there: who comes later finds it.
+    EntriesNeedTheTurnstile,
+    /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
+    RollsEndWithTheTurnstile,
+    /// What several nodes tell of those who have permits is put together: each of them knows of some only.
+    ListsAreUnited,
+    /// A permit that was invalid for a moment is lost for good: others have begun meanwhile, and do not know of it.
+    LossIsFinal,
+    /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
+    OnlyEntriesCount,
 }
 
 /// Which rules apply.

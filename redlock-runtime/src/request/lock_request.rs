@@ -73,6 +73,8 @@ impl From<Duration> for Wait {
 pub struct LockRequest {
     pub(crate) key: LockKey,
     pub(crate) mode: Mode,
+    /// How many may have the lock at a time, if the request says so.
+    pub(crate) permits: Option<u32>,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
@@ -100,6 +102,9 @@ impl fmt::Debug for LockRequest {
         request.field("key", key).field("ttl", ttl).field("wait", wait).field("hold", hold);
         if mode.is_shared() {
             request.field("mode", mode);
+        }
+        if let Some(permits) = &self.permits {
+            request.field("permits", permits);
         }
         if let Some(linger) = linger {
             request.field("linger", linger);
@@ -131,8 +136,8 @@ impl LockRequest {
     pub fn new(key: impl Into<LockKey>) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
         let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
-        let (key, mode) = (key.into(), Mode::Exclusive);
-        Self { key, mode, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
+        let (key, mode, permits) = (key.into(), Mode::Exclusive, None);
+        Self { key, mode, permits, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
     }
 
     /// The same request, by a call at that place in the source.

@@ -10,6 +10,7 @@ pub(crate) mod fenced_set;
 pub(crate) mod listed_site;
 pub(crate) mod lock_request;
 mod of_mode;
+mod of_permits;
 pub(crate) mod order_check;
 pub(crate) mod place;
 pub(crate) mod policy;

@@ -74,7 +74,9 @@ impl LockRequest {
     /// # Errors
     /// [`LockError::Configuration`] for what does not go with a shared lock.
     pub(crate) fn check_mode(&self) -> Result<(), LockError> {
-        if !self.mode.is_shared() {
+        if self.mode.is_permit() || self.permits.is_some() {
+            return self.check_permits();
+        } else if !self.mode.is_shared() {
             return Ok(());
         }
         let refused = if self.is_fenced {

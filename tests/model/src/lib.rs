@@ -95,6 +95,7 @@ pub mod fencing;
 mod fifo;
 mod fingerprints;
 pub mod lock;
+pub mod permits;
 mod rule;
 pub mod runs;
 pub mod search;

@@ -245,7 +245,7 @@ impl Call<'_> {
     }
 
     /// The lock of a body that is in the way of the call, should it have to wait.
-    fn in_the_way(&self, Frame { tenure, .. }: &Frame) -> Option<HeldLock> {
+    pub(super) fn in_the_way(&self, Frame { tenure, .. }: &Frame) -> Option<HeldLock> {
         let is_shared = tenure.acquisition().mode().is_shared();
         let why = if tenure.shared().id == self.shared().id {
             if is_shared && !self.mode.is_shared() { Why::Upgrade } else { Why::Same }

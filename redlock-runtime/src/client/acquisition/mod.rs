@@ -13,6 +13,7 @@ mod idling;
 mod loss_watchers;
 mod lowering;
 mod noting;
+mod permits;
 mod present;
 mod releasing;
 mod state;
@@ -62,6 +63,7 @@ impl Acquisition {
     pub(crate) fn new(shared: &Arc<Shared>, subject: Subject, ttl: Duration, now: Instant) -> Self {
         let epochs = shared.nodes.iter().map(|node| node.epoch(&subject.key));
         let candidate = Candidate::new(epochs, shared.terms(ttl), now);
+        let candidate = if subject.mode.is_permit() { candidate.for_permit() } else { candidate };
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
@@ -75,9 +77,9 @@ impl Acquisition {
         Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
-    /// A new token of this process for `key`, which shares it.
-    pub(crate) fn sharing(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
-        Self::new(shared, Subject::new(key.clone(), shared.new_token()).of_mode(Mode::Shared), ttl, now)
+    /// A new token of this process for `key`, which shares it in this `mode`.
+    pub(crate) fn sharing(shared: &Arc<Shared>, (key, mode): (&LockKey, Mode), ttl: Duration, now: Instant) -> Self {
+        Self::new(shared, Subject::new(key.clone(), shared.new_token()).of_mode(mode), ttl, now)
     }
 
     /// The same with another token.
@@ -113,7 +115,7 @@ impl Acquisition {
     pub(crate) fn line(&self) -> Cow<'_, str> {
         match self.subject.mode {
             Mode::Exclusive => self.key().name().into(),
-            Mode::Shared => line_of(self.token()).into(),
+            Mode::Shared | Mode::Permit => line_of(self.token()).into(),
         }
     }
 
@@ -163,6 +165,7 @@ impl Acquisition {
             Notice::Busy if self.token().asks() => state.candidate.busy(),
             // And no call has the token that a broken lock stands under.
             Notice::Busy | Notice::Stopped => {}
+            Notice::Freed => state.rare().is_freed = true,
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
                 state.revoked(index, now);
@@ -174,7 +177,7 @@ impl Acquisition {
         // At once: the task that waits has a way to go until it runs.
         let has_sent = self.send_next(&mut state, now);
         // Most of what comes before the last vote changes nothing for the task: it would only go to sleep again.
-        let sleeper = if has_sent { state.sleeper.take() } else { state.due_sleeper(now) };
+        let sleeper = if has_sent || notice == Notice::Freed { state.sleeper.take() } else { state.due_sleeper(now) };
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true

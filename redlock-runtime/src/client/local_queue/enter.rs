@@ -7,7 +7,7 @@ use super::local_wait::LocalWait;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::Acquisition;
 use crate::client::watchdog::schedule;
-use crate::lock::LockKey;
+use crate::lock::{LockKey, Mode};
 use crate::protocol::candidate::Wanted;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -22,10 +22,15 @@ pub(crate) enum Entered {
 
 impl LocalQueue {
     /// A turn for `key` that others may have as well, in a line of its own.
-    pub(crate) fn enter_beside(self: &Arc<Self>, key: &LockKey, wanted: Wanted, now: Instant) -> LocalTurn {
+    pub(crate) fn enter_beside(
+        self: &Arc<Self>,
+        (key, mode): (&LockKey, Mode),
+        wanted: Wanted,
+        now: Instant,
+    ) -> LocalTurn {
         // The nodes would keep it from the call until whoever has left it idle hears of that.
         self.end_idle(key.name());
-        let acquisition = Arc::new(Acquisition::sharing(&self.shared, key, wanted.ttl, now));
+        let acquisition = Arc::new(Acquisition::sharing(&self.shared, (key, mode), wanted.ttl, now));
         let (line, look_at) = (acquisition.line(), now.after(schedule::pause(wanted.ttl)));
         let mut shard = self.shard(&line);
         shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), look_at));

@@ -54,7 +54,8 @@ impl Step {
             31 => return Self::Pass(HOUR * random.u32(1..4)),
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
-            37..=39 => Verb::Revoke,
+            37..=38 => Verb::Revoke,
+            39 => Verb::Enter { ttl, turn: claim },
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
             _ => return Self::Turn { manager: random.usize(0..MANAGERS) },
@@ -64,10 +65,18 @@ impl Step {
         }
         let (key, token) = *latest;
         // Who adopts or revokes always names another one, and most of those who yield do.
-        let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke)
+        let (key, verb) = match verb {
+            // Only the first key has a turnstile that tokens stand in.
+            Verb::Enter { .. } if !shared => (key, Verb::Revoke),
+            Verb::Enter { .. } => (0, verb),
+            verb => (key, verb),
+        };
+        let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke | Verb::Enter { .. })
             || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
         // Most tokens stay what they are, and some have their locks alone before they share them.
         let mode = if shared && (token % 2 == 0) != (random.u8(0..6) == 0) { Mode::Shared } else { Mode::Exclusive };
+        let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.bool();
+        let mode = if has_permit { Mode::Permit } else { mode };
         let fence = fence(random).filter(|_| mode == Mode::Exclusive);
         Self::Ask { verb, mode, fence, key, token, other: names.then(|| random.usize(0..TOKENS)) }
     }

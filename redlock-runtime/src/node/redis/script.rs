@@ -5,6 +5,7 @@
 
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
+use crate::lock::beside::turnstile_name;
 use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::command::{Command, Verb};
@@ -195,25 +196,33 @@ scripts! {
     ),
     extend_fenced: (Mode::Exclusive, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
     adopt_fenced: (Mode::Exclusive, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
-    share_try: (Mode::Shared, Verb::SetNx { .. }, _) => concat!(
+    share_try: (Mode::Shared | Mode::Permit, Verb::SetNx { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "share_try")
     ),
-    share_acquire: (Mode::Shared, Verb::Acquire { .. }, _) => concat!(
+    share_acquire: (Mode::Shared | Mode::Permit, Verb::Acquire { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "acquire_among")
     ),
-    share_extend: (Mode::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
+    share_extend: (Mode::Shared | Mode::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
         parts!("names", "token", "latest", "share_extend_alone", "shares", "share_value", "claim", "notify"),
         among!("SHARING": "share_extend")
     ),
-    share_yield: (Mode::Shared, Verb::Yield { .. }, _) => concat!(
+    share_yield: (Mode::Shared | Mode::Permit, Verb::Yield { .. }, _) => concat!(
         parts!("names", "shares", "share_value", "token", "claim", "notify"),
         among!("SHARING": "yield_among")
     ),
     share_release: (Mode::Shared, Verb::Release { .. }, _) => concat!(
         parts!("names", "share_release_alone", "shares", "share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "release_among")
+    ),
+    permit_enter: (_, Verb::Enter { .. }, _) => concat!(
+        parts!("names", "permit_turn", "shares", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "permit_enter")
+    ),
+    permit_release: (Mode::Permit, Verb::Release { .. }, _) => concat!(
+        parts!("names", "shares", "share_value", "token", "claim", "notify", "release_timeless"),
+        among!("SHARING": "permit_freed", "release_among")
     ),
 }
 
@@ -243,9 +252,9 @@ impl Script {
 /// the heads of the `.lua` files name.
 fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     let Question { command, form, is_late, .. } = question;
-    let (key, token) = (command.key(), command.token());
+    let (key, token, turnstile) = (command.key(), command.token(), turnstile_of(command));
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
-    call.arg(eval).arg(script).arg(if command.fence.is_some() { 3 } else { 2 }).arg(key);
+    call.arg(eval).arg(script).arg(2 + usize::from(command.fence.is_some() || turnstile.is_some())).arg(key);
     match form {
         Form::Whole => call.arg(queue_name(key)),
         // A command that names one key twice is one of a single key.
@@ -254,6 +263,7 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     if command.fence.is_some() {
         call.arg(register_name(key));
     }
+    call.arg(turnstile);
     call.arg(token);
     let is_shared = command.subject.is_shared();
     match command.verb {
@@ -265,17 +275,30 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
         Verb::Acquire { ttl, claim, holds: true } => call.arg(millis(ttl)).arg(millis(claim)).arg("holds"),
         Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
         Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.other()),
+        Verb::Enter { ttl, turn } => {
+            call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg(command.other()).arg(millis(turn))
+        }
         Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
         Verb::Release { claim } => call.arg(millis(claim)),
         Verb::Revoke => call.arg(command.other()),
     };
-    if *is_late && command.verb.is_extension() {
+    if *is_late && (command.verb.is_extension() || matches!(command.verb, Verb::Enter { .. })) {
         call.arg("late");
     }
     if let Some(ballot) = command.fence {
         call.arg(ballot.number);
     }
     call
+}
+
+/// The turnstile, for a command that looks at it.
+fn turnstile_of(command: &Command) -> Option<String> {
+    let looks = match command.verb {
+        Verb::Enter { .. } => true,
+        Verb::Release { .. } => command.subject.mode.is_permit(),
+        _ => false,
+    };
+    looks.then(|| turnstile_name(command.key()))
 }
 
 /// An expiry as Redis takes it, in whole milliseconds. Every `ttl` is far below the end of `u64`; see

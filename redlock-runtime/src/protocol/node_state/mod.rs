@@ -1,6 +1,7 @@
 //! The state machine of one node: what the scripts of `node/redis` do, written once more.
 
 mod look;
+mod permits;
 mod promotion;
 mod queue;
 mod readers;
@@ -126,6 +127,7 @@ impl Execution<'_> {
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl, .. } => {
                 self.extend(ttl)
             }
+            Verb::Enter { ttl, turn } => other.map_or(Reply::NotOwner, |by| self.enter(ttl, turn, by)),
             Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
             Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),
@@ -381,7 +383,7 @@ impl Execution<'_> {
     }
 
     fn seen(&self, verb: Verb) -> Option<TokenTime> {
-        let is_shared = self.mode == Mode::Shared;
+        let is_shared = self.mode.is_shared();
         if verb == Verb::Revoke || matches!(verb, Verb::SetNx { .. }) && !is_shared {
             // A plain `SET` shows no tokens, and who breaks a lock has the latest.
             return None;

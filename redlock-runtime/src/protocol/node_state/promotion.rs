@@ -44,7 +44,7 @@ impl Execution<'_> {
                 let_in += usize::from(is_heard);
                 is_heard
             };
-            has_shared |= is_in && mode == Mode::Shared;
+            has_shared |= is_in && mode.is_shared();
         }
         has_own
     }

@@ -37,7 +37,7 @@ impl Queue {
         self.heard.insert(token, now);
         let (wanted, other) = match mode {
             Mode::Exclusive => (&mut self.tokens, &mut self.sharing),
-            Mode::Shared => (&mut self.sharing, &mut self.tokens),
+            Mode::Shared | Mode::Permit => (&mut self.sharing, &mut self.tokens),
         };
         !other.remove(&token) & wanted.insert(token)
     }

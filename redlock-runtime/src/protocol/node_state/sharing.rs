@@ -24,7 +24,7 @@ pub(crate) const MOST_TOLD: usize = 64;
 impl Execution<'_> {
     /// Whether the command is one of the general case.
     pub(super) fn concerns_readers(&self) -> bool {
-        self.mode == Mode::Shared || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
+        self.mode.is_shared() || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
     }
 
     /// Does what `verb` says, in the general case; `None` when it is nothing special there.
@@ -32,17 +32,18 @@ impl Execution<'_> {
         // Who has the lock alone, and knows of nobody who waits, looks at no queue.
         let is_simple = self.mode == Mode::Exclusive && self.readers().is_none() && self.is_alone();
         match verb {
-            Verb::SetNx { ttl } if self.mode == Mode::Shared => Some(self.try_to_share(ttl)),
+            Verb::SetNx { ttl } if self.mode.is_shared() => Some(self.try_to_share(ttl)),
             Verb::SetNx { .. } => self.readers().map(|_| Reply::Taken),
             Verb::Acquire { ttl, claim, holds } => Some(self.acquire_among(ttl, claim, holds)),
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl }
-                if self.mode == Mode::Shared =>
+                if self.mode.is_shared() =>
             {
                 Some(self.extend_share(ttl, other.filter(|_| matches!(verb, Verb::Adopt { .. }))))
             }
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.raise(ttl),
             // What is left to others as a share is no lock for one alone.
             Verb::Adopt { .. } => self.readers().map(|_| Reply::NotOwner),
+            Verb::Enter { .. } => None,
             Verb::Yield { claim } => Some(self.yield_among(claim, other)),
             Verb::Release { .. } if is_simple => None,
             Verb::Release { claim } => Some(self.release_among(claim)),
@@ -51,7 +52,7 @@ impl Execution<'_> {
     }
 
     /// Takes a share if nobody has the lock alone, or has come before to have it alone. It never waits.
-    fn try_to_share(&mut self, ttl: Duration) -> Reply {
+    pub(super) fn try_to_share(&mut self, ttl: Duration) -> Reply {
         let claim = lease::claim(ttl);
         loop {
             if self.is_behind_others() {
@@ -74,7 +75,7 @@ impl Execution<'_> {
         if self.holds() {
             let smaller = self.is_behind_others();
             self.leave_queue();
-            if self.mode == Mode::Shared || !self.is_owner() {
+            if self.mode.is_shared() || !self.is_owner() {
                 self.take_share(self.token, ttl);
                 self.promote(claim, None);
             } else {
@@ -155,6 +156,9 @@ impl Execution<'_> {
         let token = self.token;
         let was_waiting = self.queue_mut().is_some_and(|queue| queue.remove(token));
         let is_released = self.holds();
+        if is_released && self.mode.is_permit() {
+            self.tell_freed();
+        }
         self.drop_hold_of(self.token);
         if is_released || was_waiting && self.applies(Rule::LeavingUnblocks) {
             self.promote(claim, None);
@@ -175,7 +179,7 @@ impl Execution<'_> {
 
     /// Passes the first writer over that alone keeps the token from sharing the lock, when nobody is there who could take it.
     fn passes_a_writer_over(&mut self) -> bool {
-        let is_only_behind = self.mode == Mode::Shared && self.owner().is_none() && self.is_behind_others();
+        let is_only_behind = self.mode.is_shared() && self.owner().is_none() && self.is_behind_others();
         let Some(writer) = self.queue().and_then(Queue::first).filter(|_| is_only_behind) else { return false };
         let (now, by) = (self.now, self.token);
         let pings = self.applies(Rule::BlockersArePinged);
@@ -207,7 +211,7 @@ impl Execution<'_> {
         }
     }
 
-    fn readers(&self) -> Option<&Readers> {
+    pub(super) fn readers(&self) -> Option<&Readers> {
         self.state.readers.get(self.key.name())
     }
 
@@ -241,7 +245,7 @@ impl Execution<'_> {
         let Some(queue) = self.queue() else { return false };
         match self.mode {
             Mode::Exclusive => is_earlier(queue.first()) || is_earlier(queue.first_sharing()),
-            Mode::Shared => is_earlier(queue.first()) && self.applies(Rule::WaitersComeFirst),
+            Mode::Shared | Mode::Permit => is_earlier(queue.first()) && self.applies(Rule::WaitersComeFirst),
         }
     }
 
@@ -258,12 +262,12 @@ impl Execution<'_> {
                 self.state.readers.remove(self.key.name());
                 self.own(token, ttl, self.is_waited_for());
             }
-            Mode::Shared => self.take_share(token, ttl),
+            Mode::Shared | Mode::Permit => self.take_share(token, ttl),
         }
     }
 
     /// `token` has a share for `ttl`. If it had the lock alone, it has not any more.
-    fn take_share(&mut self, token: OwnerToken, ttl: Duration) {
+    pub(super) fn take_share(&mut self, token: OwnerToken, ttl: Duration) {
         let now = self.now;
         self.state.locks.remove(self.key.name());
         let readers = self.state.readers.entry(self.key.name().into()).or_insert_with(|| Readers::new(now));
