@@ -1,13 +1,14 @@
 //! Permits: a majority cannot count, and so each token counts the others while it stands in the turnstile.
 //!
 //! The turnstile is a lock as simple as can be: it has no queue, and its key may expire at any node at any time; with it ends
-//! what the client can prove, since a client's lease is over before the key is. An answer arrives at once or never. A permit
+//! what the client can prove, since a client's lease is over before the key is. An answer arrives at once, or never when its
+//! connection has broken. A permit
 //! is given by a node that the turnstile belongs to, and may expire likewise.
 //!
 //! Calls of one process may pass the turnstile on among themselves: then it has the same owner for the nodes, and the commands of
 //! these calls share one connection.
 //!
-//! A client here may ask more, and earlier, than the code does: for permits at any node of which it has the turnstile.
+//! A client here asks earlier than the code does: for a permit at any node as soon as it has the turnstile there.
 
 use std::fmt;
 
@@ -163,8 +164,8 @@ pub enum Action {
     Open { token: usize },
     /// A holder extends its permit where it has not heard of one.
     Extend { token: usize, node: usize },
-    /// A node executes the oldest command of a process; the answer arrives, or does not matter.
-    Execute { process: usize, node: usize, heard: bool },
+    /// A node executes the oldest command of a process, and the answer arrives.
+    Execute { process: usize, node: usize },
     /// A node executes what a cut has left.
     ExecuteStale { process: usize, node: usize },
     /// A connection breaks: what is unanswered is answered by nobody, and its last command may be executed later.
@@ -201,14 +202,19 @@ impl Model for Permits {
         match action {
             Action::Begin { token } => {
                 state.phases[token] = Phase::Entering;
-                (0..NODES).for_each(|node| self.send(&mut state, Sent::Take, token, node));
+                let sent = if self.lacks(Rule::EntriesNeedTheTurnstile) { Sent::Enter } else { Sent::Take };
+                (0..NODES).for_each(|node| self.send(&mut state, sent, token, node));
             }
             Action::Pass { from, to } => {
                 state.phases[to] = Phase::Entering;
                 state.opened |= 1 << from;
-                for column in &mut state.columns {
-                    column.links[to].has_turn = column.links[from].has_turn;
-                    self.leaves_turnstile(&mut column.links[from]);
+                for node in 0..NODES {
+                    let links = &mut state.columns[node].links;
+                    links[to].has_turn = links[from].has_turn;
+                    self.leaves_turnstile(&mut links[from]);
+                    if links[to].has_turn {
+                        self.send(&mut state, Sent::Enter, to, node);
+                    }
                 }
             }
             Action::Enter { token, node } => self.send(&mut state, Sent::Enter, token, node),
@@ -218,9 +224,9 @@ impl Model for Permits {
             }
             Action::Open { token } => self.open(&mut state, token),
             Action::Extend { token, node } => self.send(&mut state, Sent::Extend, token, node),
-            Action::Execute { process, node, heard } => {
+            Action::Execute { process, node } => {
                 let code = state.columns[node].connections[process].pop();
-                self.execute(&mut state, code, node, heard);
+                self.execute(&mut state, code, node, true);
             }
             Action::ExecuteStale { process, node } => {
                 let code = std::mem::take(&mut state.columns[node].connections[process].stale);
@@ -352,9 +358,8 @@ impl Permits {
                 for node in 0..NODES {
                     let Column { links, connections, .. } = &state.columns[node];
                     let (link, connection) = (links[token], connections[self.process(token)]);
-                    let has_turn = link.has_turn || self.lacks(Rule::EntriesNeedTheTurnstile);
-                    let has_room = connection.len() < MOST_ON_THE_WAY - 1 && !connection.has_any_of(token);
-                    if has_turn && has_room && !link.has_entry {
+                    // Who has not been admitted by what a node has said, or has no answer, asks again.
+                    if link.has_turn && link.roll != SAID && !connection.has_any_of(token) {
                         actions.push(Action::Enter { token, node });
                     }
                 }
@@ -364,7 +369,6 @@ impl Permits {
                 if self.variant == Variant::OpensEarly && !opened {
                     actions.push(Action::Open { token });
                 }
-                actions.push(Action::End { token });
             }
             Phase::Holding => {
                 if !opened {
@@ -388,11 +392,8 @@ impl Permits {
         for (process, connection) in column.connections.iter().enumerate() {
             let first = connection.commands[0];
             if first != 0 {
-                let (sent, token) = decoded(first);
-                actions.push(Action::Execute { process, node, heard: false });
-                if !matches!(state.phases[token], Phase::Ended) {
-                    actions.push(Action::Execute { process, node, heard: true });
-                }
+                let (sent, _) = decoded(first);
+                actions.push(Action::Execute { process, node });
                 if state.cuts < self.cuts {
                     if connection.stale == 0 {
                         actions.push(Action::Cut { process, node });
@@ -440,9 +441,8 @@ impl Permits {
     }
 
     fn end(&self, state: &mut State, token: usize) {
-        if !state.has_opened(token) {
-            self.open(state, token);
-        }
+        // The release gives the turnstile back as well.
+        state.opened |= 1 << token;
         state.phases[token] = Phase::Ended;
         for node in 0..NODES {
             state.columns[node].links[token] = Link::default();
@@ -453,7 +453,7 @@ impl Permits {
     /// What a release has not done because its connection was cut is done by the next one: it is sent again.
     fn lose_releases(&self, state: &mut State, process: usize, node: usize) {
         for token in (0..self.tokens).filter(|token| self.process(*token) == process) {
-            if state.has_opened(token) && !self.is_passed(state, token) {
+            if state.phases[token] != Phase::Ended && state.has_opened(token) && !self.is_passed(state, token) {
                 self.send(state, Sent::Open, token, node);
             }
             if state.phases[token] == Phase::Ended {
@@ -482,7 +482,10 @@ impl Permits {
                 if column.turn == 0 {
                     column.turn = owner;
                 }
-                link.has_turn |= heard && column.turn == owner && phase == Phase::Entering && state.opened & bit == 0;
+                if heard && column.turn == owner && phase == Phase::Entering && state.opened & bit == 0 {
+                    link.has_turn = true;
+                    self.send(state, Sent::Enter, token, node);
+                }
             }
             Sent::Enter | Sent::LateEnter => {
                 let is_late = sent == Sent::LateEnter && self.variant != Variant::LateEntersCreate;
@@ -514,7 +517,12 @@ impl Permits {
                 let is_final = is_lost && !self.lacks(Rule::LossIsFinal);
                 link.has_entry |= heard && counts && !is_final && phase == Phase::Holding && column.entries & bit != 0;
             }
-            Sent::Leave => column.entries &= !bit,
+            Sent::Leave => {
+                column.entries &= !bit;
+                if column.turn == owner && !self.is_passed(state, token) {
+                    state.columns[node].turn = 0;
+                }
+            }
         }
     }
 
@@ -566,10 +574,7 @@ impl fmt::Display for Action {
             Self::Admit { token } => write!(f, "t{token} is admitted"),
             Self::Open { token } => write!(f, "t{token} leaves the turnstile"),
             Self::Extend { token, node } => write!(f, "t{token} extends its permit at node {node}"),
-            Self::Execute { process, node, heard: true } => write!(f, "node {node} answers process {process}"),
-            Self::Execute { process, node, heard: false } => {
-                write!(f, "node {node} executes what process {process} has sent")
-            }
+            Self::Execute { process, node } => write!(f, "node {node} answers process {process}"),
             Self::ExecuteStale { process, node } => write!(f, "node {node} executes what was cut of process {process}"),
             Self::Cut { process, node } => write!(f, "the connection of process {process} to node {node} breaks"),
             Self::SendAgain { process, node } => write!(f, "process {process} sends its oldest command to node {node} again"),

@@ -13,6 +13,7 @@ use crate::client::enclosing::{Frame, frames_of};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::lock::Mode;
+use crate::observe::events;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Entering, Wanted, turn};
 use crate::protocol::hold_options::HoldOptions;
@@ -55,13 +56,19 @@ impl<'c> Call<'c> {
         if !self.waits() {
             return Ok(());
         }
-        let is_counted = |frame: &Frame| !frame.shows_guard && !frame.tenure.is_view();
-        let held = frames_of(&self.key).filter(is_counted).filter_map(|frame| self.in_the_way(&frame));
-        // Those that are left are one too many.
-        match held.skip(self.permits.saturating_sub(1) as usize).last() {
-            Some(held) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),
-            None => Ok(()),
+        let enough = self.permits.saturating_sub(1) as usize;
+        let of_callers = |may_end: bool| {
+            let is_counted = move |frame: &Frame| (may_end || !frame.shows_guard) && !frame.tenure.is_view();
+            frames_of(&self.key).filter(is_counted).filter_map(|frame| self.in_the_way(&frame)).nth(enough)
+        };
+        if let Some(held) = of_callers(false) {
+            return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) });
         }
+        if let Some(held) = of_callers(true) {
+            let shared = self.shared();
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+        }
+        Ok(())
     }
 
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no

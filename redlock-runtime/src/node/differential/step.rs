@@ -75,6 +75,8 @@ impl Step {
             || matches!(verb, Verb::Yield { .. }) && random.u8(0..4) > 0;
         // Most tokens stay what they are, and some have their locks alone before they share them.
         let mode = if shared && (token % 2 == 0) != (random.u8(0..6) == 0) { Mode::Shared } else { Mode::Exclusive };
+        // Nobody shares a turnstile.
+        let mode = if key == 3 { Mode::Exclusive } else { mode };
         let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.bool();
         let mode = if has_permit { Mode::Permit } else { mode };
         let fence = fence(random).filter(|_| mode == Mode::Exclusive);

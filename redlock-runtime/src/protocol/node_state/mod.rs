@@ -84,6 +84,9 @@ impl NodeState {
         let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
         let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
         let reply = execution.fenced(command.verb, reply, command.fence);
+        // Who stands in no turnstile is told before anything else is looked at.
+        let is_turned_away = matches!(command.verb, Verb::Enter { .. }) && reply == Reply::NotOwner;
+        let seen = seen.filter(|_| !is_turned_away);
         (reply, seen)
     }
 
