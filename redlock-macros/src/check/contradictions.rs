@@ -37,6 +37,9 @@ pub(super) fn check(
 pub(super) fn check_options(options: &Options, errors: &mut Errors) {
     let contradictions = [
         permits_have_no_mode(options),
+        permits_have_no_order(options),
+        permits_are_no_single_run(options),
+        permits_do_not_linger(options),
         shared_locks_have_no_order(options),
         shared_locks_are_no_single_run(options),
         shared_locks_do_not_linger(options),
@@ -74,6 +77,22 @@ fn both<'a>(options: &'a Options, one: &str, other: &str) -> Option<Vec<&'a Iden
 
 fn permits_have_no_mode(options: &Options) -> Option<Contradiction<'_>> {
     Some((both(options, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
+}
+
+fn permits_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "calls with `permits` overlap, so a fencing token orders nothing: leave one out";
+    Some((both(options, "permits", "fencing")?, message.into()))
+}
+
+fn permits_are_no_single_run(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "`once_per` runs once in each window, and calls with `permits` overlap: leave one out";
+    Some((both(options, "permits", "once_per")?, message.into()))
+}
+
+fn permits_do_not_linger(options: &Options) -> Option<Contradiction<'_>> {
+    let message =
+        "`linger` leaves the lock to the next call of this process, and a permit is left to nobody: leave one out";
+    Some((both(options, "permits", "linger").filter(|_| lingers(options))?, message.into()))
 }
 
 /// Numbers tell owners apart that come one after the other.

@@ -74,10 +74,11 @@ impl Writer<'_> {
     fn settings(&self) -> TokenStream {
         let private = &self.private;
         let shared = (self.lock.options.mode == Mode::Shared).then(|| quote_spanned!(here()=> .shared()));
+        let permits = self.lock.options.permits.as_ref().map(|permits| given("permits", &self.user_tokens(permits)));
         let ttl = self.lock.options.ttl.as_ref().map(|ttl| self.ttl(ttl));
         let wait = self.lock.options.wait.as_ref().map(|wait| self.wait(wait));
         let hold = self.hold_terms();
-        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #shared #ttl #wait #hold)
+        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #shared #permits #ttl #wait #hold)
     }
 
     /// The options that say for how long the lock is held, whatever the body does, and whose it may be before.

@@ -50,6 +50,7 @@ const fn later(row: Row) -> Row {
 pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
     value("mode", "mode = shared", read_mode),
+    value("permits", "permits = 4", read_permits),
     value("ttl", "ttl = 30", read_ttl),
     value("wait", "wait = \"5s\"", read_wait),
     value("renew", "renew = false", read_renew),
@@ -70,7 +71,6 @@ pub(super) const OPTIONS: &[Row] = &[
     value("manager", "manager = self.locks", read_manager),
     value("crate", "crate = ::redlock_runtime", read_crate),
     later(value("path", "path = \"/tenants/{tenant}\"", read_path)),
-    later(value("permits", "permits = 4", read_permits)),
 ];
 
 /// The option of defaults that says how the attribute of the functions is called.

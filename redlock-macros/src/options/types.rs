@@ -11,6 +11,8 @@ use syn::{Expr, LitStr, Path};
 pub(crate) struct Options {
     pub(crate) key: Option<KeyTemplate>,
     pub(crate) mode: Mode,
+    /// How many may have the lock at a time.
+    pub(crate) permits: Option<Expr>,
     pub(crate) ttl: Option<Time>,
     pub(crate) wait: Option<Waiting>,
     pub(crate) manager: Option<Expr>,

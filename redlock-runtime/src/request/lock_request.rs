@@ -137,7 +137,21 @@ impl LockRequest {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
         let (hold, is_reentrant, has_ordered_lock) = (HoldOptions::default(), false, true);
         let (key, mode, permits) = (key.into(), Mode::Exclusive, None);
-        Self { key, mode, permits, ttl, wait, hold, linger, windows, is_fenced, is_reentrant, has_ordered_lock, place, label }
+        Self {
+            key,
+            mode,
+            permits,
+            ttl,
+            wait,
+            hold,
+            linger,
+            windows,
+            is_fenced,
+            is_reentrant,
+            has_ordered_lock,
+            place,
+            label,
+        }
     }
 
     /// The same request, by a call at that place in the source.

@@ -67,14 +67,12 @@ impl LockRequest {
     /// [`LockError::Configuration`] for what does not go with permits.
     pub(super) fn check_permits(&self) -> Result<(), LockError> {
         let refused = match self.permits {
-            None => "Mode::Permit does not say how many there are: write `.permits(n)` instead of the mode",
+            None => "Mode::Permit does not say how many there are: write .permits(n) instead of the mode",
             Some(0) => "0 permits let nobody enter: allow 1 at least",
             Some(many) if many > MOST_PERMITS => {
                 "more than 1000 permits are too many: every call that enters is told who has one; divide the key"
             }
-            _ if !self.mode.is_permit() => {
-                "permits and a mode are two kinds of lock: leave out one of the two"
-            }
+            _ if !self.mode.is_permit() => "permits and a mode are two kinds of lock: leave out one of the two",
             _ if self.is_fenced => {
                 "permits are had at the same time, so that a fencing token orders nothing: leave out one of the two"
             }

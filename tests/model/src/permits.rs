@@ -577,7 +577,9 @@ impl fmt::Display for Action {
             Self::Execute { process, node } => write!(f, "node {node} answers process {process}"),
             Self::ExecuteStale { process, node } => write!(f, "node {node} executes what was cut of process {process}"),
             Self::Cut { process, node } => write!(f, "the connection of process {process} to node {node} breaks"),
-            Self::SendAgain { process, node } => write!(f, "process {process} sends its oldest command to node {node} again"),
+            Self::SendAgain { process, node } => {
+                write!(f, "process {process} sends its oldest command to node {node} again")
+            }
             Self::ExpireTurn { node } => write!(f, "the turnstile at node {node} expires"),
             Self::ExpireEntry { node, token } => write!(f, "the permit of t{token} at node {node} expires"),
             Self::End { token } => write!(f, "t{token} ends"),

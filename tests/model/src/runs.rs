@@ -171,7 +171,10 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
     let varied = |variant, model| Permits { variant, ..model };
     vec![
         ("no turnstile", without(Rule::EntriesNeedTheTurnstile, three)),
-        ("a turnstile that has expired", without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair })),
+        (
+            "a turnstile that has expired",
+            without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair }),
+        ),
         ("each node for itself", without(Rule::ListsAreUnited, three)),
         ("a permit comes back", without(Rule::LossIsFinal, Permits { expiries: 3, cuts: 1, ..pair })),
         ("an extension finds one", without(Rule::OnlyEntriesCount, in_one_process(pair))),

@@ -13,9 +13,6 @@ use std::time::Duration;
 
 const KEY: &str = "export";
 
-/// The lock of the same name that a call for a permit has while it counts.
-const TURNSTILE: &str = "{export}:t";
-
 /// Short enough to wait for its end.
 const TTL: Duration = Duration::from_secs(1);
 

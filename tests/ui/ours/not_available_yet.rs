@@ -1,10 +1,5 @@
 use redlock_runtime::{LockError, distributed_lock};
 
-#[distributed_lock(key = "nightly", permits = 4)]
-pub async fn later() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/tenants")]
 pub async fn path() -> Result<(), LockError> {
     Ok(())

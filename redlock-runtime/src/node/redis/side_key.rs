@@ -21,11 +21,11 @@ mod tests {
     use super::*;
     use crate::LockKey;
     use crate::lock::beside::numbers;
-    use crate::lock::slot::slot;
-    use crate::time::ballot_clock::SLOTS;
     use crate::lock::namespace;
     use crate::lock::reserved::is_reserved;
+    use crate::lock::slot::slot;
     use crate::private::part;
+    use crate::time::ballot_clock::SLOTS;
     use fastrand::Rng;
     use std::collections::{HashMap, HashSet};
 

@@ -1,11 +1,19 @@
 //! Who enters, in which order, and beside whom.
 
-use super::{KEY, TURNSTILE, permit};
+use super::{KEY, permit};
 use crate::support::{SIZES, assert_nothing_left, manager, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
 use redlock_runtime::{LockError, LockRequest, Mode, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use std::time::Duration;
+
+/// Waits until so many wait at every node for the turnstile, an ordinary lock of that name.
+async fn wait_until_in_line(nodes: &Nodes, many: usize) {
+    for node in nodes.iter() {
+        let queue = ["ZCARD", "{export}:q:{export}:t"];
+        eventually_eq(PATIENCE, "they wait", many, || async { node.inspect().command::<usize>(&queue).await }).await;
+    }
+}
 
 #[tokio::test]
 async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
@@ -18,7 +26,10 @@ async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
         assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended(), "{size} nodes");
         let third = waiting(&theirs, permit(2));
         // It stands in the turnstile, with a permit that counts for nothing yet.
-        eventually_eq(PATIENCE, "as it should be", 3, || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await }).await;
+        eventually_eq(PATIENCE, "as it should be", 3, || async {
+            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
+        })
+        .await;
         assert!(!third.is_finished());
         one.release().await.unwrap();
         let third = obtained(third).await;
@@ -40,8 +51,10 @@ async fn each_call_applies_its_own_number() {
     assert!(ours.try_acquire(permit(3).wait(Wait::None)).await.unwrap_err().is_contended());
     let waiter = waiting(&ours, permit(2));
     drop(one);
-    // Two are left, and so it waits on.
-    wait_until_queued(&nodes, TURNSTILE, 0).await;
+    // Two are left beside it, and so it waits on.
+    eventually_eq(PATIENCE, "one is gone", 3, || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await })
+        .await;
+    assert!(!waiter.is_finished());
     drop(two);
     obtained(waiter).await.release().await.unwrap();
     drop(three);
@@ -56,11 +69,14 @@ async fn those_who_wait_enter_in_the_order_in_which_they_came() {
         let managers = managers(&nodes, 4).await;
         let held = managers[0].acquire(permit(1)).await.unwrap();
         let first = waiting(&managers[1], permit(1));
-        eventually_eq(PATIENCE, "as it should be", 2, || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await }).await;
+        eventually_eq(PATIENCE, "as it should be", 2, || async {
+            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
+        })
+        .await;
         let second = waiting(&managers[2], permit(1));
-        wait_until_queued(&nodes, TURNSTILE, 1).await;
+        wait_until_in_line(&nodes, 1).await;
         let third = waiting(&managers[3], permit(1));
-        wait_until_queued(&nodes, TURNSTILE, 2).await;
+        wait_until_in_line(&nodes, 2).await;
         drop(held);
         let first = obtained(first).await;
         assert!(!second.is_finished() && !third.is_finished(), "{size} nodes");

@@ -30,7 +30,10 @@ async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
         process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
         let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         for node in nodes.iter() {
-            eventually_eq(PATIENCE, "as it should be", 2, || async { node.inspect().command::<usize>(&["ZCARD", KEY]).await }).await;
+            eventually_eq(PATIENCE, "as it should be", 2, || async {
+                node.inspect().command::<usize>(&["ZCARD", KEY]).await
+            })
+            .await;
         }
         let call = waiting(&ours, permit(2));
         process.kill().await.unwrap();
