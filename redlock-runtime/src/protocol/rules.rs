@@ -166,8 +166,6 @@ pub(crate) enum Rule {
     RollsEndWithTheTurnstile,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
-    /// A permit that was invalid for a moment is lost for good: others have begun meanwhile, and do not know of it.
-    LossIsFinal,
     /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
     OnlyEntriesCount,
 }

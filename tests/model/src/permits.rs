@@ -495,8 +495,7 @@ impl Permits {
                     return;
                 }
                 column.entries |= bit;
-                let is_final = is_lost && !self.lacks(Rule::LossIsFinal);
-                if heard && phase != Phase::Ended && !is_final {
+                if heard && phase != Phase::Ended && !is_lost {
                     link.has_entry = true;
                     let counts = link.has_turn || self.lacks(Rule::EntriesNeedTheTurnstile);
                     if phase == Phase::Entering && counts {
@@ -514,8 +513,7 @@ impl Permits {
                     column.entries |= bit;
                 }
                 let counts = self.lacks(Rule::OnlyEntriesCount) || self.variant == Variant::ExtensionsCreate;
-                let is_final = is_lost && !self.lacks(Rule::LossIsFinal);
-                link.has_entry |= heard && counts && !is_final && phase == Phase::Holding && column.entries & bit != 0;
+                link.has_entry |= heard && counts && !is_lost && phase == Phase::Holding && column.entries & bit != 0;
             }
             Sent::Leave => {
                 column.entries &= !bit;
@@ -541,7 +539,7 @@ impl Permits {
     fn note_losses(&self, state: &mut State) {
         for token in 0..self.tokens {
             let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < QUORUM;
-            if is_lost && !self.lacks(Rule::LossIsFinal) {
+            if is_lost {
                 self.end(state, token);
             }
         }

@@ -70,8 +70,6 @@ pub enum Rule {
     RollsEndWithTheTurnstile,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
-    /// A permit that was invalid for a moment is lost for good.
-    LossIsFinal,
     /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
     OnlyEntriesCount,
 }

@@ -155,7 +155,7 @@ pub fn fencing_of_three() -> Fencing {
 pub fn permits() -> Vec<(&'static str, Permits)> {
     let pair = permits_of_two();
     vec![
-        ("two tokens, one permit, two expiries and a cut", Permits { expiries: 2, cuts: 1, ..pair }),
+        ("two tokens, one permit, an expiry and a cut", Permits { expiries: 1, cuts: 1, ..pair }),
         ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),
         ("two tokens of a process", Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..pair }),
         ("two tokens of a process and one more", Permits { tokens: 3, processes: [0, 0, 1, 2], ..pair }),
@@ -176,9 +176,8 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
             without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair }),
         ),
         ("each node for itself", without(Rule::ListsAreUnited, three)),
-        ("a permit comes back", without(Rule::LossIsFinal, Permits { expiries: 3, cuts: 1, ..pair })),
         ("an extension finds one", without(Rule::OnlyEntriesCount, in_one_process(pair))),
-        ("left too early", varied(PermitsVariant::OpensEarly, pair)),
+        ("left too early", varied(PermitsVariant::OpensEarly, three)),
         ("a late question", varied(PermitsVariant::LateEntersCreate, in_one_process(pair))),
         ("an extension makes one", varied(PermitsVariant::ExtensionsCreate, Permits { expiries: 3, cuts: 1, ..pair })),
     ]

@@ -183,7 +183,7 @@ impl Candidate {
     /// Whether the oldest answer of node number `index`, should it be a grant, counts for a permit.
     pub(super) fn counts_for_permit(&self, index: usize, now: Instant) -> bool {
         let Some(voter) = self.voters.get(index) else { return false };
-        let is_lost = self.phase == Phase::Holding && !self.is_proven(now) && self.terms.applies(Rule::LossIsFinal);
+        let is_lost = self.phase == Phase::Holding && !self.is_proven(now);
         let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
         let is_given = matches!(voter.vote, Vote::Granted { .. }) || !self.terms.applies(Rule::OnlyEntriesCount);
         !is_lost && (is_given || !is_extension)

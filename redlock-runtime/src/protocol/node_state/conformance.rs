@@ -39,7 +39,7 @@ same_names! {
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
-    EntriesNeedTheTurnstile RollsEndWithTheTurnstile ListsAreUnited LossIsFinal OnlyEntriesCount
+    EntriesNeedTheTurnstile RollsEndWithTheTurnstile ListsAreUnited OnlyEntriesCount
 }
 
 /// Those that a node keeps within one command.
