@@ -58,7 +58,8 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::SetNx { .. }, [Value::Okay, number @ Value::Int(_)]) => {
             Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
-        (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _]) => Reply::Taken,
+        (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _])
+        | (Verb::Enter { .. }, [Value::Int(0)]) => Reply::Taken,
         // Of a lock that is shared, which a script has taken.
         (Verb::SetNx { .. }, [Value::Int(1)] | [Value::Int(1), Value::Int(0)]) => {
             Reply::Granted { smaller: false, number: None }
@@ -69,7 +70,6 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
         }
-        (Verb::Enter { .. }, [Value::Int(0)]) => Reply::Taken,
         (Verb::Enter { .. }, [Value::Int(-1)]) => Reply::NotOwner,
         (Verb::Enter { .. }, [Value::Int(1), Value::Int(left), Value::Array(others)]) => {
             Reply::Entered { others: tokens(others)?, left: pttl(*left) }

@@ -29,7 +29,7 @@ impl Voter {
         match answer {
             Ok(reply) => {
                 let is_contended = is_contended(&reply);
-                self.replied(&sent, reply, phase, now);
+                self.replied(&sent, &reply, phase, now);
                 is_contended
             }
             Err(error) => {
@@ -39,8 +39,8 @@ impl Voter {
         }
     }
 
-    fn replied(&mut self, sent: &InFlight, reply: Reply, phase: Phase, now: Instant) {
-        match reply {
+    fn replied(&mut self, sent: &InFlight, reply: &Reply, phase: Phase, now: Instant) {
+        match *reply {
             Reply::Granted { smaller, number } => {
                 self.is_beaten |= smaller;
                 self.granted(sent, number, now);
@@ -72,7 +72,7 @@ impl Voter {
                     self.footprint = Footprint::None;
                 }
                 // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
-                self.lose(if reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
+                self.lose(if *reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
             Reply::Released | Reply::Revoked { .. } => {}
         }

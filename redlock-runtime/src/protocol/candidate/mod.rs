@@ -97,6 +97,7 @@ mod passing;
 mod permits;
 mod queue;
 mod renewal;
+mod roll;
 mod taken;
 #[cfg(test)]
 mod tests;
@@ -119,7 +120,7 @@ pub(crate) use self::waiting::Waited;
 
 use self::fencing_number::FencingNumber;
 use self::hold_period::HoldPeriod;
-use self::permits::Permit;
+use self::roll::Permit;
 use self::vote::Vote;
 use self::voter::Voter;
 use crate::error::NodeError;

@@ -21,6 +21,7 @@
 
 use super::in_flight::{InFlight, Kind};
 use super::next::Outgoing;
+use super::roll::{Permit, Roll, Told};
 use super::vote::Vote;
 use super::voter::Voter;
 use super::{Candidate, Phase};
@@ -33,35 +34,6 @@ use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What it takes to have a permit.
-#[derive(Clone, Debug)]
-pub(super) struct Permit {
-    /// For how long the turnstile is the token's at a node after a question.
-    turn: Duration,
-    /// For each node what it has said last.
-    told: Box<[Told]>,
-}
-
-/// What a node has said to a token that wants a permit.
-#[derive(Clone, Debug)]
-enum Told {
-    /// Nothing, or nothing that counts.
-    Nothing,
-    /// Somebody has the lock alone there, or has come before to have it alone.
-    Behind,
-    Given(Roll),
-}
-
-/// What a node has said of those who have permits.
-#[derive(Clone, Debug)]
-struct Roll {
-    others: Arc<[OwnerToken]>,
-    /// Until when nobody else gets a permit at the node.
-    counts_until: Instant,
-    /// When the first of the others loses its permit, unless it extends it.
-    first_end: Option<Instant>,
-}
 
 /// How far a token has come on its way to a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
