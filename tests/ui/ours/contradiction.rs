@@ -46,11 +46,6 @@ pub async fn permits_and_fencing() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key = "nightly", permits = 4, once_per = "1m")]
-pub async fn permits_and_window() -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(key = "nightly", permits = 4, linger = "1s")]
 pub async fn permits_and_linger() -> Result<(), LockError> {
     Ok(())
