@@ -177,7 +177,6 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
         ),
         ("each node for itself", without(Rule::ListsAreUnited, three)),
         ("an extension finds one", without(Rule::OnlyEntriesCount, in_one_process(pair))),
-        ("left too early", varied(PermitsVariant::OpensEarly, three)),
         ("a late question", varied(PermitsVariant::LateEntersCreate, in_one_process(pair))),
         ("an extension makes one", varied(PermitsVariant::ExtensionsCreate, Permits { expiries: 3, cuts: 1, ..pair })),
     ]
