@@ -217,4 +217,17 @@ mod tests {
         }
         assert_eq!(servers.round_trips.to_quorum(), far);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_proves_a_claim_on_channels_of_its_own_alone() {
+        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        advance(CLAIM).await;
+        let claimed = Notice::Claimed(Claim { length: CLAIM, begun: TIME });
+        let member = ServerFacts::of_member("member", "cluster", servers);
+        for (are_own, expected) in [(false, false), (true, true), (false, false)] {
+            member.has_channels(are_own);
+            member.told(TIME, member.now());
+            assert_eq!(matches!(member.proven(claimed), Notice::Proven(_)), expected, "{are_own}");
+        }
+    }
 }
