@@ -72,12 +72,7 @@ fn expand_lock(options: TokenStream, item: TokenStream, for_editor: bool, said: 
     let options = options::read(options, &mut errors);
     let seen = for_editor.then(|| expand::seen_by_an_editor(&options));
     let function = errors.ok(Function::read(item.clone()));
-    let lock = if let Some(function) = function {
-        check::check(options, function, &mut errors)
-    } else {
-        options.refuse_unavailable(&[], &mut errors);
-        None
-    };
+    let lock = function.and_then(|function| check::check(options, function, &mut errors));
     let mut in_texts = errors.take_in_texts();
     if for_editor {
         // An editor does not find the mistake by formatting the key.

@@ -159,8 +159,12 @@ pub(crate) fn tokens_of(options: &Options) -> Vec<(&'static str, TokenStream)> {
         Some(Contended::Handler(handler)) => Some(handler),
         _ => None,
     };
-    let expressions =
-        [("manager", options.manager.as_ref()), ("on_error", options.on_error.as_ref()), ("on_contended", handler)];
+    let expressions = [
+        ("permits", options.permits.as_ref()),
+        ("manager", options.manager.as_ref()),
+        ("on_error", options.on_error.as_ref()),
+        ("on_contended", handler),
+    ];
     let expressions = expressions.into_iter().filter_map(|(name, value)| Some((name, value?.to_token_stream())));
     times.chain(expressions).collect()
 }

@@ -38,6 +38,9 @@ pub(super) fn check_options(options: &Options, errors: &mut Errors) {
     let contradictions = [
         permits_have_no_mode(options),
         permits_have_one_key(options),
+        permits_have_no_order(options),
+        permits_are_no_single_run(options),
+        permits_do_not_linger(options),
         windows_have_one_key(options),
         several_keys_do_not_linger(options),
         shared_locks_have_no_order(options),
@@ -57,16 +60,13 @@ pub(super) fn check_options(options: &Options, errors: &mut Errors) {
         windows_are_run_once(options),
         who_waits_for_ever_is_never_contended(options),
     ];
-    let mut told = Vec::new();
     for (names, message) in contradictions.into_iter().flatten() {
         let (defaults, own): (Vec<&Ident>, Vec<&Ident>) = names.into_iter().partition(|name| options.is_default(name));
         let source = defaults.first().map(|name| format!(" (`{name}` comes from the defaults around)"));
         for name in own {
-            errors.at(name.span(), options.complete_message(name, &message) + source.as_deref().unwrap_or_default());
-            told.push(name);
+            errors.at(name.span(), message.clone() + source.as_deref().unwrap_or_default());
         }
     }
-    options.refuse_unavailable(&told, errors);
 }
 
 /// Options that cannot be meant together, and why.
@@ -87,6 +87,22 @@ fn permits_have_one_key(options: &Options) -> Option<Contradiction<'_>> {
         vec![options.name("permits")?, several],
         format!("`permits` and {} are two kinds of lock: keep one", what(options)),
     ))
+}
+
+fn permits_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "calls with `permits` overlap, so a fencing token orders nothing: leave one out";
+    Some((both(options, "permits", "fencing")?, message.into()))
+}
+
+fn permits_are_no_single_run(options: &Options) -> Option<Contradiction<'_>> {
+    let message = "`once_per` runs once in each window, and calls with `permits` overlap: leave one out";
+    Some((both(options, "permits", "once_per")?, message.into()))
+}
+
+fn permits_do_not_linger(options: &Options) -> Option<Contradiction<'_>> {
+    let message =
+        "`linger` leaves the lock to the next call of this process, and a permit is left to nobody: leave one out";
+    Some((both(options, "permits", "linger").filter(|_| lingers(options))?, message.into()))
 }
 
 /// A window has a number in its key.

@@ -43,11 +43,11 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Warning> {
 }
 
 /// A function with an argument that says what is locked, and a key that does not. Calls that share their lock do not exclude
-/// each other, whatever they are called with.
+/// each other, whatever they are called with, and a limit for all calls is what permits are for.
 fn key_is_the_same_for_all_calls(checked: &Checked<'_>) -> Option<Warning> {
     let Checked { options, function, bindings, key, in_options, .. } = checked;
     let template = options.key.as_ref()?;
-    if template.constant.is_some() || key.depends_on_the_call() || options.is_shared() {
+    if template.constant.is_some() || key.depends_on_the_call() || options.is_shared() || options.permits.is_some() {
         return None;
     }
     let mut identities = identity::of_arguments(&function.signature, bindings, &key.template);
@@ -103,6 +103,8 @@ fn call_waits_for_itself(checked: &Checked<'_>) -> Option<Warning> {
     let Found { span, only_if } = recursion::find(function, form, bindings, key, in_body)?;
     let name = &function.signature.ident;
     let why = match options.mode {
+        // One permit more may be free for as long as nobody else is there.
+        Mode::Exclusive if options.permits.is_some() => return None,
         Mode::Exclusive => "needs the lock that its caller holds, so it can only wait for it in vain",
         // Behind a writer that waits for the caller.
         Mode::Shared => "needs the lock of which its caller has a share, and fails as soon as a writer waits for that",

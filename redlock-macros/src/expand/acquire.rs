@@ -125,10 +125,11 @@ impl Writer<'_> {
         // In a list, it is what those are that say nothing.
         let is_shared = if self.lock.key.only().is_some() { options.is_shared() } else { options.mode == Mode::Shared };
         let shared = is_shared.then(|| quote_spanned!(here()=> .shared()));
+        let permits = options.permits.as_ref().map(|permits| given("permits", &self.user_tokens(permits)));
         let ttl = self.lock.options.ttl.as_ref().map(|ttl| self.ttl(ttl));
         let wait = self.lock.options.wait.as_ref().map(|wait| self.wait(wait));
         let hold = self.hold_terms();
-        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #shared #ttl #wait #hold)
+        quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #shared #permits #ttl #wait #hold)
     }
 
     /// The options that say for how long the lock is held, whatever the body does, and whose it may be before.

@@ -110,9 +110,6 @@ fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Error
     options.names.push(name.clone());
     before_value(input, &name, row)?;
     (row.read)(options, input)?;
-    if !row.is_available {
-        options.unavailable.push(name);
-    }
     end_of_option(input)
 }
 
@@ -128,8 +125,7 @@ fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
         options.has_key |= matches!(meant, "key" | "path");
         return format!("unknown option `{text}`: did you mean `{meant}`{hint}?");
     }
-    let usable = OPTIONS.iter().filter(|row| row.is_available);
-    format!("unknown option `{text}`: the options are {}", errors::list(usable.map(|row| row.name)))
+    format!("unknown option `{text}`: the options are {}", errors::list(names.iter().copied()))
 }
 
 /// The name of an option; something else is a value without a name.

@@ -15,9 +15,6 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) example: &'static str,
     pub(super) form: Form,
-    /// An option that is not available is read all the same, so that mistakes in its value are found, and then refused:
-    /// no option is accepted and ignored.
-    pub(super) is_available: bool,
     pub(super) read: fn(&mut Options, ParseStream<'_>) -> syn::Result<()>,
 }
 
@@ -38,12 +35,7 @@ const fn value(
     example: &'static str,
     read: fn(&mut Options, ParseStream<'_>) -> syn::Result<()>,
 ) -> Row {
-    Row { name, example, form: Form::Value, is_available: true, read }
-}
-
-/// The row of an option that is not available yet.
-const fn later(row: Row) -> Row {
-    Row { is_available: false, ..row }
+    Row { name, example, form: Form::Value, read }
 }
 
 /// Every option, in the order in which messages list them.
@@ -51,6 +43,7 @@ pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
     Row { form: Form::ValueOrList, ..value("path", "path = \"/{tenant}/{folder}\"", read_path) },
     value("mode", "mode = shared", read_mode),
+    value("permits", "permits = 4", read_permits),
     value("ttl", "ttl = 30", read_ttl),
     value("wait", "wait = \"5s\"", read_wait),
     value("renew", "renew = false", read_renew),
@@ -70,7 +63,6 @@ pub(super) const OPTIONS: &[Row] = &[
     value("release", "release = confirmed", read_release),
     value("manager", "manager = self.locks", read_manager),
     value("crate", "crate = ::redlock_runtime", read_crate),
-    later(value("permits", "permits = 4", read_permits)),
 ];
 
 /// The option of defaults that says how the attribute of the functions is called.

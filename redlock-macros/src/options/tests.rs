@@ -6,7 +6,6 @@ use crate::errors::Errors;
 fn read(tokens: &str) -> (Options, Vec<String>) {
     let mut errors = Errors::default();
     let options = super::read(tokens.parse().unwrap(), &mut errors);
-    options.refuse_unavailable(&[], &mut errors);
     (options, errors.messages())
 }
 
@@ -150,7 +149,8 @@ fn every_mistake_is_found() {
         ),
         ("mode = self.mode, ttl = 0", &["unknown word `self`: `mode` is one of", "a `ttl` of zero"]),
         ("shared, rwlock = true", &["did you mean `mode`, as in `mode = shared`", "did you mean `mode`"]),
-        ("permits = 0, permits = 4", &["no permits", "is given twice", "a second time", "`permits` is not available"]),
+        ("permits = 0, permits = 4", &["no permits", "is given twice", "a second time"]),
+        ("permits = 1001, ttl = 0", &["no more than 1000", "a `ttl` of zero"]),
         (
             "permits = \"4\", permits = -1",
             &["number of holders", "is given twice", "a second time", "number of holders"],
@@ -193,7 +193,7 @@ fn lists_have_sixteen_keys_at_most_and_a_mode_for_each() {
 #[test]
 fn what_stands_nearer_replaces_a_default() {
     let own = "key = \"order:{id}\", ttl = 5, on_contended = error";
-    let outer = "__defaults(ttl = 10, wait = 1s, renew = false, on_contended = skip, tll = 3, permits = 4)";
+    let outer = "__defaults(ttl = 10, wait = 1s, renew = false, on_contended = skip, tll = 3)";
     let inner = "__defaults(wait = 2s, manager = self.locks)";
     let (options, mistakes) = read(&format!("{own}, {outer}, {inner}"));
     assert_eq!(mistakes, [""; 0], "mistakes in defaults are told where they stand");

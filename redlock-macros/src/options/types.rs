@@ -1,7 +1,6 @@
 //! What the attribute says, as data.
 
 use super::duration::Time;
-use crate::errors::Errors;
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Expr, LitStr, Path};
@@ -12,6 +11,8 @@ pub(crate) struct Options {
     /// What `key` or `path` says.
     pub(crate) key: Option<KeyTemplates>,
     pub(crate) mode: Mode,
+    /// How many may have the lock at a time.
+    pub(crate) permits: Option<Expr>,
     pub(crate) ttl: Option<Time>,
     pub(crate) wait: Option<Waiting>,
     pub(crate) manager: Option<Expr>,
@@ -46,8 +47,6 @@ pub(crate) struct Options {
     pub(crate) written: Vec<Ident>,
     /// The names of the options that come from a block around the function.
     pub(super) defaults: Vec<Ident>,
-    /// The names of the options that are read and then refused, because nothing does yet what they ask for.
-    pub(super) unavailable: Vec<Ident>,
 }
 
 /// `"order:{id}"` or several of them, and the named parts beside, such as `id = order.id`.
@@ -199,25 +198,10 @@ impl Options {
     /// Makes what was read so far something that the next options may replace. What is wrong with it was told elsewhere.
     pub(super) fn become_defaults(&mut self) {
         self.defaults.append(&mut self.names);
-        self.unavailable.clear();
         (self.fair, self.has_key) = (None, false);
         // An editor looks for what is written in the attribute itself.
         self.written.clear();
         // What belongs to one function is no default.
         (self.key, self.guard, self.is_fenced) = (None, None, false);
-    }
-
-    /// The message about `option`. If the option is refused in any case, the message says that too, because the
-    /// compiler shows two errors at one token badly.
-    pub(crate) fn complete_message(&self, option: &Ident, message: &str) -> String {
-        let refused = self.unavailable.iter().any(|name| name == option);
-        if refused { format!("{message} (`{option}` is not available yet)") } else { message.to_owned() }
-    }
-
-    /// Refuses each option that is not available, unless a rule has reported it already: those are in `told`.
-    pub(crate) fn refuse_unavailable(&self, told: &[&Ident], errors: &mut Errors) {
-        for name in self.unavailable.iter().filter(|name| !told.contains(name)) {
-            errors.at(name.span(), format!("`{name}` is not available yet"));
-        }
     }
 }

@@ -162,17 +162,28 @@ fn mode_of_another_library(input: ParseStream<'_>) -> Option<(Ident, &'static st
     Some((word, mode))
 }
 
-pub(super) fn read_permits(_: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+/// The most that the runtime accepts. A larger limit would let attributes compile whose every call fails; a smaller one would refuse
+/// numbers that work.
+const MOST_PERMITS: u32 = 1000;
+
+pub(super) fn read_permits(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = ungrouped(expression(input, "permits = 4")?);
     match &value {
         Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) => match count.base10_parse::<u32>() {
-            Ok(0) => refuse(value, "with no permits nobody could ever enter: write `permits = 1` or more"),
-            Ok(_) => Ok(()),
-            Err(_) => refuse(value, "`permits` is a number of holders: write `permits = 4`"),
+            Ok(0) => return refuse(value, "with no permits nobody could ever enter: write `permits = 1` or more"),
+            Ok(1..=MOST_PERMITS) => {}
+            Ok(_) => {
+                return refuse(value, "no more than 1000 permits are allowed, because each call is told who has one");
+            }
+            Err(_) => return refuse(value, "`permits` is a number of holders: write `permits = 4`"),
         },
-        Expr::Lit(_) | Expr::Unary(_) => refuse(value, "`permits` is a number of holders: write `permits = 4`"),
-        _ => Ok(()),
+        Expr::Lit(_) | Expr::Unary(_) => {
+            return refuse(value, "`permits` is a number of holders: write `permits = 4`");
+        }
+        _ => {}
     }
+    options.permits = Some(value);
+    Ok(())
 }
 
 pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {

@@ -7,6 +7,7 @@ mod nested;
 mod observed;
 mod ordered;
 mod patience;
+mod permits;
 mod taken;
 mod together;
 mod way;
@@ -111,6 +112,8 @@ struct Call<'c> {
     mode: Mode,
     wanted: Wanted,
     wait: Wait,
+    /// How many may have a permit at a time, if it is one that is wanted.
+    permits: u32,
     hold: HoldOptions,
     /// Whether it may share its token with other calls of the process.
     joins: bool,
@@ -149,7 +152,7 @@ impl<'c> Call<'c> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
-        let (key, mode) = (parts.key(), parts.mode());
+        let (key, mode) = (parts.key(), request.mode_of(&parts));
         may_be_asked_together(shared, &parts, request.is_fenced)?;
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
@@ -168,7 +171,7 @@ impl<'c> Call<'c> {
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
         let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
-        let joins = request.joins && parts.is_single() && mode.is_shared() && hold.renew && !is_kept;
+        let joins = request.joins && parts.is_single() && mode == Mode::Shared && hold.renew && !is_kept;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();
         Ok(Self {
@@ -178,6 +181,7 @@ impl<'c> Call<'c> {
             mode,
             wanted,
             wait,
+            permits: request.permits.unwrap_or(u32::MAX),
             hold,
             joins,
             is_reentrant,
@@ -213,7 +217,9 @@ impl<'c> Call<'c> {
         if self.joins {
             return self.take_together().await;
         }
-        let mut turn = self.obtain().await?;
+        // Boxed, so that other calls do not pay for it with the size of their futures.
+        let mut turn =
+            if self.mode.is_permit() { Box::pin(self.obtain_permit()).await? } else { self.obtain().await? };
         loop {
             match self.number(&turn).await {
                 Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out_by(None)),
@@ -262,7 +268,7 @@ impl<'c> Call<'c> {
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
         if self.stands_beside() {
-            return Ok(self.local.enter_beside(&self.parts, self.wanted, self.begun));
+            return Ok(self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun));
         }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),

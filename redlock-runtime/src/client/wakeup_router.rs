@@ -60,7 +60,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let shared = local.shared();
     let wanted_by = match notice {
         Notice::Contended { by } | Notice::Wanted { by } => Some(by),
-        Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) | Notice::Free | Notice::Busy => None,
+        Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) | Notice::Free | Notice::Freed | Notice::Busy => None,
         Notice::Revoked { by } => {
             revoked(local, index, &subject, by);
             return;

@@ -70,10 +70,17 @@ impl Held {
         }
     }
 
-    /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave: its token is one that no
-    /// node knows.
+    /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave, and a permit is given back:
+    /// then the token is one that no node knows.
     pub(crate) fn detach(&self) -> OwnerToken {
         match self {
+            // Whoever took a permit up would not know whether it was proven meanwhile.
+            Self::Turn { turn, .. } if turn.acquisition().mode().is_permit() => {
+                turn.end();
+                let shared = turn.acquisition().shared();
+                events::not_detached(shared.told(turn.acquisition().key()));
+                shared.new_token()
+            }
             Self::Turn { turn, .. } => turn.detach(),
             Self::View(view) => {
                 drop(view.give_back());

@@ -277,7 +277,9 @@ impl LockGuard {
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with
     /// [`LockManager::attach`](crate::LockManager::attach). Of several that try, at most one gets it.
     ///
-    /// It stays what it is, for one call alone or [shared](crate::LockRequest::shared).
+    /// It stays what it is, for one call alone or [shared](crate::LockRequest::shared). A
+    /// [permit](crate::LockRequest::permits) is not left: it is given back, with a warning, because whoever took it up could not know
+    /// whether it was proven all the time.
     /// Nobody renews it in the meantime: it ends with what is left of its `ttl`. A lock that was handed over just before has at
     /// least a second left, or its `ttl` if that is shorter, until the servers have executed what asks for more. A guard that was released before has
     /// nothing to leave: taking up the result is [`LockError::Lost`].

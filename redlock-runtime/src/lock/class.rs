@@ -24,7 +24,7 @@ impl Class {
     pub(crate) const fn of(mode: Mode) -> Self {
         match mode {
             Mode::Exclusive => Self::Exclusive,
-            Mode::Shared => Self::Shared,
+            Mode::Shared | Mode::Permit => Self::Shared,
         }
     }
 
@@ -133,6 +133,6 @@ mod tests {
         assert_eq!(ALL.map(Class::intent), [IntentExclusive, IntentShared, IntentExclusive, IntentShared]);
         assert_eq!(ALL.map(Class::lowered), [Shared, Shared, IntentShared, IntentShared]);
         assert_eq!(ALL.map(Class::is_intent), [false, false, true, true]);
-        assert_eq!([Mode::Exclusive, Mode::Shared].map(Class::of), [Exclusive, Shared]);
+        assert_eq!([Mode::Exclusive, Mode::Shared, Mode::Permit].map(Class::of), [Exclusive, Shared, Shared]);
     }
 }

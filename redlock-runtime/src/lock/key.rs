@@ -1,5 +1,6 @@
 //! Lock keys: what is locked.
 
+use crate::lock::beside::turnstile_name;
 use crate::lock::reserved::{is_reserved, unreserved};
 use hmac_sha256::Hash as Sha256;
 use std::borrow::Cow;
@@ -137,6 +138,11 @@ impl LockKey {
 }
 
 impl LockKey {
+    /// The turnstile of the key, where it has permits, in no namespace: its name begins as those of other locks do not.
+    pub(crate) fn turnstile(&self) -> Self {
+        turnstile_name(&self.name).into()
+    }
+
     /// The key of the window with the number `index`, in the same namespace.
     pub(crate) fn in_window(&self, index: i64) -> Self {
         Self { name: format!("{}@{index}", self.name).into(), ..*self }

@@ -3,6 +3,7 @@
 //! Plain values that can be made, compared and written: the key, the mode and the token. What can be wrong with them is found where
 //! a lock is requested; what a lock is asked for stands in `request`.
 
+pub(crate) mod beside;
 pub(crate) mod class;
 pub(crate) mod key;
 pub(crate) mod mode;

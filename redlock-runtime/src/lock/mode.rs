@@ -25,11 +25,19 @@ pub enum Mode {
     Exclusive,
     /// Together with others that share it.
     Shared,
+    /// Together with others that share it, but for no more than so many:
+    /// [`LockRequest::permits`](crate::LockRequest::permits) says how many.
+    Permit,
 }
 
 impl Mode {
     /// Whether others may have the lock at the same time.
     pub(crate) const fn is_shared(self) -> bool {
-        matches!(self, Self::Shared)
+        matches!(self, Self::Shared | Self::Permit)
+    }
+
+    /// Whether no more than so many may have it.
+    pub(crate) const fn is_permit(self) -> bool {
+        matches!(self, Self::Permit)
     }
 }

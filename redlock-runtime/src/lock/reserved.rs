@@ -17,8 +17,8 @@ pub(crate) fn line_of(token: &OwnerToken) -> String {
 /// Where versions that counted kept the largest fencing number that a node had given.
 pub(crate) const LARGEST_NUMBER: &str = "redlock:fence";
 
-/// How the names of queues go on behind the first closing brace, and those of the counters of such versions.
-pub(crate) const SIDE_KINDS: [&str; 2] = [":q", ":f"];
+/// How the names of queues go on behind the first closing brace, those of the counters of such versions, and those of turnstiles.
+pub(crate) const SIDE_KINDS: [&str; 3] = [":q", ":f", ":t"];
 
 /// Whether something beside a lock may have this `name` in Redis: `{order:7}:q`, or `redlock:f:{9}`.
 pub(crate) fn is_reserved(name: &str) -> bool {

@@ -65,7 +65,7 @@ impl Abstention {
 /// nothing of a lease.
 pub(crate) fn worth(answer: Answer, left: Option<Duration>) -> Answer {
     match (answer, left) {
-        (Ok(Reply::Granted { .. } | Reply::Kept), Some(left)) => Err(NodeError::Abstains(left)),
+        (Ok(Reply::Granted { .. } | Reply::Entered { .. } | Reply::Kept), Some(left)) => Err(NodeError::Abstains(left)),
         (Ok(Reply::Extended { waiters, .. }), Some(left)) => Ok(Reply::Found { waiters, left }),
         (answer, _) => answer,
     }
@@ -243,14 +243,14 @@ mod tests {
             (Reply::Kept, Some(left), abstains.clone()),
             (Reply::Granted { smaller: false, number: None }, Some(left), abstains),
             // The number is not taken over: the register may have been lost.
-            (extended, Some(left), Ok(Reply::Found { waiters: 3, left })),
-            (extended, None, Ok(extended)),
+            (extended.clone(), Some(left), Ok(Reply::Found { waiters: 3, left })),
+            (extended.clone(), None, Ok(extended)),
             (Reply::Kept, None, Ok(Reply::Kept)),
             (Reply::Taken, Some(left), Ok(Reply::Taken)),
             (Reply::Released, Some(left), Ok(Reply::Released)),
         ];
         for (reply, left, expected) in table {
-            assert_eq!(worth(Ok(reply), left), expected, "{reply:?} {left:?}");
+            assert_eq!(worth(Ok(reply.clone()), left), expected, "{reply:?} {left:?}");
         }
     }
 }

@@ -47,7 +47,9 @@ use std::time::Duration;
 const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
 const SEQUENCES: u64 = 400;
 const STEPS: usize = 80;
-const KEYS: [&str; 3] = ["order:7", "order:{8}", "a}\n9"];
+const KEYS: [&str; 4] = ["order:7", "order:{8}", "a}\n9", "{order:7}:t"];
+/// Which of them is the turnstile of the first one.
+const TURNSTILE: usize = 3;
 const MANAGERS: usize = 3;
 const TOKENS: usize = 5;
 /// More than a sequence takes.
@@ -225,7 +227,7 @@ impl Pair {
         let command = Command { verb, fence, subject: Arc::new(subject) };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
-        assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
+        assert!(are_alike(&reply, &answer), "memory: {reply:?}, Redis: {answer:?}");
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
         for name in &names {
             self.have_the_same_stored(name);
@@ -234,19 +236,20 @@ impl Pair {
         let by_redis = without_times(self.redis.published());
         let published = in_order(published);
         assert_eq!(published, in_order(by_redis), "memory left, Redis right");
-        self.seen.insert(kind(answer));
+        self.seen.insert(kind(&answer));
         self.seen.extend(if has_several {
-            of_several(verb, answer)
-        } else if mode == Mode::Shared {
-            sharing(verb, answer, owner)
+            of_several(verb, &answer)
+        } else if mode.is_shared() {
+            sharing(verb, &answer, owner)
         } else {
             adoption(verb, token, other, owner)
         });
-        self.seen.extend(hold(verb, answer));
-        self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, answer)));
-        self.seen.extend(fence.and_then(|_| numbering(answer)));
+        self.seen.extend(hold(verb, &answer));
+        self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, &answer)));
+        self.seen.extend(fence.and_then(|_| numbering(&answer)));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
+            Notice::Freed => "notice of a permit",
             Notice::Claimed(_) => "claim with its times",
             Notice::Free => "told that it is free",
             Notice::Busy | Notice::Proven(_) | Notice::Stopped => "what no node says by itself",
@@ -363,17 +366,21 @@ fn at_the_beginning() -> TokenClock {
     TokenClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
 }
 
-fn are_alike(memory: Reply, redis: Reply) -> bool {
+fn are_alike(memory: &Reply, redis: &Reply) -> bool {
     let are_close = |left: Option<Duration>, right: Option<Duration>| {
         left.zip(right).is_some_and(|(left, right)| left.abs_diff(right) < TOLERANCE)
     };
     match (memory, redis) {
-        (Reply::Queued { left, rank }, Reply::Queued { left: other, rank: other_rank }) => {
-            are_close(left, other) && rank == other_rank
+        (Reply::Entered { others, left }, Reply::Entered { others: other_others, left: other_left }) => {
+            let in_order = |others: &[OwnerToken]| others.iter().copied().collect::<BTreeSet<_>>();
+            in_order(others) == in_order(other_others) && (left == other_left || are_close(*left, *other_left))
         }
-        (Reply::Yielded { left }, Reply::Yielded { left: other }) => are_close(left, other),
+        (Reply::Queued { left, rank }, Reply::Queued { left: other, rank: other_rank }) => {
+            are_close(*left, *other) && rank == other_rank
+        }
+        (Reply::Yielded { left }, Reply::Yielded { left: other }) => are_close(*left, *other),
         (Reply::Revoked { left, is_told }, Reply::Revoked { left: other, is_told: other_is_told }) => {
-            are_close(Some(left), Some(other)) && is_told == other_is_told
+            are_close(Some(*left), Some(*other)) && is_told == other_is_told
         }
         _ => memory == redis,
     }
@@ -403,7 +410,7 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
 /// together, what those get who want several names, all kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 61;
+const KINDS: usize = 64;
 
 /// Both nodes, in a time of their own, for what a fuzzer writes.
 #[cfg(fuzzing)]

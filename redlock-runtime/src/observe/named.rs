@@ -22,9 +22,13 @@ impl<'a> Named<'a> {
         KeyText(self)
     }
 
-    /// `shared`, if the lock is.
-    pub(super) fn mode(self) -> Option<&'static str> {
-        self.mode.is_shared().then_some("shared")
+    /// `shared` or `permit`, if the lock is.
+    pub(super) const fn mode(self) -> Option<&'static str> {
+        match self.mode {
+            Mode::Exclusive => None,
+            Mode::Shared => Some("shared"),
+            Mode::Permit => Some("permit"),
+        }
     }
 
     /// The line of the source.

@@ -74,6 +74,7 @@ fn request(what: What, settings: Settings) -> LockRequest {
     LockRequest {
         what,
         mode: settings.mode,
+        permits: settings.permits,
         ttl: settings.ttl,
         wait: settings.wait,
         hold: settings.hold,

@@ -20,6 +20,11 @@ pub type path = &'static str;
 /// Served in the order in which they began to wait, readers and writers alike. Default: `exclusive`.
 pub type mode = crate::Mode;
 
+/// How many calls may have the lock at a time, over all processes: `permits = 5`, or an expression.
+///
+/// Default: the lock is for one call alone.
+pub type permits = u32;
+
 /// How long the lock lives at the nodes without being renewed: the longest time for which a crashed holder keeps others out.
 ///
 /// Seconds, as in `ttl = 30`, or with units: `ttl = 1m30s`. A constant or an expression may be any `Duration`. Default: the

@@ -11,6 +11,7 @@ use std::time::Duration;
 pub struct Settings {
     pub(super) site: &'static Site,
     pub(super) mode: Mode,
+    pub(super) permits: Option<u32>,
     pub(super) ttl: Option<Duration>,
     pub(super) wait: Option<Wait>,
     pub(super) hold: HoldOptions,
@@ -27,6 +28,7 @@ impl Settings {
         Self {
             site,
             mode: Mode::Exclusive,
+            permits: None,
             ttl: None,
             wait: None,
             hold: HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN },
@@ -41,6 +43,12 @@ impl Settings {
     #[must_use]
     pub const fn shared(self) -> Self {
         Self { mode: Mode::Shared, ..self }
+    }
+
+    /// `permits = expression`
+    #[must_use]
+    pub const fn permits(self, permits: u32) -> Self {
+        Self { mode: Mode::Permit, permits: Some(permits), ..self }
     }
 
     /// `ttl = expression`

@@ -150,6 +150,9 @@ pub(crate) enum Verb {
     ///
     /// Who releases the token must have dropped the answer to this, as for `Acquire`.
     Adopt { ttl: Duration },
+    /// Take a permit if the token that the subject names owns the turnstile of the lock, whose lease starts anew for `turn`; and tell
+    /// who else has one. Where the token has its permit already, its lease starts anew as well.
+    Enter { ttl: Duration, turn: Duration },
     /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue. With another token in the subject:
     /// to that one, if it waits, whichever is smaller.
     Yield { claim: Duration },
@@ -171,7 +174,8 @@ impl Verb {
             | Self::Extend { ttl }
             | Self::Renew { ttl }
             | Self::Keep { ttl }
-            | Self::Adopt { ttl } => Some(ttl),
+            | Self::Adopt { ttl }
+            | Self::Enter { ttl, .. } => Some(ttl),
             Self::Yield { .. } | Self::Release { .. } | Self::Revoke => None,
         }
     }
@@ -202,13 +206,15 @@ pub(crate) enum Number {
 }
 
 /// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it. `number`:
     /// what the node says to the ballot, if there was one and its register could be used.
     Granted { smaller: bool, number: Option<Number> },
-    /// `SetNx`: somebody has it.
+    /// `SetNx`: somebody has it. `Enter`: somebody has it alone, or waits for that.
     Taken,
+    /// `Enter`: the token has a permit, and so have others, of which the first loses it after so much time.
+    Entered { others: Arc<[OwnerToken]>, left: Option<Duration> },
     /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
     Queued { left: Option<Duration>, rank: u32 },
     /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
@@ -224,15 +230,15 @@ pub(crate) enum Reply {
     Released,
     /// `Revoke`: the token has the place of the other one for so long, and whether anybody has received what that was told.
     Revoked { left: Duration, is_told: bool },
-    /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock. `Revoke`: neither does the other one.
+    /// `Enter`: the turnstile is another's. `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock. `Revoke`: neither does the other one.
     NotOwner,
 }
 
 impl Reply {
     /// What the node says to a ballot, if it says anything.
-    pub(crate) const fn number(self) -> Option<Number> {
+    pub(crate) const fn number(&self) -> Option<Number> {
         match self {
-            Self::Granted { number, .. } | Self::Extended { number, .. } => number,
+            Self::Granted { number, .. } | Self::Extended { number, .. } => *number,
             _ => None,
         }
     }
@@ -281,6 +287,8 @@ pub(crate) enum Notice {
     /// The token has taken the place of another one, whose lock somebody breaks, and the body that ran under that has stopped:
     /// so says its manager, through the node.
     Stopped,
+    /// Somebody has given a permit back, while the token owns the turnstile. It proves nothing, and makes whoever waits ask.
+    Freed,
     /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
     Busy,
 }

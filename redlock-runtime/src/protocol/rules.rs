@@ -170,6 +170,14 @@ pub(crate) enum Rule {
     HeldIsJoined,
     /// Of those who share one token, the last to leave gives it back: the others count on it.
     TheLastOneReleases,
+    /// A node gives a permit only to whoever stands in the turnstile there: who comes later finds it.
+    EntriesNeedTheTurnstile,
+    /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
+    RollsEndWithTheTurnstile,
+    /// What several nodes tell of those who have permits is put together: each of them knows of some only.
+    ListsAreUnited,
+    /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
+    OnlyEntriesCount,
 }
 
 /// Which rules apply.

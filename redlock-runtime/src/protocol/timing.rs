@@ -24,6 +24,14 @@ pub(crate) const PASSABLE_PER_TTL: u32 = 4;
 
 // --- Waiting ------------------------------------------------------------------------------------------------------
 
+/// The longest lease of a turnstile. Smaller, and a call that waits for a permit renews it more often; larger, and one that dies
+/// there keeps the others out for longer.
+pub(crate) const TURN: Duration = Duration::from_secs(5);
+
+/// Who waits for a permit in the turnstile asks again after this part of its lease. Smaller, and a question that is lost may end the
+/// turn; larger, more questions.
+pub(crate) const QUESTIONS_PER_TURN: u32 = 3;
+
 /// The lifetime of a claim, for a `ttl` that is not shorter. Smaller than the worst round trip, a waiter would lose what
 /// was handed to it before it could confirm; larger, a waiter that dies just then blocks the others for longer.
 pub(crate) const CLAIM: Duration = Duration::from_secs(1);

@@ -43,6 +43,7 @@ impl Wakeup {
             "busy" => (Notice::Busy, rest),
             "free" => (Notice::Free, rest),
             "stopped" => (Notice::Stopped, rest),
+            "freed" => (Notice::Freed, rest),
             "contended" | "wanted" | "revoked" => {
                 let (by, key) = rest.split_once(' ')?;
                 let by = OwnerToken::parse(by)?;
@@ -94,6 +95,8 @@ mod tests {
             assert_eq!(Wakeup::parse(&super::busy(&busy.subject)), Some(busy));
             let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
             assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject)), Some(stopped));
+            let freed = Wakeup { subject: subject(), notice: Notice::Freed };
+            assert_eq!(Wakeup::parse(&format!("freed {token} {key}")), Some(freed));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };

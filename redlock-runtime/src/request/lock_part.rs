@@ -71,6 +71,11 @@ impl LockPart {
     /// [`LockError::Configuration`] for a path that is none.
     pub(super) fn parts(&self, default: Mode) -> Result<Vec<Part>, LockError> {
         let mode = self.mode.unwrap_or(default);
+        if self.mode.is_some_and(Mode::is_permit) {
+            return Err(LockError::configuration(
+                "Mode::Permit is no mode of one part of a request: permits are of one key",
+            ));
+        }
         match &self.what {
             What::Key(key) => Ok(vec![Part::of(key.clone(), mode)]),
             What::Path(path) => match path.fault() {

@@ -75,6 +75,8 @@ impl From<Duration> for Wait {
 pub struct LockRequest {
     pub(crate) what: What,
     pub(crate) mode: Mode,
+    /// How many may have the lock at a time, if the request says so.
+    pub(crate) permits: Option<u32>,
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
@@ -108,6 +110,9 @@ impl fmt::Debug for LockRequest {
         request.field("ttl", ttl).field("wait", wait).field("hold", hold);
         if mode.is_shared() {
             request.field("mode", mode);
+        }
+        if let Some(permits) = &self.permits {
+            request.field("permits", permits);
         }
         if let Some(linger) = linger {
             request.field("linger", linger);
@@ -144,10 +149,11 @@ impl LockRequest {
     pub(crate) fn of(what: What) -> Self {
         let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
         let (hold, is_reentrant, joins, has_ordered_lock) = (HoldOptions::default(), false, false, true);
-        let mode = Mode::Exclusive;
+        let (mode, permits) = (Mode::Exclusive, None);
         Self {
             what,
             mode,
+            permits,
             ttl,
             wait,
             hold,

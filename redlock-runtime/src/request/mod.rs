@@ -13,6 +13,7 @@ pub(crate) mod lock_part;
 pub(crate) mod lock_request;
 mod of_mode;
 pub(crate) mod of_parts;
+mod of_permits;
 pub(crate) mod order_check;
 pub(crate) mod place;
 pub(crate) mod policy;

@@ -82,7 +82,9 @@ impl LockRequest {
     /// # Errors
     /// [`LockError::Configuration`] for what does not go with a shared lock, if all that is wanted has that `mode`.
     pub(super) fn check_mode(&self, mode: Mode) -> Result<(), LockError> {
-        if !mode.is_shared() {
+        if self.mode.is_permit() || self.permits.is_some() {
+            return self.check_permits();
+        } else if !mode.is_shared() {
             return Ok(());
         }
         let refused = if self.is_fenced {

@@ -67,7 +67,7 @@ impl World {
                     link.environment.servers.heard_of(&key, ballot, reply);
                 }
                 let left = link.server_facts.abstains_for(link.abstention, sent);
-                recipient.answer(worth(Ok(*reply), left));
+                recipient.answer(worth(Ok(reply.clone()), left));
             }
         }
     }

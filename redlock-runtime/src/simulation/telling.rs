@@ -28,7 +28,7 @@ impl World {
                 executed.published.iter().map(|(_, wakeup)| format!(", tells {}", wakeup_words(trace, wakeup)));
             let published: String = published.collect();
             let command = words(trace, command);
-            format!("{}  * {command} => {}{published}", self.name(link), reply_words(executed.reply))
+            format!("{}  * {command} => {}{published}", self.name(link), reply_words(&executed.reply))
         });
     }
 
@@ -36,7 +36,7 @@ impl World {
         self.trace.line(|_| match reply {
             Replied::Replaced => format!("{} <- other data", self.name(link)),
             Replied::Subscribed => format!("{} <- subscribed", self.name(link)),
-            Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(*reply)),
+            Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(reply)),
         });
     }
 
@@ -52,6 +52,10 @@ fn words(trace: &Trace, command: &Command) -> String {
         Verb::SetNx { ttl } => format!("set {key} {token} for {ttl:?}"),
         Verb::Acquire { ttl, holds, .. } => {
             format!("acquire {key} {token} for {ttl:?}{}", if holds { ", which holds it" } else { "" })
+        }
+        Verb::Enter { ttl, .. } => {
+            let by = command.subject.other.as_ref().map(|by| trace.name(**by));
+            format!("enter {key} {token} by {by:?} for {ttl:?}")
         }
         Verb::Extend { ttl } => format!("extend {key} {token} for {ttl:?}"),
         Verb::Renew { ttl } => format!("renew {key} {token} for {ttl:?}"),
@@ -72,7 +76,7 @@ fn words(trace: &Trace, command: &Command) -> String {
     }
 }
 
-fn reply_words(reply: Reply) -> String {
+fn reply_words(reply: &Reply) -> String {
     format!("{reply:?}")
 }
 
@@ -82,6 +86,7 @@ fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {
         Notice::Revoked { by } => format!("{token}: {} broken by {}", wakeup.subject.key, trace.name(by)),
         Notice::Stopped => format!("{token}: the holder of {} before has stopped", wakeup.subject.key),
         Notice::Free => format!("{token}: {} may be free", wakeup.subject.key),
+        Notice::Freed => format!("{token}: a permit is free behind {}", wakeup.subject.key),
         Notice::Busy => format!("{token}: {} is busy", wakeup.subject.key),
         Notice::Granted | Notice::Claimed(_) => format!("{token}: granted {}", wakeup.subject.key),
         Notice::Proven(claim) => format!("{token}: granted {} for {:?}", wakeup.subject.key, claim.length),

@@ -18,6 +18,8 @@
 //!
 //! [`fencing`] has the ballots that nodes accept, with a simple lock: of two holders, the later one has the larger number.
 //!
+//! [`permits`] has tokens that count each other in a turnstile, as simple a lock: never more of them have a permit than there are.
+//!
 //! # What ties it to the code
 //!
 //! A node's commands are written three times, and two tests keep the three alike:
@@ -82,6 +84,7 @@
 //! |---|---|
 //! | `TokensFollowTheLatest` | the order of the tokens is given; skew starves, and breaks nothing |
 //! | `ExtensionNeverCreates` | a key that comes back belongs to its token, and that of a released one is healed by the next push; only the order of service suffers |
+//! | a permit that was not proven for a moment is lost for good | by the other rules of permits, what comes later makes none that was not counted |
 //! | `PassesAreLimited` | the inside of a process is one token |
 //! | `StepVoidsProof`, and for how long a claim is proven | time is not counted: a proof ends with its key |
 //! | leases count drift and 2 ms | time is not counted |
@@ -96,6 +99,7 @@ pub mod fencing;
 mod fifo;
 mod fingerprints;
 pub mod lock;
+pub mod permits;
 pub mod recorded;
 mod rule;
 pub mod runs;

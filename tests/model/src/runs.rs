@@ -2,6 +2,7 @@
 
 use crate::fencing::{Fencing, Variant};
 use crate::lock::{Scenario, UNBOUNDED};
+use crate::permits::{Permits, Variant as PermitsVariant};
 use crate::rule::Rule;
 use crate::search::{Limits, Model, Outcome, search};
 
@@ -147,6 +148,48 @@ pub fn fencing() -> Vec<(&'static str, Fencing)> {
 #[must_use]
 pub fn fencing_of_three() -> Fencing {
     Fencing { tokens: 3, rounds: 2, ballots: 3, changes: 2, wipes: 0, variant: Variant::Protocol }
+}
+
+/// The permits of the test run, each with its name.
+#[must_use]
+pub fn permits() -> Vec<(&'static str, Permits)> {
+    let pair = permits_of_two();
+    vec![
+        ("two tokens, one permit, an expiry and a cut", Permits { expiries: 1, cuts: 1, ..pair }),
+        ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),
+        ("two tokens of a process", Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..pair }),
+        ("two tokens of a process and one more", Permits { tokens: 3, processes: [0, 0, 1, 2], ..pair }),
+    ]
+}
+
+/// Each rule of permits that can be left out, and what shows why it is there.
+#[must_use]
+pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
+    let pair = permits_of_two();
+    let three = Permits { tokens: 3, permits: 2, ..pair };
+    let without = |rule, model| Permits { variant: PermitsVariant::Without(rule), ..model };
+    let varied = |variant, model| Permits { variant, ..model };
+    vec![
+        ("no turnstile", without(Rule::EntriesNeedTheTurnstile, three)),
+        (
+            "a turnstile that has expired",
+            without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair }),
+        ),
+        ("each node for itself", without(Rule::ListsAreUnited, three)),
+        ("an extension finds one", without(Rule::OnlyEntriesCount, in_one_process(pair))),
+        ("a late question", varied(PermitsVariant::LateEntersCreate, in_one_process(pair))),
+        ("an extension makes one", varied(PermitsVariant::ExtensionsCreate, Permits { expiries: 3, cuts: 1, ..pair })),
+    ]
+}
+
+const fn permits_of_two() -> Permits {
+    let variant = PermitsVariant::Protocol;
+    Permits { tokens: 2, permits: 1, processes: [0, 1, 2, 3], expiries: 0, cuts: 0, variant }
+}
+
+/// The calls of one process, which pass the turnstile on.
+const fn in_one_process(model: Permits) -> Permits {
+    Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..model }
 }
 
 /// Searches as far as a test may.

@@ -45,6 +45,7 @@ mod nested;
 mod network;
 mod paused;
 mod permissions;
+mod permits;
 mod proven_claims;
 mod queue;
 mod refusals;

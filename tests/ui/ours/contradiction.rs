@@ -39,3 +39,19 @@ pub async fn dead_handler() -> Result<(), LockError> {
 pub async fn fencing_without_guard() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "nightly", permits = 4, fencing, guard = lock)]
+pub async fn permits_and_fencing() -> Result<(), LockError> {
+    lock.fencing_token();
+    Ok(())
+}
+
+#[distributed_lock(key = "nightly", permits = 4, linger = "1s")]
+pub async fn permits_and_linger() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "nightly", permits = 1001)]
+pub async fn too_many_permits() -> Result<(), LockError> {
+    Ok(())
+}

@@ -253,7 +253,7 @@ impl Call<'_> {
 
     /// Why a body would be in the way of the call, should somebody come in between who waits for that body. What both want goes
     /// together.
-    fn beside(&self, frame: &Frame) -> Option<HeldLock> {
+    pub(super) fn beside(&self, frame: &Frame) -> Option<HeldLock> {
         let held = frame.tenure.parts();
         let part = self.parts.iter().find(|part| held.class_of(part.name()).is_some())?;
         self.in_the_way(frame, part)

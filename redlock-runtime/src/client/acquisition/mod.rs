@@ -14,6 +14,7 @@ mod loss_watchers;
 mod lowering;
 mod members;
 mod noting;
+mod permits;
 mod present;
 mod releasing;
 mod state;
@@ -65,6 +66,7 @@ impl Acquisition {
     pub(crate) fn new(shared: &Arc<Shared>, subject: Subject, ttl: Duration, now: Instant) -> Self {
         let epochs = shared.nodes.iter().map(|node| node.epoch(subject.route()));
         let candidate = Candidate::new(epochs, shared.terms(ttl), now);
+        let candidate = if subject.mode.is_permit() { candidate.for_permit() } else { candidate };
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),
@@ -78,9 +80,9 @@ impl Acquisition {
         Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
-    /// A new token of this process for all of `parts`, which stands in a line of its own.
-    pub(crate) fn of_parts(shared: &Arc<Shared>, parts: &Parts, ttl: Duration, now: Instant) -> Self {
-        Self::new(shared, Subject::of(parts, shared.new_token()), ttl, now)
+    /// A new token of this process for all of `parts` in this `mode`, which stands in a line of its own.
+    pub(crate) fn of_parts(shared: &Arc<Shared>, (parts, mode): (&Parts, Mode), ttl: Duration, now: Instant) -> Self {
+        Self::new(shared, Subject::of(parts, shared.new_token()).of_mode(mode), ttl, now)
     }
 
     /// The same with another token.
@@ -195,6 +197,7 @@ impl Acquisition {
             Notice::Busy if self.token().asks() => state.candidate.busy(),
             // And no call has the token that a broken lock stands under.
             Notice::Busy | Notice::Stopped => {}
+            Notice::Freed => state.rare().is_freed = true,
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
                 state.revoked(index, now);
@@ -206,7 +209,7 @@ impl Acquisition {
         // At once: the task that waits has a way to go until it runs.
         let has_sent = self.send_next(&mut state, now);
         // Most of what comes before the last vote changes nothing for the task: it would only go to sleep again.
-        let sleeper = if has_sent { state.sleeper.take() } else { state.due_sleeper(now) };
+        let sleeper = if has_sent || notice == Notice::Freed { state.sleeper.take() } else { state.due_sleeper(now) };
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true

@@ -50,6 +50,8 @@ pub(super) struct Rare {
     pub(super) untold: Vec<Untold>,
     /// Whether somebody may want to hear when the token ends, because it breaks the lock.
     pub(super) says_that_it_ends: bool,
+    /// Whether somebody has given a permit back since it was asked who has one.
+    pub(super) is_freed: bool,
 }
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.

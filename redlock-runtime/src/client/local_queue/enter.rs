@@ -7,8 +7,8 @@ use super::local_wait::LocalWait;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::Acquisition;
 use crate::client::watchdog::schedule;
-use crate::lock::LockKey;
 use crate::lock::parts::Parts;
+use crate::lock::{LockKey, Mode};
 use crate::protocol::candidate::Wanted;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -22,13 +22,18 @@ pub(crate) enum Entered {
 }
 
 impl LocalQueue {
-    /// A turn for `parts`, which others may have as well or which are several names, in a line of its own.
-    pub(crate) fn enter_beside(self: &Arc<Self>, parts: &Parts, wanted: Wanted, now: Instant) -> LocalTurn {
+    /// A turn for `parts` in this `mode`, which others may have as well or which are several names, in a line of its own.
+    pub(crate) fn enter_beside(
+        self: &Arc<Self>,
+        (parts, mode): (&Parts, Mode),
+        wanted: Wanted,
+        now: Instant,
+    ) -> LocalTurn {
         for part in parts.iter() {
             // The nodes would keep it from the call until whoever has left it idle hears of that.
             self.end_idle(part.name());
         }
-        self.enter_with(Arc::new(Acquisition::of_parts(&self.shared, parts, wanted.ttl, now)), wanted, now)
+        self.enter_with(Arc::new(Acquisition::of_parts(&self.shared, (parts, mode), wanted.ttl, now)), wanted, now)
     }
 
     /// The same with that token.

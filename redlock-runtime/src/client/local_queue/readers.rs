@@ -103,7 +103,7 @@ impl LocalQueue {
         let is_gathering = matches!(shard.readers.get(key.name()), Some(Readers::Gathering { .. }));
         let founds = gathers && !is_gathering;
         let parts = Parts::single(key.clone(), Mode::Shared);
-        let acquisition = Arc::new(Acquisition::of_parts(&self.shared, &parts, wanted.ttl, now));
+        let acquisition = Arc::new(Acquisition::of_parts(&self.shared, (&parts, Mode::Shared), wanted.ttl, now));
         if founds {
             let (acquisition, waiting) = (Arc::clone(&acquisition), VecDeque::new());
             let gathering = Readers::Gathering { since: now, acquisition, ttl: wanted.ttl, waiting };

@@ -4,10 +4,12 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::{Number, Reply, Verb};
 
 /// What a node has answered.
-pub(super) fn kind(reply: Reply) -> &'static str {
+pub(super) fn kind(reply: &Reply) -> &'static str {
     match reply {
         Reply::Granted { smaller: false, .. } => "granted",
         Reply::Granted { smaller: true, .. } => "granted before a smaller one",
+        Reply::Entered { others, .. } if others.is_empty() => "entered",
+        Reply::Entered { .. } => "entered beside others",
         Reply::Taken => "held",
         Reply::Queued { rank: 0, .. } => "first in the queue",
         Reply::Queued { .. } => "queued",
@@ -44,7 +46,7 @@ pub(super) fn adoption(
 }
 
 /// What whoever shares a lock gets, which `owner` had alone before.
-pub(super) fn sharing(verb: Verb, reply: Reply, owner: Option<OwnerToken>) -> Option<&'static str> {
+pub(super) fn sharing(verb: Verb, reply: &Reply, owner: Option<OwnerToken>) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::SetNx { .. }, Reply::Granted { .. }) => Some("shared at once"),
         (Verb::SetNx { .. }, _) => Some("not shared"),
@@ -62,7 +64,7 @@ pub(super) fn sharing(verb: Verb, reply: Reply, owner: Option<OwnerToken>) -> Op
 }
 
 /// What whoever wants several names gets.
-pub(super) fn of_several(verb: Verb, reply: Reply) -> Option<&'static str> {
+pub(super) fn of_several(verb: Verb, reply: &Reply) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::SetNx { .. }, Reply::Granted { .. }) => Some("several at once"),
         (Verb::SetNx { .. }, _) => Some("not several at once"),
@@ -83,7 +85,7 @@ pub(super) fn of_several(verb: Verb, reply: Reply) -> Option<&'static str> {
 }
 
 /// What a holder gets that asks for a vote.
-pub(super) const fn hold(verb: Verb, reply: Reply) -> Option<&'static str> {
+pub(super) const fn hold(verb: Verb, reply: &Reply) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::Acquire { holds: true, .. }, Reply::Granted { .. }) => Some("granted to a holder"),
         (Verb::Acquire { holds: true, .. }, Reply::Queued { .. }) => Some("a holder is queued"),
@@ -92,7 +94,7 @@ pub(super) const fn hold(verb: Verb, reply: Reply) -> Option<&'static str> {
 }
 
 /// What a yield comes to that names a larger token.
-pub(super) const fn naming(verb: Verb, reply: Reply) -> Option<&'static str> {
+pub(super) const fn naming(verb: Verb, reply: &Reply) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::Yield { .. }, Reply::Yielded { .. }) => Some("yielded, and a larger one was named"),
         (Verb::Yield { .. }, Reply::Kept) => Some("kept, and a larger one was named"),
@@ -101,7 +103,7 @@ pub(super) const fn naming(verb: Verb, reply: Reply) -> Option<&'static str> {
 }
 
 /// What became of the ballot of a fenced command.
-pub(super) const fn numbering(reply: Reply) -> Option<&'static str> {
+pub(super) const fn numbering(reply: &Reply) -> Option<&'static str> {
     let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
     match number {
         Some(Number::Accepted(_)) => Some("accepted a ballot"),

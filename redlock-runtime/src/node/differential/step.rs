@@ -1,6 +1,6 @@
 //! Draws what happens next to both nodes.
 
-use super::{KEYS, MANAGERS, TOKENS};
+use super::{MANAGERS, TOKENS, TURNSTILE};
 use crate::lock::Mode;
 use crate::lock::class::Class;
 use crate::protocol::command::Verb;
@@ -92,23 +92,34 @@ impl Step {
             31 => return Self::Pass(HOUR * (1 + random.below(3))),
             32 => return Self::Pass(AGES),
             33..=36 => Verb::Adopt { ttl },
-            37..=39 => Verb::Revoke,
+            37..=38 => Verb::Revoke,
+            39 => Verb::Enter { ttl, turn: claim },
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
             _ => return Self::Turn { manager: random.index(MANAGERS) },
         };
         if random.is_chosen() {
-            *latest = (random.index(KEYS.len()), random.index(TOKENS));
+            *latest = (random.index(TURNSTILE + 1), random.index(TOKENS));
         }
         let (key, token) = *latest;
-        // Who adopts or revokes always names another one, and most of those who yield do.
-        let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke)
+        let (key, verb) = match verb {
+            // Only the first key has a turnstile that tokens stand in.
+            Verb::Enter { .. } if !shared => (key, Verb::Revoke),
+            Verb::Enter { .. } => (0, verb),
+            verb => (key, verb),
+        };
+        // Who adopts, revokes or enters always names another one, and most of those who yield do.
+        let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke | Verb::Enter { .. })
             || matches!(verb, Verb::Yield { .. }) && random.below(4) > 0;
         // Most tokens stay what they are, and some have their locks alone before they share them.
         let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
+        // Nobody shares a turnstile.
+        let mode = if key == TURNSTILE { Mode::Exclusive } else { mode };
+        let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.is_chosen();
+        let mode = if has_permit { Mode::Permit } else { mode };
         let fence = fence(random).filter(|_| mode == Mode::Exclusive);
         let other = names.then(|| random.index(TOKENS));
-        if several && verb != Verb::Revoke && random.below(3) > 0 {
+        if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. }) && random.below(3) > 0 {
             let wish = wish(random, token);
             return Self::AskSeveral { verb, wish, token, other };
         }
@@ -122,8 +133,9 @@ fn wish(random: &mut impl Draw, token: usize) -> Wish {
 }
 
 fn wish_of(source: &mut impl Draw) -> Wish {
-    let left_out = source.index(KEYS.len() + 1);
-    let keys = (0..KEYS.len()).filter(|key| *key != left_out);
+    // Nobody wants a turnstile together with others.
+    let left_out = source.index(TURNSTILE + 1);
+    let keys = (0..TURNSTILE).filter(|key| *key != left_out);
     let class = |source: &mut _| match Draw::below(source, 6) {
         0..=1 => Class::Exclusive,
         2 => Class::Shared,

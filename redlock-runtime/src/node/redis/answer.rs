@@ -1,12 +1,14 @@
 //! From the wire: what a node has answered, and what it has said unasked.
 
 use crate::error::NodeError;
+use crate::lock::OwnerToken;
 use crate::lock::owner_token;
 use crate::protocol::command::{Answer, Number, Occupant, Reply, Verb, Wakeup};
 use crate::time::ballot_clock::Ballot;
 use crate::time::token_clock::TokenTime;
 use redis::{ErrorKind, PushInfo, PushKind, RedisError, Value};
 use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The answer to a command, and the time of the newest token that the node mentions in it.
@@ -56,7 +58,8 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::SetNx { .. }, [Value::Okay, number @ Value::Int(_)]) => {
             Reply::Granted { smaller: false, number: fencing_number(slice::from_ref(number)).ok()? }
         }
-        (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _]) => Reply::Taken,
+        (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _])
+        | (Verb::Enter { .. }, [Value::Int(0)]) => Reply::Taken,
         // Of a lock that is shared, which a script has taken.
         (Verb::SetNx { .. }, [Value::Int(1)] | [Value::Int(1), Value::Int(0)]) => {
             Reply::Granted { smaller: false, number: None }
@@ -66,6 +69,10 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         }
         (Verb::Acquire { .. }, [Value::Int(0), Value::Int(left), Value::Int(rank)]) => {
             Reply::Queued { left: pttl(*left), rank: count(*rank)? }
+        }
+        (Verb::Enter { .. }, [Value::Int(-1)]) => Reply::NotOwner,
+        (Verb::Enter { .. }, [Value::Int(1), Value::Int(left), Value::Array(others)]) => {
+            Reply::Entered { others: tokens(others)?, left: pttl(*left) }
         }
         (verb, [Value::Int(-1)])
             if verb.is_extension() || matches!(verb, Verb::Yield { .. } | Verb::Release { .. }) =>
@@ -85,6 +92,15 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         _ => return None,
     };
     Some(reply)
+}
+
+/// Those that have permits; `None` when something else stands among them.
+fn tokens(names: &[Value]) -> Option<Arc<[OwnerToken]>> {
+    let token = |name: &Value| match name {
+        Value::BulkString(name) => OwnerToken::parse(str::from_utf8(name).ok()?),
+        _ => None,
+    };
+    names.iter().map(token).collect()
 }
 
 /// What a node says to a ballot, at the end of an answer; `None` when there was none, or its register cannot be used.

@@ -45,7 +45,10 @@ pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Conf
 /// What `answer` is worth after that.
 pub(super) fn confirmed(answer: Answer, confirmation: Option<Confirmation>) -> Answer {
     match (&answer, confirmation) {
-        (Ok(Reply::Granted { .. } | Reply::Extended { .. } | Reply::Found { .. }), Some(Err(error))) => Err(error),
+        (
+            Ok(Reply::Granted { .. } | Reply::Entered { .. } | Reply::Extended { .. } | Reply::Found { .. }),
+            Some(Err(error)),
+        ) => Err(error),
         _ => answer,
     }
 }
@@ -80,12 +83,12 @@ mod tests {
             Reply::Found { waiters: 0, left: Duration::from_secs(1) },
         ];
         for reply in proofs {
-            assert!(confirmed(Ok(reply), few()).is_err(), "{reply:?}");
-            assert_eq!(confirmed(Ok(reply), Some(Ok(()))), Ok(reply));
-            assert_eq!(confirmed(Ok(reply), None), Ok(reply));
+            assert!(confirmed(Ok(reply.clone()), few()).is_err(), "{reply:?}");
+            assert_eq!(confirmed(Ok(reply.clone()), Some(Ok(()))), Ok(reply.clone()));
+            assert_eq!(confirmed(Ok(reply.clone()), None), Ok(reply.clone()));
         }
         for reply in [Reply::Kept, Reply::Taken, Reply::Released, Reply::NotOwner] {
-            assert_eq!(confirmed(Ok(reply), few()), Ok(reply));
+            assert_eq!(confirmed(Ok(reply.clone()), few()), Ok(reply.clone()));
         }
         assert_eq!(confirmed(Err(NodeError::Disconnected), few()), Err(NodeError::Disconnected));
     }

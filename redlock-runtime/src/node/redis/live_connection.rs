@@ -324,7 +324,10 @@ impl LiveConnection {
     /// Reads the answer to a command, and hands it to whoever asked.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
-            Ok(_) if let Form::Queue(reply) = question.form => question.answer(Ok(reply)),
+            Ok(_) if let Form::Queue(reply) = &question.form => {
+                let reply = reply.clone();
+                question.answer(Ok(reply));
+            }
             Ok(value) => {
                 // A command that was sent elsewhere before has come a longer way.
                 let came_straight = question.redirects == 0;

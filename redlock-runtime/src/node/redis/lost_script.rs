@@ -52,6 +52,7 @@ pub(super) fn is_abandoned(question: &Question) -> bool {
         // The first is a script for a lock that is shared, and otherwise none.
         Verb::SetNx { .. }
         | Verb::Acquire { .. }
+        | Verb::Enter { .. }
         | Verb::Adopt { .. }
         | Verb::Revoke
         | Verb::Extend { .. }

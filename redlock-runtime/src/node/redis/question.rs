@@ -74,7 +74,7 @@ pub(super) struct Question {
 pub(super) type Confirmation = Result<(), NodeError>;
 
 /// Which keys a command is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The lock, its queue and, for a fenced one, its register.
     Whole,

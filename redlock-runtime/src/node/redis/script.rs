@@ -6,6 +6,7 @@
 use super::channels::Channels;
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_name};
+use crate::lock::beside::turnstile_name;
 use crate::lock::class::Class;
 use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
@@ -196,6 +197,8 @@ enum Kind {
     Alone,
     /// One that it shares.
     Shared,
+    /// One of which it wants a permit.
+    Permit,
     /// Several.
     Several,
 }
@@ -206,6 +209,7 @@ impl Kind {
             (_, true) => Self::Several,
             (Mode::Exclusive, false) => Self::Alone,
             (Mode::Shared, false) => Self::Shared,
+            (Mode::Permit, false) => Self::Permit,
         }
     }
 }
@@ -261,19 +265,19 @@ scripts! {
     ),
     extend_fenced: (Kind::Alone, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
     adopt_fenced: (Kind::Alone, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
-    share_try: (Kind::Shared, Verb::SetNx { .. }, _) => concat!(
+    share_try: (Kind::Shared | Kind::Permit, Verb::SetNx { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "share_try")
     ),
-    share_acquire: (Kind::Shared, Verb::Acquire { .. }, _) => concat!(
+    share_acquire: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "acquire_among")
     ),
-    share_extend: (Kind::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
+    share_extend: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
         parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
         among!("SHARING": "share_extend")
     ),
-    share_yield: (Kind::Shared, Verb::Yield { .. }, _) => concat!(
+    share_yield: (Kind::Shared | Kind::Permit, Verb::Yield { .. }, _) => concat!(
         parts!("names", "shares", "share_value", "token", "claim", "notify"),
         among!("SHARING": "yield_among")
     ),
@@ -286,6 +290,14 @@ scripts! {
     set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"),
     set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
     set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!("release_among"),
+    permit_enter: (_, Verb::Enter { .. }, _) => concat!(
+        parts!("names", "permit_turn", "shares", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "permit_enter")
+    ),
+    permit_release: (Kind::Permit, Verb::Release { .. }, _) => concat!(
+        parts!("names", "shares", "share_value", "token", "claim", "notify", "release_timeless"),
+        among!("SHARING": "permit_freed", "release_among")
+    ),
 }
 
 impl Script {
@@ -314,10 +326,10 @@ impl Script {
 /// the heads of the `.lua` files name.
 fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     let Question { command, form, is_late, .. } = question;
-    let (key, token) = (command.key(), command.token());
+    let (key, token, turnstile) = (command.key(), command.token(), turnstile_of(command));
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
     let names = 2 * command.subject.wanted().count();
-    call.arg(eval).arg(script).arg(names + usize::from(command.fence.is_some()));
+    call.arg(eval).arg(script).arg(names + usize::from(command.fence.is_some() || turnstile.is_some()));
     for (key, _) in command.subject.wanted() {
         call.arg(key.name());
         match form {
@@ -329,6 +341,7 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     if command.fence.is_some() {
         call.arg(register_name(key));
     }
+    call.arg(turnstile);
     call.arg(token);
     let is_shared = !command.subject.is_plain();
     match command.verb {
@@ -340,11 +353,14 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
         Verb::Acquire { ttl, claim, holds: true } => call.arg(millis(ttl)).arg(millis(claim)).arg("holds"),
         Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::SetNx { ttl } => call.arg(millis(ttl)),
         Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.other()),
+        Verb::Enter { ttl, turn } => {
+            call.arg(millis(ttl)).arg(millis(lease::claim(ttl))).arg(command.other()).arg(millis(turn))
+        }
         Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
         Verb::Release { claim } => call.arg(millis(claim)),
         Verb::Revoke => call.arg(command.other()),
     };
-    if *is_late && command.verb.is_extension() {
+    if *is_late && (command.verb.is_extension() || matches!(command.verb, Verb::Enter { .. })) {
         call.arg("late");
     }
     if let Some(ballot) = command.fence {
@@ -354,6 +370,16 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
         call.arg(command.subject.wanted().map(|(_, class)| digit(class)).collect::<String>());
     }
     call
+}
+
+/// The turnstile, for a command that looks at it.
+fn turnstile_of(command: &Command) -> Option<String> {
+    let looks = match command.verb {
+        Verb::Enter { .. } => true,
+        Verb::Release { .. } => command.subject.mode.is_permit(),
+        _ => false,
+    };
+    looks.then(|| turnstile_name(command.key()))
 }
 
 /// An expiry as Redis takes it, in whole milliseconds. Every `ttl` is far below the end of `u64`; see

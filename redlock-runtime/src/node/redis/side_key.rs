@@ -1,9 +1,8 @@
 //! How the keys beside a lock are named: in the same slot of a cluster, and shared with no other lock.
 
+use crate::lock::beside::{number_in, side_key};
 use crate::lock::reserved::REGISTER;
-use crate::lock::slot::{hash_tag, slot, slot_of};
-use crate::time::ballot_clock::SLOTS;
-use std::sync::OnceLock;
+use crate::lock::slot::slot_of;
 
 /// The queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
 /// `order:{7}`.
@@ -17,47 +16,16 @@ pub(super) fn register_name(lock: &str) -> String {
     format!("{REGISTER}{{{}}}", number_in(slot_of(lock)))
 }
 
-/// A name that ends in `kind` holds no second closing brace and the others do, so that no two locks share one.
-fn side_key(lock: &str, kind: &str) -> String {
-    match hash_tag(lock) {
-        Some(tag) => ["{", tag, kind, ":", lock].concat(),
-        None if !lock.contains('}') => ["{", lock, kind].concat(),
-        // The lock has no tag, and cannot be the tag itself, because a tag holds no closing brace. So the tag is a
-        // number that happens to have the slot of the lock.
-        None => format!("{{{}{kind}:{lock}", number_in(slot(lock.as_bytes()))),
-    }
-}
-
-/// The smallest number that has this slot when it is a hash tag.
-fn number_in(wanted: u16) -> u32 {
-    static NUMBERS: OnceLock<Box<[u32]>> = OnceLock::new();
-    let numbers = NUMBERS.get_or_init(numbers);
-    numbers.get(usize::from(wanted)).copied().unwrap_or_default()
-}
-
-/// For each slot its smallest number: a hundred thousand tries or so, made once, and only where such keys occur.
-fn numbers() -> Box<[u32]> {
-    let mut numbers = vec![None; usize::from(SLOTS)];
-    let mut missing = SLOTS;
-    for number in 0_u32.. {
-        if missing == 0 {
-            break;
-        }
-        if let Some(free @ None) = numbers.get_mut(usize::from(slot(number.to_string().as_bytes()))) {
-            *free = Some(number);
-            missing -= 1;
-        }
-    }
-    numbers.into_iter().flatten().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::LockKey;
+    use crate::lock::beside::numbers;
     use crate::lock::namespace;
     use crate::lock::reserved::is_reserved;
+    use crate::lock::slot::slot;
     use crate::private::part;
+    use crate::time::ballot_clock::SLOTS;
     use fastrand::Rng;
     use std::collections::{HashMap, HashSet};
 

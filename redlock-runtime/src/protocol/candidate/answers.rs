@@ -28,8 +28,9 @@ impl Voter {
         self.failure = None;
         match answer {
             Ok(reply) => {
-                self.replied(&sent, reply, phase, now);
-                is_contended(reply)
+                let is_contended = is_contended(&reply);
+                self.replied(&sent, &reply, phase, now);
+                is_contended
             }
             Err(error) => {
                 self.failed(&sent, error, phase, now);
@@ -38,12 +39,13 @@ impl Voter {
         }
     }
 
-    fn replied(&mut self, sent: &InFlight, reply: Reply, phase: Phase, now: Instant) {
-        match reply {
+    fn replied(&mut self, sent: &InFlight, reply: &Reply, phase: Phase, now: Instant) {
+        match *reply {
             Reply::Granted { smaller, number } => {
                 self.is_beaten |= smaller;
                 self.granted(sent, number, now);
             }
+            Reply::Entered { .. } => self.granted(sent, None, now),
             Reply::Extended { number, .. } => self.granted(sent, number, now),
             Reply::Found { left, .. } => self.found(sent, left, phase, now),
             Reply::Kept => {
@@ -70,7 +72,7 @@ impl Voter {
                     self.footprint = Footprint::None;
                 }
                 // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
-                self.lose(if reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
+                self.lose(if *reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
             Reply::Released | Reply::Revoked { .. } => {}
         }
@@ -140,11 +142,11 @@ fn expiry(left: Option<Duration>, now: Instant, rules: Rules) -> Option<Instant>
 }
 
 /// Whether an answer says that others want the lock, too.
-const fn is_contended(reply: Reply) -> bool {
+const fn is_contended(reply: &Reply) -> bool {
     match reply {
-        Reply::Granted { smaller, .. } => smaller,
-        Reply::Extended { waiters, .. } | Reply::Found { waiters, .. } => waiters > 0,
+        Reply::Granted { smaller, .. } => *smaller,
+        Reply::Extended { waiters, .. } | Reply::Found { waiters, .. } => *waiters > 0,
         Reply::Taken | Reply::Queued { .. } | Reply::Yielded { .. } => true,
-        Reply::Kept | Reply::Released | Reply::Revoked { .. } | Reply::NotOwner => false,
+        Reply::Entered { .. } | Reply::Kept | Reply::Released | Reply::Revoked { .. } | Reply::NotOwner => false,
     }
 }

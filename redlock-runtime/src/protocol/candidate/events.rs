@@ -12,7 +12,12 @@ impl Candidate {
     /// Node number `index` has answered the oldest command that it owes an answer to.
     pub(crate) fn answered(&mut self, index: usize, answer: Answer, now: Instant) {
         let is_holding = self.phase == Phase::Holding;
-        let counts = !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost);
+        let counts = if self.is_permit() {
+            self.counts_for_permit(index, now)
+        } else {
+            !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost)
+        };
+        self.note_roll(index, &answer);
         let phase = self.phase;
         if let Ok(Reply::Extended { waiters, .. }) = answer {
             self.waiters = waiters;
@@ -145,6 +150,7 @@ impl Candidate {
     /// Those are the ones whose answers have come in. Those that are still to come were given after the step, because the
     /// answers of a connection come in the order of its commands. So all answers that are here must be taken in before.
     pub(crate) fn clock_stepped(&mut self, index: usize, step: Duration) {
+        self.forget_roll(index);
         if let Some(voter) = self.voters.get_mut(index) {
             voter.shorten(step);
         }

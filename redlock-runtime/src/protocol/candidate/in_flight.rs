@@ -38,7 +38,7 @@ impl InFlight {
 impl Kind {
     const fn of(verb: Verb) -> Self {
         match verb {
-            Verb::SetNx { .. } => Self::Take,
+            Verb::SetNx { .. } | Verb::Enter { .. } => Self::Take,
             Verb::Acquire { .. } => Self::Queue,
             Verb::Extend { .. } | Verb::Renew { .. } | Verb::Adopt { .. } => Self::Extension,
             Verb::Yield { .. } => Self::Yield,

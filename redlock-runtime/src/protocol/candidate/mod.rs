@@ -51,6 +51,7 @@
 //! | who else has the lock, and until when | [`taken`] |
 //! | a lease must be renewed, an extension is over | [`renewal`] |
 //! | a holder asks for the votes that it lacks | [`winning_back`] |
+//! | so few others have a permit that the token may have one, and what counts for it then | [`permits`] |
 //! | others may share it from now on | [`lowering`] |
 //! | the lock may be passed on inside the process | [`passing`] |
 //! | it stays held without a call, for the next one | [`idling`] |
@@ -94,8 +95,10 @@ mod lease_terms;
 mod lowering;
 mod next;
 mod passing;
+mod permits;
 mod queue;
 mod renewal;
+mod roll;
 mod taken;
 #[cfg(test)]
 mod tests;
@@ -111,12 +114,14 @@ pub(crate) use self::fencing_number::{Fence, FencingDecision};
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
 pub(crate) use self::passing::Wanted;
+pub(crate) use self::permits::{Entering, turn};
 pub(crate) use self::queue::Queue;
 pub(crate) use self::renewal::{Extension, Look};
 pub(crate) use self::waiting::Waited;
 
 use self::fencing_number::FencingNumber;
 use self::hold_period::HoldPeriod;
+use self::roll::Permit;
 use self::vote::Vote;
 use self::voter::Voter;
 use crate::error::NodeError;
@@ -156,6 +161,8 @@ pub(crate) struct Candidate {
     poll_at: Instant,
     /// What somebody has said of the lock.
     said: Said,
+    /// What it takes to have a permit, if that is what the token wants. Boxed: there are many locks.
+    permit: Option<Box<Permit>>,
 }
 
 /// What managers say of a lock by themselves. One byte, because there are many locks; who hears of both has little time left.
@@ -203,6 +210,7 @@ impl Candidate {
             listening_by: now,
             poll_at: now,
             said: Said::Nothing,
+            permit: None,
         }
     }
 

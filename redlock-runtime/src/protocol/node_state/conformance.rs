@@ -40,6 +40,7 @@ same_names! {
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
+    EntriesNeedTheTurnstile RollsEndWithTheTurnstile ListsAreUnited OnlyEntriesCount
 }
 
 /// Those that a node keeps within one command.
@@ -195,8 +196,8 @@ impl Code {
         });
         let left = state.holder(KEY).map(|holder| holder.expires.since(self.now));
         // Who has to wait is told for how long the other has the lock.
-        if let (Reply::Queued { left: told, .. } | Reply::Yielded { left: told }, 0) = (reply, case.sharing) {
-            assert_eq!(told, left, "{case:?}");
+        if let (Reply::Queued { left: told, .. } | Reply::Yielded { left: told }, 0) = (&reply, case.sharing) {
+            assert_eq!(*told, left, "{case:?}");
         }
         let is_new = left.is_some_and(|left| left == TTL || left == CLAIM);
         let is_new = (reply != Reply::Kept).then_some(is_new);
@@ -268,6 +269,7 @@ impl Code {
             Notice::Granted
             | Notice::Proven(_)
             | Notice::Free
+            | Notice::Freed
             | Notice::Busy
             | Notice::Revoked { .. }
             | Notice::Stopped => {
@@ -292,6 +294,7 @@ fn in_the_model(reply: Reply) -> model::Reply {
         Reply::Granted { .. } | Reply::Extended { .. } => panic!("nobody has asked for a number"),
         Reply::Found { .. } => panic!("no node says of itself that it abstains"),
         Reply::Revoked { .. } => panic!("nobody breaks a lock"),
+        Reply::Entered { .. } => panic!("nobody wants a permit"),
     }
 }
 

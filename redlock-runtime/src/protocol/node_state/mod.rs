@@ -3,6 +3,7 @@
 #[cfg(feature = "testing")]
 mod erasing;
 mod look;
+mod permits;
 mod promotion;
 mod queue;
 mod readers;
@@ -93,6 +94,9 @@ impl NodeState {
         let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
         let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
         let reply = execution.fenced(command.verb, reply, command.fence);
+        // Who stands in no turnstile is told before anything else is looked at.
+        let is_turned_away = matches!(command.verb, Verb::Enter { .. }) && reply == Reply::NotOwner;
+        let seen = seen.filter(|_| !is_turned_away);
         (reply, seen)
     }
 
@@ -136,6 +140,7 @@ impl Execution<'_> {
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl, .. } => {
                 self.extend(ttl)
             }
+            Verb::Enter { ttl, turn } => other.map_or(Reply::NotOwner, |by| self.enter(ttl, turn, by)),
             Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
             Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),

@@ -80,6 +80,11 @@ impl Readers {
         self.live_if(now, |_| true)
     }
 
+    /// Those of them that have it in this class.
+    pub(super) fn live_as(&self, class: Class, now: Instant) -> Vec<OwnerToken> {
+        self.live_if(now, |other| class == other)
+    }
+
     /// Those of them that do not go with somebody of this class.
     pub(super) fn live_against(&self, class: Class, now: Instant) -> Vec<OwnerToken> {
         self.live_if(now, |other| class.conflicts_with(other))

@@ -42,6 +42,7 @@ impl<'a> Execution<'a> {
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.raise(ttl),
             // What is left to others as a share is no lock for one alone.
             Verb::Adopt { .. } => self.readers().map(|_| Reply::NotOwner),
+            Verb::Enter { .. } => None,
             Verb::Yield { claim } => Some(self.yield_among(claim, other)),
             Verb::Release { .. } if is_simple => None,
             Verb::Release { claim } => Some(self.release_among(claim)),
@@ -72,7 +73,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Takes all parts if nothing is in conflict with them, neither a holder nor anybody who has come before. It never waits.
-    fn try_at_once(&mut self, ttl: Duration) -> Reply {
+    pub(super) fn try_at_once(&mut self, ttl: Duration) -> Reply {
         let claim = lease::claim(ttl);
         for _ in 0..MOST_STEPS {
             self.each(|part| {
@@ -256,6 +257,9 @@ impl<'a> Execution<'a> {
     }
 
     fn release_among(&mut self, claim: Duration) -> Reply {
+        if self.subject.mode.is_permit() && self.has_share(self.token) {
+            self.tell_freed();
+        }
         let (mut is_released, mut leaves) = (true, Vec::new());
         self.each(|part| {
             let token = part.token;

@@ -128,7 +128,7 @@ async fn lost_scripts_are_sent_again() {
     let larger = newer.token();
     let extended = Reply::Extended { waiters: 0, number: None };
     let adopt = Verb::Adopt { ttl: TTL };
-    for (verb, expected) in [(ACQUIRE, GRANTED), (EXTEND, extended), (adopt, extended), (YIELD, Reply::Kept)] {
+    for (verb, expected) in [(ACQUIRE, GRANTED), (EXTEND, extended.clone()), (adopt, extended), (YIELD, Reply::Kept)] {
         server.inspect().flush_scripts().await;
         assert_eq!(newer.ask(verb, larger).await, expected);
     }

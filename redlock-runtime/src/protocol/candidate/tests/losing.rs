@@ -13,7 +13,7 @@ fn a_node_that_is_taken_away_ends_the_lock_before_the_older_leases_run_out() {
             scene.hear(node, EXTEND, EXTENDED);
         }
         let before = scene.candidate.held_until();
-        scene.hear(0, EXTEND, answer);
+        scene.hear(0, EXTEND, answer.clone());
         assert_eq!(scene.candidate.held_until() < before, is_less, "{answer:?}");
         assert_eq!(scene.candidate.held_until() == Some(oldest), is_less, "{answer:?}");
     }

@@ -12,20 +12,20 @@ fn a_lock_is_free_when_enough_leases_of_others_have_ended() {
     let unknown = Reply::Queued { left: None, rank: 0 };
     let table: [(&[Option<Reply>], Option<Duration>); 8] = [
         (&[Some(QUEUED_FOR)], Some(LEFT)),
-        (&[Some(unknown)], None),
+        (&[Some(unknown.clone())], None),
         (&[None], None),
         (&[Some(GRANTED), Some(QUEUED_FOR), None], Some(LEFT)),
-        (&[Some(longer), Some(QUEUED_FOR), None], Some(LEFT * 2)),
-        (&[Some(longer), Some(QUEUED_FOR), Some(QUEUED_FOR)], Some(LEFT)),
-        (&[Some(longer), Some(unknown), None], None),
-        (&[Some(GRANTED), Some(GRANTED), Some(longer)], Some(Duration::ZERO)),
+        (&[Some(longer.clone()), Some(QUEUED_FOR), None], Some(LEFT * 2)),
+        (&[Some(longer.clone()), Some(QUEUED_FOR), Some(QUEUED_FOR)], Some(LEFT)),
+        (&[Some(longer.clone()), Some(unknown.clone()), None], None),
+        (&[Some(GRANTED), Some(GRANTED), Some(longer.clone())], Some(Duration::ZERO)),
     ];
     for (replies, expected) in table {
         let mut scene = Scene::waiting(replies.len());
         for (node, reply) in replies.iter().enumerate() {
             scene.send(node, ACQUIRE);
             if let Some(reply) = reply {
-                scene.answer(node, Ok(*reply));
+                scene.answer(node, Ok(reply.clone()));
             }
         }
         let left = |scene: &Scene| scene.candidate.free_from(scene.now).map(|at| at.since(scene.now));

@@ -15,20 +15,21 @@ fn a_minority_is_yielded_at_once_and_a_majority_never() {
     type Row = ([Option<Reply>; 3], [Option<Verb>; 3]);
     let (vote, first) = (Some(GRANTED), Some(BEATEN));
     let (ask, confirm, give) = (Some(ACQUIRE), Some(EXTEND), Some(YIELD));
+    let first = || first.clone();
     let table: [Row; 6] = [
         ([None, None, None], [ask, ask, ask]),
         ([vote, None, None], [None, ask, ask]),
-        ([first, None, None], [give, ask, ask]),
-        ([first, Some(QUEUED), None], [give, None, ask]),
-        ([first, Some(QUEUED), Some(QUEUED)], [give, None, None]),
+        ([first(), None, None], [give, ask, ask]),
+        ([first(), Some(QUEUED), None], [give, None, ask]),
+        ([first(), Some(QUEUED), Some(QUEUED)], [give, None, None]),
         // A majority of votes whose leases are long enough wants nothing more of anybody.
-        ([first, first, None], [None, None, None]),
+        ([first(), first(), None], [None, None, None]),
     ];
     for (replies, expected) in table {
         let mut scene = Scene::waiting(3);
-        for (node, reply) in replies.into_iter().enumerate() {
+        for (node, reply) in replies.iter().enumerate() {
             if let Some(reply) = reply {
-                scene.hear(node, ACQUIRE, reply);
+                scene.hear(node, ACQUIRE, reply.clone());
             }
         }
         assert_eq!(scene.wants(), expected, "{replies:?}");
@@ -63,7 +64,7 @@ fn what_was_granted_before_a_yield_does_not_count_after_it() {
         let mut scene = beaten(3);
         scene.send(0, EXTEND);
         scene.send(0, YIELD);
-        scene.answer(0, Ok(late));
+        scene.answer(0, Ok(late.clone()));
         assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::Open, None), "{late:?}");
         scene.answer(0, Ok(YIELDED));
         assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::Taken, None), "{late:?}");

@@ -253,17 +253,17 @@ fn what_an_answer_means_that_was_given_without_the_queue() {
     let (mut question, _pending) = question(RELEASE);
     question.form = Form::Alone;
     for reply in [Reply::Released, Reply::NotOwner] {
-        assert!(matches!(next(&question, Ok(reply)), Next::LeaveQueue(left) if left == reply));
+        assert!(matches!(next(&question, Ok(reply.clone())), Next::LeaveQueue(left) if left == reply));
     }
     question.command.verb = ACQUIRE;
     let wrong_type = || Err(NodeError::Refused("WRONGTYPE Operation against a key".into()));
     let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
     assert!(is_later(&answer), "{answer:?}");
     let queued = Reply::Queued { left: Some(CLAIM), rank: 3 };
-    let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
+    let Next::Answer(answer) = next(&question, Ok(queued.clone())) else { panic!() };
     assert!(is_later(&answer), "{answer:?}");
     question.form = Form::Whole;
-    let Next::Answer(answer) = next(&question, Ok(queued)) else { panic!() };
+    let Next::Answer(answer) = next(&question, Ok(queued.clone())) else { panic!() };
     assert_eq!(answer, Ok(queued));
     let Next::Answer(answer) = next(&question, wrong_type()) else { panic!() };
     assert_eq!(answer, wrong_type());

@@ -1,0 +1,184 @@
+//! A call that wants a permit: it stands in the turnstile of the key, and enters when so few others have one that it may.
+//!
+//! 1. The turnstile is an ordinary exclusive lock, with the line of this process and the queues of the nodes. So calls that want
+//!    permits are served one after the other, in the order in which they came.
+//! 2. Who has it asks the nodes for a permit, and is admitted by what they say of the others (`protocol/candidate/permits`). Then the
+//!    turnstile is left to the next one, and the body begins without waiting for that.
+//! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
+//!    now and then.
+//! 4. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
+
+use super::{Call, SHORTEST_LOOK, Way};
+use crate::client::enclosing::{Frame, frames_of};
+use crate::client::local_queue::LocalTurn;
+use crate::error::LockError;
+use crate::lock::Mode;
+use crate::lock::parts::Parts;
+use crate::observe::events;
+use crate::observe::spans::Path;
+use crate::protocol::candidate::{Entering, Wanted, turn};
+use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
+use crate::request::Wait;
+use crate::time::clock::Instant;
+use std::time::Duration;
+
+/// Why a call stands in the turnstile no longer.
+enum Left {
+    /// The turnstile is another's by now.
+    TurnLost,
+    Failed(LockError),
+}
+
+impl<'c> Call<'c> {
+    /// Obtains a permit.
+    pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
+        self.does_not_wait_for_permits_of_its_own()?;
+        let gate = self.of_turnstile();
+        loop {
+            let turnstile = match gate.obtain().await {
+                Ok(turnstile) => turnstile,
+                Err(error) => return Err(self.about_the_permit(error)),
+            };
+            match self.enter_through(&turnstile).await {
+                Ok(permit) => {
+                    self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
+                    return Ok(permit);
+                }
+                Err(Left::TurnLost) => {}
+                Err(Left::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when its own callers have as many permits as there may be, and none of them can give one back.
+    fn does_not_wait_for_permits_of_its_own(&self) -> Result<(), LockError> {
+        if !self.waits() {
+            return Ok(());
+        }
+        let enough = self.permits.saturating_sub(1) as usize;
+        let of_callers = |may_end: bool| {
+            let is_counted = move |frame: &Frame| (may_end || !frame.shows_guard) && !frame.tenure.is_view();
+            frames_of(&self.parts).filter(is_counted).filter_map(|frame| self.beside(&frame)).nth(enough)
+        };
+        if let Some(held) = of_callers(false) {
+            return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) });
+        }
+        if let Some(held) = of_callers(true) {
+            let shared = self.shared();
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+        }
+        Ok(())
+    }
+
+    /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
+    /// longer than their questions: whoever stays in the turnstile waits for a permit.
+    fn of_turnstile(&self) -> Call<'c> {
+        let ttl = turn(self.wanted.ttl);
+        let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
+        let key = self.key.turnstile();
+        Call {
+            local: self.local,
+            parts: Parts::single(key.clone(), Mode::Exclusive),
+            key,
+            mode: Mode::Exclusive,
+            wanted: Wanted { ttl, is_fenced: false, is_kept: false, linger: Duration::ZERO },
+            wait,
+            permits: 0,
+            hold: HoldOptions::default(),
+            joins: false,
+            is_reentrant: false,
+            has_ordered_lock: false,
+            place: self.place,
+            label: self.label,
+            site: self.site,
+            way: Way::default(),
+            begun: self.begun,
+            latest: None,
+        }
+    }
+
+    /// The error of a call for the turnstile, as one of the call for the permit.
+    fn about_the_permit(&self, error: LockError) -> LockError {
+        let ours = || self.key.clone();
+        match error {
+            LockError::Contended { .. } => self.full(None),
+            LockError::TimedOut { .. } if !self.waits() => self.full(None),
+            LockError::TimedOut { .. } => self.timed_out_by(None),
+            LockError::NoQuorum { needed, nodes, causes, .. } => {
+                LockError::NoQuorum { key: Some(ours()), needed, nodes, causes }
+            }
+            LockError::Refused { needed, nodes, causes, .. } => {
+                LockError::Refused { key: Some(ours()), needed, nodes, causes }
+            }
+            error => error,
+        }
+    }
+
+    /// Enters while this process has the turnstile, which is left with the return of this.
+    async fn enter_through(&self, turnstile: &LocalTurn) -> Result<LocalTurn, Left> {
+        let turn = turn(self.wanted.ttl);
+        let permit = self.enter().await.map_err(Left::Failed)?;
+        permit.acquisition().take_up(self.wanted);
+        let mut silent_since = None;
+        loop {
+            let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits).await;
+            let now = self.now();
+            if entering == Entering::Admitted {
+                return Ok(permit);
+            }
+            if self.shared().is_closed() {
+                return Err(Left::Failed(LockError::Closed));
+            }
+            let first_end = match entering {
+                Entering::Full { first_end } => first_end,
+                _ => None,
+            };
+            if entering == Entering::Unanswered {
+                let since: Instant = *silent_since.get_or_insert(now);
+                let is_silent = now.since(since) >= LONGEST_SILENCE;
+                if is_silent && (self.limit().is_some() || permit.acquisition().is_refused()) {
+                    return Err(Left::Failed(permit.acquisition().failure()));
+                }
+            } else {
+                silent_since = None;
+                self.may_stay(first_end, now)?;
+            }
+            if !self.keep_turnstile(turnstile, turn).await {
+                return Err(Left::TurnLost);
+            }
+            self.shared().listen();
+            let pause = if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL };
+            let look_at = now.after(pause.min(turn / QUESTIONS_PER_TURN));
+            let limit = self.limit().filter(|_| self.waits());
+            let until = [first_end, limit].into_iter().flatten().fold(look_at, Instant::min);
+            turnstile.acquisition().until_freed(until.max(now.after(SHORTEST_LOOK))).await;
+        }
+    }
+
+    /// # Errors
+    /// When the call waits no longer.
+    fn may_stay(&self, first_end: Option<Instant>, now: Instant) -> Result<(), Left> {
+        match self.limit() {
+            _ if !self.waits() => Err(Left::Failed(self.full(first_end.map(|end| end.since(now))))),
+            Some(limit) if limit <= now => Err(Left::Failed(self.timed_out_by(None))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sees to it that the turnstile is this process's for a while yet.
+    async fn keep_turnstile(&self, turnstile: &LocalTurn, turn: Duration) -> bool {
+        let acquisition = turnstile.acquisition();
+        if acquisition.lease_left().is_none_or(|left| left < turn * 2 / 3) {
+            // Too few answers are told by what is left then.
+            let _ = acquisition.extend().await;
+        }
+        !turnstile.has_ended() && acquisition.stands_there()
+    }
+
+    /// So many others have permits.
+    fn full(&self, lease_left: Option<Duration>) -> LockError {
+        LockError::Contended { key: self.key.clone(), lease_left, holder: None }
+    }
+}

@@ -1,0 +1,82 @@
+//! Entering with a permit, while another token of this process stands in the turnstile.
+
+use super::Acquisition;
+use super::state::Sleeper;
+use crate::protocol::candidate::Entering;
+use crate::time::clock::Instant;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use tokio::time::{sleep, timeout};
+
+impl Acquisition {
+    /// Asks every node for a permit and for those who have one, while `turnstile` is this process's. It is not waited for longer
+    /// than a node timeout. Where the token is admitted, it has its permit from here on.
+    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
+        turnstile.state().rare().is_freed = false;
+        let now = self.now();
+        {
+            let mut state = self.state();
+            state.take_in(self.shared.clock);
+            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+            candidate.enter(*turnstile.token(), now, |out| sender.send(out));
+        }
+        let entered = poll_fn(|cx| {
+            self.state().poll(cx, self.shared.clock);
+            match self.entered(turnstile, permits) {
+                Entering::Open => Poll::Pending,
+                entering => Poll::Ready(entering),
+            }
+        });
+        match timeout(self.node_timeout(), entered).await {
+            Ok(entering) => entering,
+            // Those who have not answered by now are late.
+            Err(_) => match self.entered(turnstile, permits) {
+                Entering::Open => Entering::Unanswered,
+                entering => entering,
+            },
+        }
+    }
+
+    /// How far the token has come, which begins to hold when it is admitted.
+    fn entered(&self, turnstile: &Self, permits: u32) -> Entering {
+        // Read first: what the nodes say counts only while the turnstile is ours.
+        let is_ours = turnstile.stands_there();
+        let (mut state, now) = (self.state(), self.now());
+        match state.candidate.entering(permits, now) {
+            Entering::Admitted if !is_ours => Entering::Unanswered,
+            Entering::Admitted => {
+                state.candidate.hold(now);
+                Entering::Admitted
+            }
+            entering => entering,
+        }
+    }
+
+    /// Whether the token provably has its lock.
+    pub(crate) fn stands_there(&self) -> bool {
+        self.lease_left().is_some_and(|left| !left.is_zero())
+    }
+
+    /// Waits until somebody gives a permit back, or until then. The token is that which stands in the turnstile.
+    pub(crate) async fn until_freed(&self, until: Instant) {
+        let changed = &self.shared.changed;
+        let mut change = pin!(changed.notified());
+        let mut timer = pin!(sleep(until.since(self.now())));
+        poll_fn(|cx| {
+            // Before the look, so that nothing that nodes in memory say after it is missed.
+            while change.as_mut().poll(cx).is_ready() {
+                change.set(changed.notified());
+            }
+            self.shared.nodes.iter().for_each(|node| node.node().deliver());
+            let mut state = self.state();
+            if state.rare().is_freed {
+                return Poll::Ready(());
+            }
+            state.sleeper = Some(Sleeper { waker: cx.waker().clone(), until });
+            drop(state);
+            timer.as_mut().poll(cx)
+        })
+        .await;
+    }
+}

@@ -1,0 +1,46 @@
+-- Takes a permit for a token that stands in the turnstile, or starts the lease of one anew, and tells who else has one. It never
+-- waits.
+-- KEYS[1] the lock   KEYS[2] its queue   KEYS[3] its turnstile
+-- ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms   ARGV[4] the token that stands in the turnstile
+-- ARGV[5] for how long it does from now on   ARGV[6] 'late', if it stands behind commands that were sent after it: then it takes none
+-- {1, left, others}   ours; of the others, the first loses its permit after so many ms (-1: there are none)
+-- {0}                 somebody has the lock alone, or has come before to have it alone
+-- {-1}                another token stands in the turnstile
+-- and at the end the time of the newest token, if it is newer than this one
+local is_in = share_of(token)
+if ARGV[6] == 'late' and not is_in then
+  return {-1, seen()}
+elseif is_in then
+  take(token, SHARING, ARGV[2])
+else
+  for _ = 1, MOST_STEPS do
+    if is_late() then
+      -- A lock that is free is that of those who have come before.
+      promote(ARGV[3])
+    end
+    if is_held() or is_data() then
+      break
+    elseif not is_late() then
+      take_all(ARGV[2], ARGV[3])
+      is_in = true
+      break
+    elseif not passes_over() then
+      break
+    end
+  end
+end
+if not is_in then
+  return {0, seen()}
+end
+-- Those who have the name in other classes have something below it, or have only reserved it.
+local live = redis.call('ZRANGE', lock, '(' .. score(SHARING, now), '(' .. score(SHARING + 1, 0), 'BYSCORE', 'WITHSCORES')
+local others, left = {}, -1
+for i = 1, #live, 2 do
+  if live[i] ~= token then
+    if #others == 0 then
+      left = live[i + 1] - SHARE - now
+    end
+    others[#others + 1] = live[i]
+  end
+end
+return {1, left, others, seen()}

@@ -1,0 +1,7 @@
+-- The part of permit_release.lua that tells whoever stands in the turnstile, before the rest of it, which is that of any share.
+-- KEYS[3] the turnstile
+local turn = share_of(token) and redis.pcall('GET', KEYS[3])
+if type(turn) == 'string' then
+  local by = string.sub(turn, 1, TOKEN_LEN)
+  notify(by, 'freed ' .. by .. ' ' .. KEYS[3])
+end

@@ -1,0 +1,163 @@
+//! Permits: a lock that no more than so many have at a time, where each applies its own number.
+//!
+//! A majority can not count. So who wants a permit stands in the *turnstile* first: an ordinary exclusive lock, which another
+//! candidate has. Then it asks every node for a permit of its own and for the *roll* of those who have one:
+//!
+//! 1. *Enter.* A node gives the permit only while the turnstile is the token's there, whose lease that starts anew. It is a vote and a
+//!    lease like any other.
+//! 2. *What a roll proves.* From the moment of asking on, the turnstile is the token's at that node for its lease, so that nobody
+//!    else gets a permit there. The roll counts for as long as that is certain.
+//! 3. *Admission.* By `r` rolls that count, at least `q`, whoever can prove a permit stands in `q + r - N` of them or more. The token
+//!    is admitted when fewer than `n` others do, and its own votes are enough.
+//! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. It is won back by nobody: what a node gives
+//!    outside of the turnstile is seen by none of those that have counted.
+//! 5. *What is lost stays lost.* A permit that was not proven for a moment was not counted by whoever came in that moment; no
+//!    answer makes it good again. And an extension counts only where the node has said that it gave the permit.
+//!
+//! Why no more than `n` have one at a time: let `h` be the last of them to be admitted, and `g` another one. When `h` was, `g` could
+//! prove its permit at `q` nodes, because of 5. At each of those that `h` has a roll of, the permit of `g` is older than the roll: it
+//! was given in the turnstile, where `h` stood from the roll on, and never anew by an extension. So it stands in so many rolls as 3
+//! says, and `h` has counted it.
+
+use super::in_flight::{InFlight, Kind};
+use super::next::Outgoing;
+use super::roll::{Permit, Roll, Told};
+use super::vote::Vote;
+use super::voter::Voter;
+use super::{Candidate, Phase};
+use crate::lock::OwnerToken;
+use crate::protocol::command::{Answer, Reply, Verb};
+use crate::protocol::lease;
+use crate::protocol::rules::Rule;
+use crate::protocol::timing::{EXPIRY_MARGIN, TURN};
+use crate::time::clock::Instant;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How far a token has come on its way to a permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entering {
+    /// Answers are still to come that may decide it.
+    Open,
+    /// It has its permit.
+    Admitted,
+    /// So many others have one. The first of them loses it then, unless it extends it.
+    Full { first_end: Option<Instant> },
+    /// Somebody has the lock alone, or has come before to have it alone.
+    Behind,
+    /// Too few nodes have answered, or the turnstile is not the token's any more.
+    Unanswered,
+}
+
+/// For how long a turnstile is the token's after each question, for permits of this `ttl`.
+pub(crate) fn turn(ttl: Duration) -> Duration {
+    ttl.min(TURN)
+}
+
+impl Candidate {
+    /// The token wants a permit, for which it has to stand in the turnstile.
+    pub(crate) fn for_permit(mut self) -> Self {
+        let told = self.voters.iter().map(|_| Told::Nothing).collect();
+        self.permit = Some(Box::new(Permit { turn: turn(self.terms.ttl), told }));
+        self
+    }
+
+    pub(super) const fn is_permit(&self) -> bool {
+        self.permit.is_some()
+    }
+
+    /// Asks every node for a permit, or for one more roll. `by` stands in the turnstile. `now` must be before the first send.
+    pub(crate) fn enter(&mut self, by: OwnerToken, now: Instant, mut send: impl FnMut(Outgoing)) {
+        let Some(permit) = &self.permit else { return };
+        let verb = Verb::Enter { ttl: self.terms.ttl, turn: permit.turn };
+        let lease_end = self.terms.proven_by(verb, now);
+        for (index, voter) in self.voters.iter_mut().enumerate().filter(|(_, voter)| voter.is_open()) {
+            voter.asked(InFlight::new(verb, now, lease_end));
+            send(Outgoing { index, verb, fence: None, other: Some(by) });
+        }
+    }
+
+    /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.
+    pub(crate) fn entering(&self, permits: u32, now: Instant) -> Entering {
+        let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, self.terms.node_timeout);
+        let rolls = self.rolls(now);
+        let is_enough = self.has_quorum(rolls.len());
+        if is_enough && self.counted(&rolls) < permits as usize && self.is_won(now) {
+            return Entering::Admitted;
+        } else if self.voters.iter().any(is_awaited) {
+            return Entering::Open;
+        }
+        let is_behind = self.told().any(|told| matches!(told, Told::Behind));
+        if is_enough {
+            let first_end = rolls.iter().filter_map(|roll| roll.first_end).min();
+            Entering::Full { first_end: first_end.map(|end| end.after(EXPIRY_MARGIN)) }
+        } else if is_behind {
+            Entering::Behind
+        } else {
+            Entering::Unanswered
+        }
+    }
+
+    fn told(&self) -> impl Iterator<Item = &Told> {
+        self.permit.iter().flat_map(|permit| &permit.told)
+    }
+
+    /// The rolls that count at `now`, of nodes that have given their votes.
+    fn rolls(&self, now: Instant) -> Vec<Roll> {
+        let ends = !self.terms.applies(Rule::RollsEndWithTheTurnstile);
+        let is_ours = |voter: &Voter| voter.lease_end().is_some_and(|end| now < end);
+        let of = |(voter, told): (&Voter, &'_ Told)| match told {
+            Told::Given(roll) if is_ours(voter) && (ends || now < roll.counts_until) => Some(roll.clone()),
+            _ => None,
+        };
+        self.voters.iter().zip(self.told()).filter_map(of).collect()
+    }
+
+    /// How many others may be able to prove a permit, by these rolls.
+    fn counted(&self, rolls: &[Roll]) -> usize {
+        if !self.terms.applies(Rule::ListsAreUnited) {
+            return rolls.iter().map(|roll| roll.others.len()).max().unwrap_or(0);
+        }
+        let mut times: HashMap<OwnerToken, usize> = HashMap::new();
+        for other in rolls.iter().flat_map(|roll| roll.others.iter()) {
+            *times.entry(*other).or_default() += 1;
+        }
+        // Whoever is at enough nodes stands in so many of these rolls.
+        let least = (self.terms.quorum.needed + rolls.len()).saturating_sub(self.voters.len());
+        times.values().filter(|times| **times >= least).count()
+    }
+
+    /// Takes note of what the oldest answer of node number `index` says of the others, before it is taken in.
+    pub(super) fn note_roll(&mut self, index: usize, answer: &Answer) {
+        let Some(sent) = self.voters.get(index).and_then(|voter| voter.in_flight.first()) else { return };
+        let Some(permit) = self.permit.as_mut().filter(|_| sent.kind == Kind::Take) else { return };
+        let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
+        let Some(told) = permit.told.get_mut(index) else { return };
+        *told = match answer {
+            Ok(Reply::Entered { others, left }) => Told::Given(Roll {
+                others: Arc::clone(others),
+                counts_until: begun.after(proven),
+                first_end: left.map(|left| begun.after(left)),
+            }),
+            Ok(Reply::Taken) => Told::Behind,
+            _ => Told::Nothing,
+        };
+    }
+
+    /// The turnstile may be another's at node number `index` before it was counted to be.
+    pub(super) fn forget_roll(&mut self, index: usize) {
+        if let Some(told) = self.permit.as_mut().and_then(|permit| permit.told.get_mut(index)) {
+            *told = Told::Nothing;
+        }
+    }
+
+    /// Whether the oldest answer of node number `index`, should it be a grant, counts for a permit.
+    pub(super) fn counts_for_permit(&self, index: usize, now: Instant) -> bool {
+        let Some(voter) = self.voters.get(index) else { return false };
+        let is_lost = self.phase == Phase::Holding && !self.is_proven(now);
+        let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
+        let is_given = matches!(voter.vote, Vote::Granted { .. }) || !self.terms.applies(Rule::OnlyEntriesCount);
+        !is_lost && (is_given || !is_extension)
+    }
+}

@@ -1,0 +1,194 @@
+//! Requests for one of several permits, and what does not go with one.
+
+use crate::error::LockError;
+use crate::lock::Mode;
+use crate::lock::parts::Parts;
+use crate::request::LockRequest;
+use std::time::Duration;
+
+/// The most permits of one key: every call that enters is told who has one, by every node.
+const MOST_PERMITS: u32 = 1000;
+
+impl LockRequest {
+    /// A permit of the key: the call begins only while fewer than `permits` others have one. A counting semaphore, of all
+    /// processes that use the key.
+    ///
+    /// For what may be done by a few at a time: exports of one tenant, connections to a system that can not bear more, calls of an
+    /// interface in each second ([`min_hold`](Self::min_hold) with it keeps a permit taken for that long, which is a rate limit).
+    ///
+    /// # Who enters when
+    /// One after the other, in the order in which they began to wait; a call that waits for a permit keeps those behind it waiting,
+    /// also ones with a larger number. Of calls of one process, the first stands in the queues, and the others in the line of the
+    /// process, as for an exclusive lock. Each applies its own number: a call with 5 begins while 4 others have permits, and one with
+    /// 3 begins when 2 have. When the number changes with a new version, both may be at work.
+    ///
+    /// Every permit has a lease of its own, which is renewed by itself: that of a process that has died is free again when its own
+    /// `ttl` is over.
+    ///
+    /// # What is different from an exclusive lock
+    /// - To enter takes one round trip more: a call takes the *turnstile* of the key first, where one at a time counts the others,
+    ///   and then its permit.
+    /// - A permit that could not be proven for a moment is lost for good ([`LockError::Lost`]), and a node that has forgotten it or
+    ///   was away when it was given does not get it back: with 3 nodes, a permit survives the loss of one, once. A body that takes
+    ///   days had better be made of shorter ones.
+    /// - There is no fencing token, no [`once_per`](Self::once_per), nothing to [`linger`](Self::linger), and no detaching: a permit
+    ///   that is [detached](crate::LockGuard::detach) is given back.
+    /// - An exclusive lock of the same key waits until nobody has a permit. Shared locks of the same key do not wait, and each
+    ///   counts as one permit.
+    ///
+    /// # Errors
+    /// When it is acquired: [`LockError::Configuration`] for 0 permits or more than 1000, and together with a
+    /// [mode](Self::mode), a fencing token, `once_per` or `linger`.
+    ///
+    /// # Cancel safety
+    /// As for any other request: see [`LockManager::acquire`](crate::LockManager::acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let export = || LockRequest::new("export:acme").permits(2);
+    /// let one = manager.acquire(export()).await?;
+    /// let other = manager.acquire(export()).await?;
+    /// assert!(manager.try_acquire(export()).await.unwrap_err().is_contended());
+    /// drop(one);
+    /// let next = manager.acquire(export()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub const fn permits(mut self, permits: u32) -> Self {
+        self.permits = Some(permits);
+        if matches!(self.mode, Mode::Exclusive) {
+            self.mode = Mode::Permit;
+        }
+        self
+    }
+
+    /// As what the `parts` of the request are had: permits are shares of their keys.
+    pub(crate) fn mode_of(&self, parts: &Parts) -> Mode {
+        if self.mode.is_permit() { Mode::Permit } else { parts.mode() }
+    }
+
+    /// # Errors
+    /// [`LockError::Configuration`] for what does not go with permits.
+    pub(super) fn check_permits(&self) -> Result<(), LockError> {
+        let refused = match self.permits {
+            None => "Mode::Permit does not say how many there are: write .permits(n) instead of the mode",
+            Some(0) => "0 permits let nobody enter: allow 1 at least",
+            Some(many) if many > MOST_PERMITS => {
+                "more than 1000 permits are too many: every call that enters is told who has one; divide the key"
+            }
+            _ if self.key().is_none() => {
+                "permits and several keys or a path are two kinds of lock: leave out one of the two"
+            }
+            _ if !self.mode.is_permit() => "permits and a mode are two kinds of lock: leave out one of the two",
+            _ if self.is_fenced => {
+                "permits are had at the same time, so that a fencing token orders nothing: leave out one of the two"
+            }
+            _ if self.windows.is_some() => {
+                "once_per runs once in each window, and permits are had by several at the same time: leave out one of the two"
+            }
+            _ if self.linger.is_some_and(|linger| linger > Duration::ZERO) => {
+                "linger leaves the lock to the next call of this process, and a permit is left to nobody: leave out one of \
+                 the two"
+            }
+            _ => return Ok(()),
+        };
+        Err(LockError::configuration(refused))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LockError, LockManager, LockRequest, Mode};
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_request_shows_its_permits() {
+        assert!(format!("{:?}", LockRequest::new("export").permits(3)).contains("permits: 3"));
+        assert!(!format!("{:?}", LockRequest::new("export")).contains("permits"));
+    }
+
+    #[tokio::test]
+    async fn what_does_not_go_with_permits_is_refused() {
+        let manager = LockManager::in_memory();
+        let permits = || LockRequest::new("export").permits(2);
+        let table = [
+            (manager.acquire(permits().linger(SECOND)).await, "linger"),
+            (manager.acquire(permits().once_per(SECOND)).await, "once_per"),
+            (manager.acquire(permits().mode(Mode::Shared)).await, "two kinds"),
+            (manager.acquire(LockRequest::shared("export").permits(2)).await, "two kinds"),
+            (manager.acquire(LockRequest::new("export").mode(Mode::Permit)).await, "how many"),
+            (manager.acquire(LockRequest::all(["export", "import"]).permits(2)).await, "several keys"),
+            (manager.acquire(LockRequest::path("/export").permits(2)).await, "a path"),
+            (manager.acquire(permits().permits(0)).await, "nobody"),
+            (manager.acquire(permits().permits(1001)).await, "1000"),
+            (manager.acquire_fenced(permits()).await.map(Into::into), "fencing"),
+        ];
+        for (outcome, expected) in table {
+            let error = outcome.unwrap_err();
+            let is_configuration = matches!(error, LockError::Configuration { .. });
+            assert!(is_configuration && error.to_string().contains(expected), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn so_many_have_permits_and_each_applies_its_own_number() {
+        let manager = LockManager::in_memory();
+        let with = |permits| LockRequest::new("export").permits(permits);
+        let one = manager.acquire(with(2)).await.unwrap();
+        let _two = manager.acquire(with(2)).await.unwrap();
+        assert_eq!(one.mode(), Mode::Permit);
+        assert!(manager.try_acquire(with(2)).await.unwrap_err().is_contended());
+        let _three = manager.try_acquire(with(3)).await.unwrap();
+        drop(one);
+        assert!(manager.try_acquire(with(2)).await.unwrap_err().is_contended());
+        let _four = manager.try_acquire(with(3)).await.unwrap();
+        assert!(manager.try_acquire("export").await.unwrap_err().is_contended(), "alone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_that_is_given_back_is_the_next_ones() {
+        let manager = LockManager::in_memory();
+        let request = || LockRequest::new("export").permits(1);
+        let held = manager.acquire(request()).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        let (_, next) = tokio::join!(
+            async {
+                tokio::time::sleep(SECOND / 10).await;
+                drop(held);
+            },
+            manager.acquire(request().wait(SECOND * 60)),
+        );
+        assert!(next.unwrap().is_held());
+        // Without the notice, a poll would have found it.
+        assert!(begun.elapsed() < SECOND / 2, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_permits_ends_and_names_the_key() {
+        let manager = LockManager::in_memory();
+        let request = || LockRequest::new("export").permits(1);
+        let _held = manager.acquire(request()).await.unwrap();
+        let error = manager.acquire(request().wait(SECOND)).await.unwrap_err();
+        assert!(matches!(&error, LockError::TimedOut { key, .. } if key.as_str() == "export"), "{error}");
+        let _alone = manager.acquire("other").await.unwrap();
+        let error = manager.acquire(LockRequest::new("other").permits(2).wait(SECOND)).await.unwrap_err();
+        assert!(matches!(&error, LockError::TimedOut { key, .. } if key.as_str() == "other"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_does_not_wait_for_permits_of_its_own_callers() {
+        let manager = LockManager::in_memory();
+        let request = |permits| LockRequest::new("export").permits(permits).wait(SECOND);
+        let nested = |permits| manager.with_lock(request(permits), async |_| Ok::<_, LockError>(()));
+        assert!(manager.with_lock(request(2), async |_| nested(2).await).await.is_ok());
+        // A body that sees its guard may give it back meanwhile, and is warned.
+        let error = manager.with_lock(request(1), async |_| nested(1).await).await.unwrap_err();
+        assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+        let entering = || manager.with_lock(request(1).reentrant(true), async |_| Ok::<_, LockError>(()));
+        assert!(manager.with_lock(request(1), async |_| entering().await).await.is_ok());
+    }
+}

@@ -1,0 +1,586 @@
+//! Permits: a majority cannot count, and so each token counts the others while it stands in the turnstile.
+//!
+//! The turnstile is a lock as simple as can be: it has no queue, and its key may expire at any node at any time; with it ends
+//! what the client can prove, since a client's lease is over before the key is. An answer arrives at once, or never when its
+//! connection has broken. A permit
+//! is given by a node that the turnstile belongs to, and may expire likewise.
+//!
+//! Calls of one process may pass the turnstile on among themselves: then it has the same owner for the nodes, and the commands of
+//! these calls share one connection.
+//!
+//! A client here asks earlier than the code does: for a permit at any node as soon as it has the turnstile there.
+
+use std::fmt;
+
+use crate::bytes::{push_packed, take, take_packed};
+use crate::rule::Rule;
+use crate::search::Model;
+
+const NODES: usize = 3;
+const QUORUM: usize = 2;
+const TOKENS: usize = 4;
+/// So many commands may wait on one connection.
+const MOST_ON_THE_WAY: usize = 4;
+
+/// What is done in another way than the protocol says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// Nothing.
+    #[default]
+    Protocol,
+    /// A rule is left out.
+    Without(Rule),
+    /// The turnstile is left before the token is admitted.
+    OpensEarly,
+    /// A question for a permit that was sent again, behind others, makes one all the same.
+    LateEntersCreate,
+    /// An extension makes a permit where there is none.
+    ExtensionsCreate,
+}
+
+/// Three nodes, and tokens that each want a permit.
+#[derive(Debug, Clone, Copy)]
+pub struct Permits {
+    /// At most 4.
+    pub tokens: usize,
+    /// How many may have one at a time.
+    pub permits: usize,
+    /// Of which process each token is.
+    pub processes: [u8; TOKENS],
+    /// How often a key expires.
+    pub expiries: u8,
+    /// How often a connection is cut, or a script is lost.
+    pub cuts: u8,
+    /// What is done differently.
+    pub variant: Variant,
+}
+
+/// Everything that can differ between two moments.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct State {
+    columns: [Column; NODES],
+    phases: [Phase; TOKENS],
+    /// Which tokens have left the turnstile, or passed it on.
+    opened: u8,
+    expiries: u8,
+    cuts: u8,
+}
+
+/// A node, with what travels between it and the processes, and what each token knows of it. Sorting these removes the symmetry of
+/// the nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Column {
+    /// The process that stands in the turnstile, and one more; 0 for none.
+    turn: u8,
+    /// The tokens that have permits.
+    entries: u8,
+    connections: [Connection; TOKENS],
+    links: [Link; TOKENS],
+}
+
+/// The commands of one process, each a code, the oldest first; and one that a cut has left, which may be executed at any time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Connection {
+    commands: [u8; MOST_ON_THE_WAY],
+    stale: u8,
+}
+
+/// What a token can prove of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Link {
+    has_turn: bool,
+    has_entry: bool,
+    /// What the node has said of the others, with the highest bit, as long as it counts.
+    roll: u8,
+}
+
+const SAID: u8 = 0x80;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    Entering,
+    Holding,
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Take,
+    Enter,
+    /// Sent again behind others.
+    LateEnter,
+    Open,
+    Extend,
+    Leave,
+}
+
+const ALL: [Sent; 6] = [Sent::Take, Sent::Enter, Sent::LateEnter, Sent::Open, Sent::Extend, Sent::Leave];
+
+const fn code(sent: Sent, token: usize) -> u8 {
+    (sent as u8) << 2 | token as u8 | 0x20
+}
+
+fn decoded(code: u8) -> (Sent, usize) {
+    (ALL[usize::from(code >> 2 & 7)], usize::from(code & 3))
+}
+
+impl Connection {
+    fn len(&self) -> usize {
+        self.commands.iter().filter(|code| **code != 0).count()
+    }
+
+    fn push(&mut self, code: u8) {
+        let len = self.len();
+        self.commands[len] = code;
+    }
+
+    fn pop(&mut self) -> u8 {
+        let first = self.commands[0];
+        self.commands.rotate_left(1);
+        self.commands[MOST_ON_THE_WAY - 1] = 0;
+        first
+    }
+
+    fn has_any_of(&self, token: usize) -> bool {
+        self.commands.iter().any(|code| *code != 0 && decoded(*code).1 == token)
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the same few numbers everywhere")]
+pub enum Action {
+    /// A token asks all nodes for the turnstile.
+    Begin { token: usize },
+    /// A token has the turnstile of another one of its process.
+    Pass { from: usize, to: usize },
+    /// A token asks a node for a permit.
+    Enter { token: usize, node: usize },
+    /// A token is admitted.
+    Admit { token: usize },
+    /// A token leaves the turnstile.
+    Open { token: usize },
+    /// A holder extends its permit where it has not heard of one.
+    Extend { token: usize, node: usize },
+    /// A node executes the oldest command of a process, and the answer arrives.
+    Execute { process: usize, node: usize },
+    /// A node executes what a cut has left.
+    ExecuteStale { process: usize, node: usize },
+    /// A connection breaks: what is unanswered is answered by nobody, and its last command may be executed later.
+    Cut { process: usize, node: usize },
+    /// The server has lost the script of the oldest command, which is sent again behind the others.
+    SendAgain { process: usize, node: usize },
+    /// The turnstile at a node expires.
+    ExpireTurn { node: usize },
+    /// A permit at a node expires.
+    ExpireEntry { node: usize, token: usize },
+    /// A token gives back what it has.
+    End { token: usize },
+}
+
+impl Model for Permits {
+    type State = State;
+    type Action = Action;
+
+    fn initial(&self) -> Vec<State> {
+        vec![State::default()]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for token in 0..self.tokens {
+            self.client_actions(state, token, actions);
+        }
+        for node in 0..NODES {
+            self.node_actions(state, node, actions);
+        }
+    }
+
+    fn apply(&self, state: &State, action: Action) -> State {
+        let mut state = *state;
+        match action {
+            Action::Begin { token } => {
+                state.phases[token] = Phase::Entering;
+                let sent = if self.lacks(Rule::EntriesNeedTheTurnstile) { Sent::Enter } else { Sent::Take };
+                (0..NODES).for_each(|node| self.send(&mut state, sent, token, node));
+            }
+            Action::Pass { from, to } => {
+                state.phases[to] = Phase::Entering;
+                state.opened |= 1 << from;
+                for node in 0..NODES {
+                    let links = &mut state.columns[node].links;
+                    links[to].has_turn = links[from].has_turn;
+                    self.leaves_turnstile(&mut links[from]);
+                    if links[to].has_turn {
+                        self.send(&mut state, Sent::Enter, to, node);
+                    }
+                }
+            }
+            Action::Enter { token, node } => self.send(&mut state, Sent::Enter, token, node),
+            Action::Admit { token } => {
+                state.phases[token] = Phase::Holding;
+                state.columns.iter_mut().for_each(|column| column.links[token].roll = 0);
+            }
+            Action::Open { token } => self.open(&mut state, token),
+            Action::Extend { token, node } => self.send(&mut state, Sent::Extend, token, node),
+            Action::Execute { process, node } => {
+                let code = state.columns[node].connections[process].pop();
+                self.execute(&mut state, code, node, true);
+            }
+            Action::ExecuteStale { process, node } => {
+                let code = std::mem::take(&mut state.columns[node].connections[process].stale);
+                self.execute(&mut state, code, node, false);
+            }
+            Action::Cut { process, node } => {
+                state.cuts += 1;
+                let connection = &mut state.columns[node].connections[process];
+                let first = connection.commands[0];
+                *connection = Connection { stale: first, ..Connection::default() };
+                self.lose_releases(&mut state, process, node);
+            }
+            Action::SendAgain { process, node } => {
+                state.cuts += 1;
+                let connection = &mut state.columns[node].connections[process];
+                let (_, token) = decoded(connection.pop());
+                connection.push(code(Sent::LateEnter, token));
+            }
+            Action::ExpireTurn { node } => {
+                state.expiries += 1;
+                self.expire_turn(&mut state, node);
+            }
+            Action::ExpireEntry { node, token } => {
+                state.expiries += 1;
+                let column = &mut state.columns[node];
+                column.entries &= !(1 << token);
+                column.links[token].has_entry = false;
+            }
+            Action::End { token } => self.end(&mut state, token),
+        }
+        self.note_losses(&mut state);
+        state
+    }
+
+    fn canonical(&self, mut state: State) -> State {
+        state.columns.sort_unstable();
+        state
+    }
+
+    fn encode(&self, state: &State, bytes: &mut Vec<u8>) {
+        let phases: u8 = (0..TOKENS).map(|token| (state.phases[token] as u8) << (2 * token)).sum();
+        bytes.extend([phases, state.opened, state.expiries, state.cuts]);
+        for column in &state.columns {
+            bytes.extend([column.turn, column.entries]);
+            for (token, link) in column.links.iter().enumerate().take(self.tokens) {
+                bytes.push(u8::from(link.has_turn) | u8::from(link.has_entry) << 1);
+                let Connection { commands: [a, b, c, d], stale } = column.connections[token];
+                push_packed(u64::from_le_bytes([a, b, c, d, stale, link.roll, 0, 0]), bytes);
+            }
+        }
+    }
+
+    fn decode(&self, bytes: &mut &[u8]) -> State {
+        let phases = take(bytes);
+        let mut state = State { opened: take(bytes), expiries: take(bytes), cuts: take(bytes), ..State::default() };
+        for (token, phase) in state.phases.iter_mut().enumerate() {
+            let all = [Phase::Idle, Phase::Entering, Phase::Holding, Phase::Ended];
+            *phase = all[usize::from(phases >> (2 * token) & 3)];
+        }
+        for column in &mut state.columns {
+            (column.turn, column.entries) = (take(bytes), take(bytes));
+            for token in 0..self.tokens {
+                let flags = take(bytes);
+                let [a, b, c, d, stale, roll, ..] = take_packed(bytes).to_le_bytes();
+                column.connections[token] = Connection { commands: [a, b, c, d], stale };
+                column.links[token] = Link { has_turn: flags & 1 != 0, has_entry: flags & 2 != 0, roll };
+            }
+        }
+        state
+    }
+
+    fn violation(&self, state: &State, _stuck: bool) -> Option<String> {
+        let holders = (0..self.tokens).filter(|token| state.holds(*token)).count();
+        (holders > self.permits).then(|| format!("{holders} have one of {} permits", self.permits))
+    }
+
+    fn show(&self, state: &State) -> String {
+        let tokens = (0..self.tokens).map(|token| {
+            let of = |column: &Column| {
+                let Link { has_turn, has_entry, roll } = column.links[token];
+                let words = [(has_turn, "t"), (has_entry, "e"), (roll != 0, "r")];
+                words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<String>()
+            };
+            format!("t{token} {:?} {:?}", state.phases[token], state.columns.each_ref().map(of))
+        });
+        let nodes = state.columns.iter().map(|column| format!("turn {} entries {:03b}", column.turn, column.entries));
+        tokens.chain(nodes).collect::<Vec<_>>().join(" | ")
+    }
+}
+
+impl State {
+    fn has_entries(&self, token: usize) -> usize {
+        self.columns.iter().filter(|column| column.links[token].has_entry).count()
+    }
+
+    fn holds(&self, token: usize) -> bool {
+        self.phases[token] == Phase::Holding && self.has_entries(token) >= QUORUM
+    }
+
+    fn has_opened(&self, token: usize) -> bool {
+        self.opened >> token & 1 == 1
+    }
+}
+
+impl Permits {
+    fn lacks(&self, rule: Rule) -> bool {
+        self.variant == Variant::Without(rule)
+    }
+
+    fn process(&self, token: usize) -> usize {
+        usize::from(self.processes[token])
+    }
+
+    fn client_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
+        let opened = state.has_opened(token);
+        match state.phases[token] {
+            // The first of a process takes the turnstile; the others have it from the one before.
+            Phase::Idle => {
+                let before = token.checked_sub(1).filter(|before| self.process(*before) == self.process(token));
+                match before {
+                    None => actions.push(Action::Begin { token }),
+                    Some(from) if !state.has_opened(from) && state.phases[from] == Phase::Holding => {
+                        actions.push(Action::Pass { from, to: token });
+                    }
+                    Some(_) => {}
+                }
+            }
+            Phase::Entering => {
+                for node in 0..NODES {
+                    let Column { links, connections, .. } = &state.columns[node];
+                    let (link, connection) = (links[token], connections[self.process(token)]);
+                    // Who has not been admitted by what a node has said, or has no answer, asks again.
+                    if link.has_turn && link.roll != SAID && !connection.has_any_of(token) {
+                        actions.push(Action::Enter { token, node });
+                    }
+                }
+                if self.is_admitted(state, token) {
+                    actions.push(Action::Admit { token });
+                }
+                if self.variant == Variant::OpensEarly && !opened {
+                    actions.push(Action::Open { token });
+                }
+            }
+            Phase::Holding => {
+                if !opened {
+                    actions.push(Action::Open { token });
+                }
+                for node in 0..NODES {
+                    let Column { links, connections, .. } = &state.columns[node];
+                    let connection = connections[self.process(token)];
+                    if !links[token].has_entry && opened && connection.commands[0] == 0 && state.cuts > 0 {
+                        actions.push(Action::Extend { token, node });
+                    }
+                }
+                actions.push(Action::End { token });
+            }
+            Phase::Ended => {}
+        }
+    }
+
+    fn node_actions(&self, state: &State, node: usize, actions: &mut Vec<Action>) {
+        let column = &state.columns[node];
+        for (process, connection) in column.connections.iter().enumerate() {
+            let first = connection.commands[0];
+            if first != 0 {
+                let (sent, _) = decoded(first);
+                actions.push(Action::Execute { process, node });
+                if state.cuts < self.cuts {
+                    if connection.stale == 0 {
+                        actions.push(Action::Cut { process, node });
+                    }
+                    if sent == Sent::Enter {
+                        actions.push(Action::SendAgain { process, node });
+                    }
+                }
+            }
+            if connection.stale != 0 {
+                actions.push(Action::ExecuteStale { process, node });
+            }
+        }
+        if state.expiries < self.expiries {
+            if column.turn != 0 {
+                actions.push(Action::ExpireTurn { node });
+            }
+            for token in (0..self.tokens).filter(|token| column.entries >> token & 1 == 1) {
+                actions.push(Action::ExpireEntry { node, token });
+            }
+        }
+    }
+
+    fn send(&self, state: &mut State, sent: Sent, token: usize, node: usize) {
+        let connection = &mut state.columns[node].connections[self.process(token)];
+        if connection.len() < MOST_ON_THE_WAY {
+            connection.push(code(sent, token));
+        }
+    }
+
+    /// The client does not count on the turnstile at a node any more.
+    fn leaves_turnstile(&self, link: &mut Link) {
+        link.has_turn = false;
+        if self.variant != Variant::OpensEarly {
+            link.roll = 0;
+        }
+    }
+
+    fn open(&self, state: &mut State, token: usize) {
+        state.opened |= 1 << token;
+        for node in 0..NODES {
+            self.leaves_turnstile(&mut state.columns[node].links[token]);
+            self.send(state, Sent::Open, token, node);
+        }
+    }
+
+    fn end(&self, state: &mut State, token: usize) {
+        // The release gives the turnstile back as well.
+        state.opened |= 1 << token;
+        state.phases[token] = Phase::Ended;
+        for node in 0..NODES {
+            state.columns[node].links[token] = Link::default();
+            self.send(state, Sent::Leave, token, node);
+        }
+    }
+
+    /// What a release has not done because its connection was cut is done by the next one: it is sent again.
+    fn lose_releases(&self, state: &mut State, process: usize, node: usize) {
+        for token in (0..self.tokens).filter(|token| self.process(*token) == process) {
+            if state.phases[token] != Phase::Ended && state.has_opened(token) && !self.is_passed(state, token) {
+                self.send(state, Sent::Open, token, node);
+            }
+            if state.phases[token] == Phase::Ended {
+                self.send(state, Sent::Leave, token, node);
+            }
+        }
+    }
+
+    /// Whether another token of its process has the turnstile of this one.
+    fn is_passed(&self, state: &State, token: usize) -> bool {
+        let next = token + 1;
+        next < self.tokens && self.process(next) == self.process(token) && state.phases[next] != Phase::Idle
+    }
+
+    /// A node executes a command, and its answer is heard or not.
+    fn execute(&self, state: &mut State, code: u8, node: usize, heard: bool) {
+        let (sent, token) = decoded(code);
+        let owner = self.process(token) as u8 + 1;
+        let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < QUORUM;
+        let phase = state.phases[token];
+        let column = &mut state.columns[node];
+        let link = &mut column.links[token];
+        let bit = 1 << token;
+        match sent {
+            Sent::Take => {
+                if column.turn == 0 {
+                    column.turn = owner;
+                }
+                if heard && column.turn == owner && phase == Phase::Entering && state.opened & bit == 0 {
+                    link.has_turn = true;
+                    self.send(state, Sent::Enter, token, node);
+                }
+            }
+            Sent::Enter | Sent::LateEnter => {
+                let is_late = sent == Sent::LateEnter && self.variant != Variant::LateEntersCreate;
+                let is_there = column.entries & bit != 0;
+                let in_turn = column.turn == owner || self.lacks(Rule::EntriesNeedTheTurnstile);
+                if !in_turn || is_late && !is_there {
+                    return;
+                }
+                column.entries |= bit;
+                if heard && phase != Phase::Ended && !is_lost {
+                    link.has_entry = true;
+                    let counts = link.has_turn || self.lacks(Rule::EntriesNeedTheTurnstile);
+                    if phase == Phase::Entering && counts {
+                        link.roll = SAID | column.entries & !bit;
+                    }
+                }
+            }
+            Sent::Open => {
+                if column.turn == owner {
+                    column.turn = 0;
+                }
+            }
+            Sent::Extend => {
+                if self.variant == Variant::ExtensionsCreate {
+                    column.entries |= bit;
+                }
+                let counts = self.lacks(Rule::OnlyEntriesCount) || self.variant == Variant::ExtensionsCreate;
+                link.has_entry |= heard && counts && !is_lost && phase == Phase::Holding && column.entries & bit != 0;
+            }
+            Sent::Leave => {
+                column.entries &= !bit;
+                if column.turn == owner && !self.is_passed(state, token) {
+                    state.columns[node].turn = 0;
+                }
+            }
+        }
+    }
+
+    fn expire_turn(&self, state: &mut State, node: usize) {
+        let column = &mut state.columns[node];
+        let owner = std::mem::take(&mut column.turn);
+        for token in (0..self.tokens).filter(|token| self.process(*token) as u8 + 1 == owner) {
+            column.links[token].has_turn = false;
+            if !self.lacks(Rule::RollsEndWithTheTurnstile) {
+                column.links[token].roll = 0;
+            }
+        }
+    }
+
+    /// A permit that was not proven for a moment is lost.
+    fn note_losses(&self, state: &mut State) {
+        for token in 0..self.tokens {
+            let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < QUORUM;
+            if is_lost {
+                self.end(state, token);
+            }
+        }
+    }
+
+    fn is_admitted(&self, state: &State, token: usize) -> bool {
+        let links = state.columns.map(|column| column.links[token]);
+        let rolls: Vec<u8> =
+            links.iter().filter(|link| link.has_entry && link.roll != 0).map(|link| link.roll & !SAID).collect();
+        if rolls.len() < QUORUM {
+            return false;
+        }
+        let counted = if self.lacks(Rule::ListsAreUnited) {
+            rolls.iter().map(|roll| roll.count_ones() as usize).max().unwrap_or(0)
+        } else {
+            let least = QUORUM + rolls.len() - NODES;
+            let times = |other: usize| rolls.iter().filter(|roll| **roll >> other & 1 == 1).count();
+            (0..self.tokens).filter(|other| times(*other) >= least).count()
+        };
+        counted < self.permits
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Begin { token } => write!(f, "t{token} asks for the turnstile"),
+            Self::Pass { from, to } => write!(f, "t{to} has the turnstile of t{from}"),
+            Self::Enter { token, node } => write!(f, "t{token} asks node {node} for a permit"),
+            Self::Admit { token } => write!(f, "t{token} is admitted"),
+            Self::Open { token } => write!(f, "t{token} leaves the turnstile"),
+            Self::Extend { token, node } => write!(f, "t{token} extends its permit at node {node}"),
+            Self::Execute { process, node } => write!(f, "node {node} answers process {process}"),
+            Self::ExecuteStale { process, node } => write!(f, "node {node} executes what was cut of process {process}"),
+            Self::Cut { process, node } => write!(f, "the connection of process {process} to node {node} breaks"),
+            Self::SendAgain { process, node } => {
+                write!(f, "process {process} sends its oldest command to node {node} again")
+            }
+            Self::ExpireTurn { node } => write!(f, "the turnstile at node {node} expires"),
+            Self::ExpireEntry { node, token } => write!(f, "the permit of t{token} at node {node} expires"),
+            Self::End { token } => write!(f, "t{token} ends"),
+        }
+    }
+}

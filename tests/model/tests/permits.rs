@@ -1,0 +1,21 @@
+//! Permits: never more than there are have one at a time, and each rule is needed for that.
+
+use redlock_model::runs;
+
+#[test]
+fn no_more_have_permits_than_there_are() {
+    for (name, model) in runs::permits() {
+        let outcome = runs::search_in_test(&model);
+        println!("{name}: {outcome}");
+        assert!(outcome.is_safe(), "{name}: {outcome}");
+    }
+}
+
+#[test]
+fn every_rule_of_permits_is_needed() {
+    for (name, model) in runs::permits_without_a_rule() {
+        let outcome = runs::search_in_test(&model);
+        println!("{name}: {:?}: {outcome}", model.variant);
+        assert!(outcome.violation.is_some(), "{:?} is not needed: {outcome}", model.variant);
+    }
+}

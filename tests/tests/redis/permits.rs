@@ -1,0 +1,27 @@
+//! Permits: locks of which no more than so many are had at a time.
+
+mod ending;
+mod entering;
+mod faults;
+mod storm;
+
+use crate::support::{BRIEF, builder, connected};
+use crate::waiters::patient;
+use redlock_runtime::{LockManager, LockRequest};
+use redlock_tests::Nodes;
+use std::time::Duration;
+
+const KEY: &str = "export";
+
+/// Short enough to wait for its end.
+const TTL: Duration = Duration::from_secs(1);
+
+/// A call for one of so many permits, which waits for as long as the harness has patience.
+fn permit(permits: u32) -> LockRequest {
+    patient(KEY).permits(permits)
+}
+
+/// Short leases on servers that answer soon.
+async fn brief(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
+}

@@ -1,0 +1,170 @@
+//! Who enters, in which order, and beside whom.
+
+use super::{KEY, permit};
+use crate::support::{SIZES, assert_nothing_left, manager, wait_until_queued};
+use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
+use redlock_runtime::{LockError, LockRequest, Mode, Wait};
+use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use std::time::Duration;
+
+/// Waits until so many wait at every node for the turnstile, an ordinary lock of that name.
+async fn wait_until_in_line(nodes: &Nodes, many: usize) {
+    for node in nodes.iter() {
+        let queue = ["ZCARD", "{export}:q:{export}:t"];
+        eventually_eq(PATIENCE, "they wait", many, || async { node.inspect().command::<usize>(&queue).await }).await;
+    }
+}
+
+#[tokio::test]
+async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let one = ours.acquire(permit(2)).await.unwrap();
+        let _other = theirs.acquire(permit(2)).await.unwrap();
+        assert_eq!(one.mode(), Mode::Permit);
+        assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended(), "{size} nodes");
+        let third = waiting(&theirs, permit(2));
+        // It stands in the turnstile, with a permit that counts for nothing yet.
+        eventually_eq(PATIENCE, "as it should be", 3, || async {
+            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
+        })
+        .await;
+        assert!(!third.is_finished());
+        one.release().await.unwrap();
+        let third = obtained(third).await;
+        assert!(third.is_held());
+        drop((_other, third));
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn each_call_applies_its_own_number() {
+    let nodes = Nodes::start(3).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let one = ours.acquire(permit(2)).await.unwrap();
+    let two = theirs.acquire(permit(2)).await.unwrap();
+    // Redisson #6664 and #6687: who may enter has to be asked after, and not only who has come first.
+    let three = theirs.acquire(permit(3)).await.unwrap();
+    assert!(ours.try_acquire(permit(3).wait(Wait::None)).await.unwrap_err().is_contended());
+    let waiter = waiting(&ours, permit(2));
+    drop(one);
+    // Two are left beside it, and so it waits on.
+    eventually_eq(PATIENCE, "one is gone", 3, || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await })
+        .await;
+    assert!(!waiter.is_finished());
+    drop(two);
+    obtained(waiter).await.release().await.unwrap();
+    drop(three);
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn those_who_wait_enter_in_the_order_in_which_they_came() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let managers = managers(&nodes, 4).await;
+        let held = managers[0].acquire(permit(1)).await.unwrap();
+        let first = waiting(&managers[1], permit(1));
+        eventually_eq(PATIENCE, "as it should be", 2, || async {
+            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
+        })
+        .await;
+        let second = waiting(&managers[2], permit(1));
+        wait_until_in_line(&nodes, 1).await;
+        let third = waiting(&managers[3], permit(1));
+        wait_until_in_line(&nodes, 2).await;
+        drop(held);
+        let first = obtained(first).await;
+        assert!(!second.is_finished() && !third.is_finished(), "{size} nodes");
+        drop(first);
+        let second = obtained(second).await;
+        assert!(!third.is_finished(), "{size} nodes");
+        drop(second);
+        drop(obtained(third).await);
+        for manager in &managers {
+            assert_all_gone(manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_exclusive_lock_waits_for_permits_and_they_for_it() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let one = ours.acquire(permit(2)).await.unwrap();
+        let alone = waiting(&theirs, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        // It does not overtake who waits for the lock alone.
+        assert!(ours.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended());
+        drop(one);
+        let alone = obtained(alone).await;
+        let next = waiting(&ours, permit(2));
+        assert!(!next.is_finished());
+        drop(alone);
+        drop(obtained(next).await);
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lock_of_another_program_keeps_permits_out() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "300"]).await;
+    }
+    assert!(manager.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended());
+    let held = manager.acquire(permit(2)).await.unwrap();
+    for node in nodes.iter() {
+        let taken: Option<String> = node.inspect().command(&["SET", KEY, "another", "NX", "PX", "300"]).await;
+        assert_eq!(taken, None, "and they keep it out");
+    }
+    held.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_wait_with_an_end_ends_and_leaves_nothing() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let held = ours.acquire(permit(1)).await.unwrap();
+        let brief = || permit(1).wait(Duration::from_millis(300));
+        let (first, second) = tokio::join!(theirs.acquire(brief()), theirs.acquire(brief()));
+        for error in [first.unwrap_err(), second.unwrap_err()] {
+            assert!(matches!(&error, LockError::TimedOut { key, .. } if key.as_str() == KEY), "{error:?}");
+        }
+        held.release().await.unwrap();
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_least_hold_makes_a_rate_limit() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let least = Duration::from_millis(400);
+    let call = || permit(2).min_hold(least);
+    let begun = std::time::Instant::now();
+    for _ in 0..6 {
+        manager.acquire(call()).await.unwrap().release().await.unwrap();
+    }
+    // Two at once, two when these are over, and two more: never earlier.
+    assert!(begun.elapsed() >= 2 * least - least / 10, "{:?}", begun.elapsed());
+    nodes.assert_empty(PATIENCE).await;
+}
+
+#[tokio::test]
+async fn permits_are_those_of_one_key() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let _one = manager.acquire(permit(1)).await.unwrap();
+    drop(manager.acquire(LockRequest::new("import").permits(1)).await.unwrap());
+}

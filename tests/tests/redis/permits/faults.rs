@@ -1,0 +1,93 @@
+//! Permits, and nodes and processes that are frozen, killed or cut off.
+
+use super::{KEY, TTL, brief, permit};
+use crate::support::{BRIEF, assert_nothing_left, builder};
+use crate::waiters::{assert_all_gone, obtained, waiting};
+use redlock_runtime::{LockGuard, Wait};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use std::env;
+use std::process::Stdio;
+use tokio::process::Command;
+use tokio::time::sleep;
+
+/// What a second process is told: the addresses of the nodes.
+const TOLD: &str = "REDLOCK_TESTS_PERMITS";
+
+#[tokio::test]
+async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
+    // Redisson #2045 and Curator 595: it never did.
+    if let Ok(urls) = env::var(TOLD) {
+        let manager = builder(urls.split(',')).node_timeout(BRIEF).default_ttl(TTL).build().unwrap();
+        let _guard = manager.acquire(permit(2)).await;
+        sleep(3 * PATIENCE).await;
+    }
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let ours = brief(&nodes).await;
+        let held = ours.acquire(permit(2)).await.unwrap();
+        let mut process = Command::new(env::current_exe().unwrap());
+        let test = "permits::faults::the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl";
+        process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
+        let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+        for node in nodes.iter() {
+            eventually_eq(PATIENCE, "as it should be", 2, || async {
+                node.inspect().command::<usize>(&["ZCARD", KEY]).await
+            })
+            .await;
+        }
+        let call = waiting(&ours, permit(2));
+        process.kill().await.unwrap();
+        // Nobody tells those who wait that a lease is over.
+        drop((obtained(call).await, held));
+        assert_all_gone(&ours, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn calls_enter_and_go_on_although_a_minority_is_frozen() {
+    for (size, frozen) in [(3, 1), (5, 2)] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
+        let one = ours.acquire(permit(2)).await.unwrap();
+        nodes[..frozen].iter().for_each(RedisServer::freeze);
+        let two = theirs.acquire(permit(2)).await.unwrap();
+        assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.is_err(), "{size} nodes");
+        sleep(3 * TTL).await;
+        assert!([&one, &two].into_iter().all(LockGuard::is_held), "{size} nodes");
+        let third = waiting(&ours, permit(2));
+        drop(one);
+        drop((obtained(third).await, two));
+        nodes[..frozen].iter().for_each(RedisServer::thaw);
+        nodes.assert_empty(PATIENCE).await;
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_permit_ends_when_a_majority_is_frozen_and_stays_lost() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let held = manager.acquire(permit(1)).await.unwrap();
+    nodes[..2].iter().for_each(RedisServer::freeze);
+    eventually_eq(PATIENCE, "as it should be", false, || async { held.is_held() }).await;
+    nodes[..2].iter().for_each(RedisServer::thaw);
+    sleep(TTL).await;
+    assert!(!held.is_held(), "others may have entered meanwhile");
+    drop(held);
+    nodes.assert_empty(PATIENCE).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn scripts_that_a_server_has_lost_are_loaded_again() {
+    let nodes = Nodes::start(3).await;
+    let manager = brief(&nodes).await;
+    let held = manager.acquire(permit(2)).await.unwrap();
+    for node in nodes.iter() {
+        node.inspect().command::<()>(&["SCRIPT", "FLUSH"]).await;
+    }
+    manager.acquire(permit(2)).await.unwrap().release().await.unwrap();
+    held.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
