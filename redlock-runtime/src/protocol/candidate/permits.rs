@@ -7,17 +7,19 @@
 //!    lease like any other.
 //! 2. *What a roll proves.* From the moment of asking on, the turnstile is the token's at that node for its lease, so that nobody
 //!    else gets a permit there. The roll counts for as long as that is certain.
-//! 3. *Admission.* By `r` rolls that count, at least `q`, whoever can prove a permit stands in `q + r - N` of them or more. The token
-//!    is admitted when fewer than `n` others do, and its own votes are enough.
+//! 3. *Admission.* By `r` rolls that count, at least `q`, whoever can prove a permit stands in `r + 1 - q` of them or more: any `q` of
+//!    them are of a quorum, which has a node in common with every other one that has forgotten nothing. The token is admitted when
+//!    fewer than `n` others do, and its own votes are enough.
 //! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. It is won back by nobody: what a node gives
 //!    outside of the turnstile is seen by none of those that have counted.
 //! 5. *What is lost stays lost.* A permit that was not proven for a moment was not counted by whoever came in that moment; no
 //!    answer makes it good again. And an extension counts only where the node has said that it gave the permit.
 //!
 //! Why no more than `n` have one at a time: let `h` be the last of them to be admitted, and `g` another one. When `h` was, `g` could
-//! prove its permit at `q` nodes, because of 5. At each of those that `h` has a roll of, the permit of `g` is older than the roll: it
-//! was given in the turnstile, where `h` stood from the roll on, and never anew by an extension. So it stands in so many rolls as 3
-//! says, and `h` has counted it.
+//! prove its permit at a quorum, because of 5. At each node of it that `h` has a roll of, and that has not forgotten it, the permit of
+//! `g` is older than the roll: it was given in the turnstile, where `h` stood from the roll on, and never anew by an extension. So it
+//! stands in so many rolls as 3 says, and `h` has counted it. That holds for as many forgetful nodes as the quorums tolerate, and where
+//! managers tolerate different numbers of them, for as many as both do.
 
 use super::in_flight::{InFlight, Kind};
 use super::next::Outgoing;
@@ -115,7 +117,7 @@ impl Candidate {
     }
 
     /// How many others may be able to prove a permit, by these rolls.
-    fn counted(&self, rolls: &[Roll]) -> usize {
+    pub(super) fn counted(&self, rolls: &[Roll]) -> usize {
         if !self.terms.applies(Rule::ListsAreUnited) {
             return rolls.iter().map(|roll| roll.others.len()).max().unwrap_or(0);
         }
@@ -123,8 +125,8 @@ impl Candidate {
         for other in rolls.iter().flat_map(|roll| roll.others.iter()) {
             *times.entry(*other).or_default() += 1;
         }
-        // Whoever is at enough nodes stands in so many of these rolls.
-        let least = (self.terms.quorum.needed + rolls.len()).saturating_sub(self.voters.len());
+        // Whoever is at enough nodes is missing in fewer of these rolls than make a quorum, also when some have forgotten it.
+        let least = (rolls.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
         times.values().filter(|times| **times >= least).count()
     }
 

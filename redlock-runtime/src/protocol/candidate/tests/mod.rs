@@ -10,6 +10,7 @@ mod losing;
 mod lowering;
 mod numbers;
 mod passing;
+mod permits;
 mod revoking;
 mod taken;
 mod waiting;

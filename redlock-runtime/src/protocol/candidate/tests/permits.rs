@@ -1,0 +1,63 @@
+//! Permits: who is counted, and what is.
+
+use super::super::roll::Roll;
+use super::*;
+use crate::lock::OwnerToken;
+use crate::lock::owner_token::ManagerId;
+use crate::time::token_clock::TokenTime;
+
+fn numbered(number: u16) -> OwnerToken {
+    OwnerToken::new(ManagerId::random(), TokenTime::new(1, number))
+}
+
+/// A token that wants a permit, at so many nodes of which so many may forget everything.
+fn wanting(nodes: usize, forgetful: usize) -> Scene {
+    let now = Instant::from_origin(Duration::from_secs(1));
+    let terms = LeaseTerms { quorum: Quorum::of(nodes, forgetful), ..TERMS };
+    Scene { candidate: Candidate::new(std::iter::repeat_n(1, nodes), terms, now).for_permit(), now }
+}
+
+fn roll(others: &[OwnerToken]) -> Roll {
+    let end = Instant::from_origin(TTL);
+    Roll { others: others.into(), counts_until: end, first_end: None }
+}
+
+/// Each choice of some of so many nodes, as bits.
+fn choices(nodes: usize) -> impl Iterator<Item = u32> {
+    0..1 << nodes
+}
+
+fn has(choice: u32, node: usize) -> bool {
+    choice >> node & 1 == 1
+}
+
+#[test]
+fn whoever_can_prove_a_permit_is_counted_although_nodes_have_forgotten_it() {
+    let other = numbered(1);
+    for (nodes, forgetful) in [(1, 0), (2, 0), (3, 0), (3, 1), (4, 0), (4, 1), (5, 0), (5, 1), (5, 2), (6, 1), (6, 3)] {
+        let scene = wanting(nodes, forgetful);
+        let Quorum { needed, .. } = Quorum::of(nodes, forgetful);
+        let are_enough = |choice: &u32| choice.count_ones() as usize >= needed;
+        for given in choices(nodes).filter(are_enough) {
+            for forgotten in choices(nodes).filter(|choice| choice.count_ones() as usize <= forgetful) {
+                for asked in choices(nodes).filter(are_enough) {
+                    let is_there = |node: usize| has(given, node) && !has(forgotten, node);
+                    let of = |node: usize| roll(if is_there(node) { std::slice::from_ref(&other) } else { &[] });
+                    let rolls: Vec<_> = (0..nodes).filter(|node| has(asked, *node)).map(of).collect();
+                    let counted = scene.candidate.counted(&rolls);
+                    assert_eq!(counted, 1, "{nodes} {forgetful} {given:b} {forgotten:b} {asked:b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_stands_in_few_of_many_rolls_can_prove_nothing_and_is_not_counted() {
+    let other = numbered(1);
+    for (nodes, rolls, expected) in [(3, [1, 1], 1), (3, [1, 2], 0), (5, [1, 3], 0), (5, [2, 2], 1), (5, [2, 3], 0)] {
+        let [with, without] = rolls;
+        let rolls: Vec<_> = (0..with).map(|_| roll(&[other])).chain((0..without).map(|_| roll(&[]))).collect();
+        assert_eq!(wanting(nodes, 0).candidate.counted(&rolls), expected, "{nodes} {with} {without}");
+    }
+}
