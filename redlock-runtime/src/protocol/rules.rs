@@ -174,6 +174,8 @@ pub(crate) enum Rule {
     EntriesNeedTheTurnstile,
     /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
     RollsEndWithTheTurnstile,
+    /// Nobody is counted at a node at which the turnstile may be given away yet by a yield of its own.
+    YieldedTurnstilesAreLeft,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
     /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.

@@ -13,13 +13,20 @@ impl Acquisition {
     /// Asks every node for a permit and for those who have one, while `turnstile` is this process's. It is not waited for longer
     /// than a node timeout. Where the token is admitted, it has its permit from here on.
     pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
-        turnstile.state().rare().is_freed = false;
+        let stands: Vec<bool> = {
+            let mut state = turnstile.state();
+            state.rare().is_freed = false;
+            state.take_in(self.shared.clock);
+            state.candidate.stand_in_turnstile();
+            (0..self.shared.nodes.len()).map(|index| state.candidate.may_stand_at(index)).collect()
+        };
         let now = self.now();
         {
             let mut state = self.state();
             state.take_in(self.shared.clock);
             let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-            candidate.enter(*turnstile.token(), now, |out| sender.send(out));
+            let stands = |index: usize| stands.get(index).is_some_and(|stands| *stands);
+            candidate.enter(*turnstile.token(), now, stands, |out| sender.send(out));
         }
         let entered = poll_fn(|cx| {
             self.state().poll(cx, self.shared.clock);

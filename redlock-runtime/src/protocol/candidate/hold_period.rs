@@ -19,6 +19,8 @@ pub(crate) struct HoldPeriod {
     is_lowered: bool,
     /// Whether the leases are started anew.
     renews: bool,
+    /// Whether others count on whole leases, because the token stands in a turnstile.
+    is_turnstile: bool,
     /// When the call must be done, however often the lease is renewed.
     must_end: Option<Instant>,
     /// Until when the key must stay taken, even when the call ends before.
@@ -45,6 +47,7 @@ impl HoldPeriod {
             is_used: false,
             is_lowered: false,
             renews: HoldOptions::UNTIL_BEGUN.renew,
+            is_turnstile: false,
             must_end: None,
             kept_until: None,
             is_window: false,
@@ -93,6 +96,16 @@ impl HoldPeriod {
 
     pub(crate) const fn lingers(&self) -> bool {
         self.linger != 0
+    }
+
+    /// Each lease is asked for as a whole from now on.
+    pub(crate) const fn stand_in_turnstile(&mut self) {
+        self.is_turnstile = true;
+    }
+
+    /// Whether no less than a whole lease is asked for, however long the present one is needed.
+    pub(crate) const fn asks_for_whole_leases(&self) -> bool {
+        self.renews || self.is_turnstile
     }
 
     /// The lock is shared from now on.

@@ -69,15 +69,36 @@ impl Candidate {
         self.permit.is_some()
     }
 
-    /// Asks every node for a permit, or for one more roll. `by` stands in the turnstile. `now` must be before the first send.
-    pub(crate) fn enter(&mut self, by: OwnerToken, now: Instant, mut send: impl FnMut(Outgoing)) {
+    /// Asks every node for a permit, or for one more roll, at which `by` `stands` in the turnstile as far as that goes. `now` must
+    /// be before the first send.
+    pub(crate) fn enter(
+        &mut self,
+        by: OwnerToken,
+        now: Instant,
+        stands: impl Fn(usize) -> bool,
+        mut send: impl FnMut(Outgoing),
+    ) {
         let Some(permit) = &self.permit else { return };
         let verb = Verb::Enter { ttl: self.terms.ttl, turn: permit.turn };
         let lease_end = self.terms.proven_by(verb, now);
-        for (index, voter) in self.voters.iter_mut().enumerate().filter(|(_, voter)| voter.is_open()) {
+        let open = self.voters.iter_mut().enumerate().filter(|(index, voter)| voter.is_open() && stands(*index));
+        for (index, voter) in open {
             voter.asked(InFlight::new(verb, now, lease_end));
             send(Outgoing { index, verb, fence: None, other: Some(by) });
         }
+    }
+
+    /// The token stands in a turnstile, where permits are asked for from now on. What the nodes say counts for the whole lease of the
+    /// turnstile: none of its own commands may end that earlier.
+    pub(crate) const fn stand_in_turnstile(&mut self) {
+        self.hold_period.stand_in_turnstile();
+    }
+
+    /// Whether permits may be asked for at node number `index`, as far as this token stands in the turnstile there: a yield that
+    /// may still be executed gives it away, whatever the node says before.
+    pub(crate) fn may_stand_at(&self, index: usize) -> bool {
+        self.voters.get(index).is_some_and(|voter| !voter.is_tainted && !voter.is_yielding())
+            || !self.terms.applies(Rule::YieldedTurnstilesAreLeft)
     }
 
     /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.

@@ -198,7 +198,7 @@ impl Voter {
         self.ask_again(now);
     }
 
-    fn is_yielding(&self) -> bool {
+    pub(super) fn is_yielding(&self) -> bool {
         self.in_flight.any(|sent| sent.kind == Kind::Yield)
     }
 

@@ -106,7 +106,7 @@ impl Candidate {
     /// Never for less than what the node has proven, or will when it answers: the last expiry that a key is given is the one
     /// that counts, and would end it while the lease of the one before goes on here.
     pub(super) fn rest(&self, voter: &Voter, now: Instant) -> Option<Duration> {
-        if self.hold_period.renews() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
+        if self.hold_period.asks_for_whole_leases() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
             return Some(self.terms.ttl);
         }
         let end = self.end_of_rest(voter, now).filter(|end| *end >= self.terms.useful_from(now))?;

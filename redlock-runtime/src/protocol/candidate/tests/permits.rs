@@ -61,3 +61,35 @@ fn whoever_stands_in_few_of_many_rolls_can_prove_nothing_and_is_not_counted() {
         assert_eq!(wanting(nodes, 0).candidate.counted(&rolls), expected, "{nodes} {with} {without}");
     }
 }
+
+#[test]
+fn nobody_is_counted_where_a_yield_may_give_the_turnstile_away() {
+    let mut turnstile = Scene::waiting(3);
+    turnstile.send(0, YIELD);
+    turnstile.fail(1, YIELD, NodeError::Disconnected);
+    assert_eq!([0, 1, 2].map(|node| turnstile.candidate.may_stand_at(node)), [false, false, true]);
+    turnstile.answer(0, Ok(Reply::Kept));
+    assert!(turnstile.candidate.may_stand_at(0), "the node has said that it has executed it");
+
+    let (mut scene, mut asked) = (wanting(3, 0), Vec::new());
+    let now = scene.now;
+    scene.candidate.enter(numbered(0), now, |node| turnstile.candidate.may_stand_at(node), |out| asked.push(out.index));
+    assert_eq!(asked, [0, 2]);
+}
+
+#[test]
+fn the_extensions_of_a_turnstile_ask_for_no_less_than_permits_count_on() {
+    let ttl_asked = |is_turnstile: bool| {
+        let mut scene = Scene::waiting(1);
+        scene.prove(0);
+        scene.candidate.hold(scene.now);
+        if is_turnstile {
+            scene.candidate.stand_in_turnstile();
+        }
+        scene.advance(CLAIM / 2);
+        let voter = scene.voter(0);
+        scene.candidate.rest(voter, scene.now)
+    };
+    assert!(ttl_asked(false).is_some_and(|ttl| ttl < TTL));
+    assert_eq!(ttl_asked(true), Some(TTL));
+}
