@@ -13,7 +13,7 @@
 //! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. It is won back by nobody: what a node gives
 //!    outside of the turnstile is seen by none of those that have counted.
 //! 5. *What is lost stays lost.* A permit that was not proven for a moment was not counted by whoever came in that moment; no
-//!    answer makes it good again. And an extension counts only where the node has said that it gave the permit.
+//!    answer makes it good again. And an extension counts only where the lease has not run out that the node gave in the turnstile.
 //!
 //! Why no more than `n` have one at a time: let `h` be the last of them to be admitted, and `g` another one. When `h` was, `g` could
 //! prove its permit at a quorum, because of 5. At each node of it that `h` has a roll of, and that has not forgotten it, the permit of
@@ -24,7 +24,6 @@
 use super::in_flight::{InFlight, Kind};
 use super::next::Outgoing;
 use super::roll::{Permit, Roll, Told};
-use super::vote::Vote;
 use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::lock::OwnerToken;
@@ -180,7 +179,8 @@ impl Candidate {
         let Some(voter) = self.voters.get(index) else { return false };
         let is_lost = self.phase == Phase::Holding && !self.is_proven(now);
         let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
-        let is_given = matches!(voter.vote, Vote::Granted { .. }) || !self.terms.applies(Rule::OnlyEntriesCount);
+        // A lease that has run out is none: by then, whoever has counted may not have found the permit at the node.
+        let is_given = voter.lease_end().is_some_and(|end| now < end) || !self.terms.applies(Rule::OnlyEntriesCount);
         !is_lost && (is_given || !is_extension)
     }
 }

@@ -93,3 +93,29 @@ fn the_extensions_of_a_turnstile_ask_for_no_less_than_permits_count_on() {
     assert!(ttl_asked(false).is_some_and(|ttl| ttl < TTL));
     assert_eq!(ttl_asked(true), Some(TTL));
 }
+
+/// Asks all nodes for a permit, of which these answer that others have one.
+fn enter(scene: &mut Scene, answering: impl IntoIterator<Item = usize>, others: &[OwnerToken]) {
+    let now = scene.now;
+    scene.candidate.enter(numbered(0), now, |_| true, |_| ());
+    for node in answering {
+        scene.answer(node, Ok(Reply::Entered { others: others.into(), left: None }));
+    }
+}
+
+#[test]
+fn an_extension_counts_only_where_the_lease_has_not_run_out() {
+    let mut scene = wanting(3, 0);
+    enter(&mut scene, 0..3, &[]);
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Admitted);
+    scene.candidate.hold(scene.now);
+    scene.advance(TTL / 2);
+    (1..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    let before = scene.voter(0).lease_end();
+    scene.advance(TTL / 2);
+    assert!(scene.candidate.is_held(scene.now) && before.is_some_and(|end| end < scene.now));
+    // Another one may have counted at node 0 meanwhile, and not found it.
+    (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    let counts = |node: usize| scene.voter(node).lease_end().is_some_and(|end| scene.now < end);
+    assert_eq!([0, 1, 2].map(counts), [false, true, true]);
+}
