@@ -66,6 +66,13 @@ impl Voter {
                 self.lose(if sent.is_overtaken { Some(now) } else { expiry(left, now, self.rules) });
                 self.taken_for(left, now);
             }
+            // What the token has there it has still: the answer is about the turnstile.
+            Reply::NotOwner if sent.kind == Kind::Take => {
+                self.footprint = self.footprint.max(Footprint::Key);
+                if !self.vote.is_granted() {
+                    self.lose(self.recheck_at);
+                }
+            }
             Reply::Taken | Reply::NotOwner => {
                 // Only a release takes a token out of a queue.
                 if self.footprint != Footprint::Queue {

@@ -1,5 +1,6 @@
 //! Permits: who is counted, and what is.
 
+use super::super::footprint::Footprint;
 use super::super::roll::Roll;
 use super::*;
 use crate::lock::OwnerToken;
@@ -118,4 +119,22 @@ fn an_extension_counts_only_where_the_lease_has_not_run_out() {
     (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     let counts = |node: usize| scene.voter(node).lease_end().is_some_and(|end| scene.now < end);
     assert_eq!([0, 1, 2].map(counts), [false, true, true]);
+}
+
+#[test]
+fn whoever_stands_in_no_turnstile_any_more_keeps_what_a_node_has_given() {
+    let mut scene = wanting(3, 0);
+    enter(&mut scene, 0..2, &[]);
+    let before = scene.voter(0).lease_end();
+    let now = scene.now;
+    scene.candidate.enter(numbered(0), now, |_| true, |_| ());
+    (0..2).for_each(|node| scene.answer(node, Ok(Reply::NotOwner)));
+    // Of the question before, too.
+    (0..2).for_each(|_| scene.answer(2, Ok(Reply::NotOwner)));
+    assert!(before.is_some());
+    assert_eq!(scene.voter(0).lease_end(), before);
+    assert_eq!(scene.voter(2).vote, Vote::Taken);
+    for node in 0..3 {
+        assert_eq!(scene.voter(node).footprint, Footprint::Key, "its release is sent to node {node}");
+    }
 }
