@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     /// Asks every node for a permit and for those who have one, while `turnstile` is this process's. It is not waited for longer
-    /// than a node timeout. Where the token is admitted, it has its permit from here on.
+    /// than a node timeout, nor than a part of the turn. Where the token is admitted, it has its permit from here on.
     pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
         let stands: Vec<bool> = {
             let mut state = turnstile.state();
@@ -35,7 +35,8 @@ impl Acquisition {
                 entering => Poll::Ready(entering),
             }
         });
-        match timeout(self.node_timeout(), entered).await {
+        let patience = self.state().candidate.patience_at_turnstile();
+        match timeout(patience, entered).await {
             Ok(entering) => entering,
             // Those who have not answered by now are late.
             Err(_) => match self.entered(turnstile, permits) {

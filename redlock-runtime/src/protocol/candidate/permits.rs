@@ -30,7 +30,7 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply, Verb};
 use crate::protocol::lease;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{EXPIRY_MARGIN, TURN};
+use crate::protocol::timing::{EXPIRY_MARGIN, QUESTIONS_PER_TURN, TURN};
 use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -102,7 +102,8 @@ impl Candidate {
 
     /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.
     pub(crate) fn entering(&self, permits: u32, now: Instant) -> Entering {
-        let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, self.terms.node_timeout);
+        let patience = self.patience_at_turnstile();
+        let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, patience);
         let rolls = self.rolls(now);
         let is_enough = self.has_quorum(rolls.len());
         if is_enough && self.counted(&rolls) < permits as usize && self.is_won(now) {
@@ -119,6 +120,12 @@ impl Candidate {
         } else {
             Entering::Unanswered
         }
+    }
+
+    /// For how long answers are waited for by whoever stands in the turnstile: if it were for longer than the turnstile is its own by
+    /// each of them, one silent node would keep it from ever asking again in time.
+    pub(crate) fn patience_at_turnstile(&self) -> Duration {
+        self.terms.node_timeout.min(turn(self.terms.ttl) / QUESTIONS_PER_TURN)
     }
 
     fn told(&self) -> impl Iterator<Item = &Told> {

@@ -5,6 +5,7 @@ use super::super::roll::Roll;
 use super::*;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
+use crate::protocol::timing::QUESTIONS_PER_TURN;
 use crate::time::token_clock::TokenTime;
 
 fn numbered(number: u16) -> OwnerToken {
@@ -137,4 +138,16 @@ fn whoever_stands_in_no_turnstile_any_more_keeps_what_a_node_has_given() {
     for node in 0..3 {
         assert_eq!(scene.voter(node).footprint, Footprint::Key, "its release is sent to node {node}");
     }
+}
+
+#[test]
+fn one_silent_node_is_not_waited_for_longer_than_a_part_of_the_turn() {
+    let slow = LeaseTerms { node_timeout: TTL, quorum: Quorum::of(3, 0), ..TERMS };
+    let now = Instant::from_origin(Duration::from_secs(1));
+    let mut scene = Scene { candidate: Candidate::new(std::iter::repeat_n(1, 3), slow, now).for_permit(), now };
+    let other = numbered(1);
+    enter(&mut scene, 0..2, &[other]);
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Open);
+    scene.advance(turn(TTL) / QUESTIONS_PER_TURN);
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Full { first_end: None });
 }
