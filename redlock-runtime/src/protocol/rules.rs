@@ -178,6 +178,9 @@ pub(crate) enum Rule {
     YieldedTurnstilesAreLeft,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
+    /// Who wants a permit gives back what some nodes have given, when somebody else has the lock alone at others: that one may need
+    /// them.
+    PermitsGiveWay,
     /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
     OnlyEntriesCount,
 }

@@ -6,7 +6,10 @@
 //!    turnstile is left to the next one, and the body begins without waiting for that.
 //! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
 //!    now and then.
-//! 4. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
+//! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
+//!    token asks them later: that one may need these nodes for what it has of the others, and would wait for them as long as this
+//!    one does for those.
+//! 5. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
 
 use super::{Call, SHORTEST_LOOK, Way};
 use crate::client::enclosing::{Frame, frames_of};
@@ -18,6 +21,7 @@ use crate::observe::events;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Entering, Wanted, turn};
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
 use crate::request::Wait;
 use crate::time::clock::Instant;
@@ -119,7 +123,7 @@ impl<'c> Call<'c> {
     /// Enters while this process has the turnstile, which is left with the return of this.
     async fn enter_through(&self, turnstile: &LocalTurn) -> Result<LocalTurn, Left> {
         let turn = turn(self.wanted.ttl);
-        let permit = self.enter().await.map_err(Left::Failed)?;
+        let mut permit = self.enter().await.map_err(Left::Failed)?;
         permit.acquisition().take_up(self.wanted);
         let mut silent_since = None;
         loop {
@@ -144,6 +148,11 @@ impl<'c> Call<'c> {
             } else {
                 silent_since = None;
                 self.may_stay(first_end, now)?;
+            }
+            if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
+                // Nobody else has the line of its token.
+                permit.change_to_successor(self.wanted.ttl).map_err(|_| Left::TurnLost)?;
+                permit.acquisition().take_up(self.wanted);
             }
             if !self.keep_turnstile(turnstile, turn).await {
                 return Err(Left::TurnLost);
