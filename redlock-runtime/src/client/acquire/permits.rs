@@ -125,6 +125,10 @@ impl<'c> Call<'c> {
         let turn = turn(self.wanted.ttl);
         let mut permit = self.enter().await.map_err(Left::Failed)?;
         permit.acquisition().take_up(self.wanted);
+        if self.waits() {
+            // Whoever gives a permit back from the first question on is heard.
+            self.shared().listen();
+        }
         let mut silent_since = None;
         loop {
             let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits).await;
@@ -157,7 +161,6 @@ impl<'c> Call<'c> {
             if !self.keep_turnstile(turnstile, turn).await {
                 return Err(Left::TurnLost);
             }
-            self.shared().listen();
             let pause = if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL };
             let look_at = now.after(pause.min(turn / QUESTIONS_PER_TURN));
             let limit = self.limit().filter(|_| self.waits());
