@@ -371,9 +371,14 @@ fn are_alike(memory: &Reply, redis: &Reply) -> bool {
         left.zip(right).is_some_and(|(left, right)| left.abs_diff(right) < TOLERANCE)
     };
     match (memory, redis) {
-        (Reply::Entered { others, left }, Reply::Entered { others: other_others, left: other_left }) => {
+        (
+            Reply::Entered { others, strangers, left },
+            Reply::Entered { others: other_others, strangers: other_strangers, left: other_left },
+        ) => {
             let in_order = |others: &[OwnerToken]| others.iter().copied().collect::<BTreeSet<_>>();
-            in_order(others) == in_order(other_others) && (left == other_left || are_close(*left, *other_left))
+            in_order(others) == in_order(other_others)
+                && strangers == other_strangers
+                && (left == other_left || are_close(*left, *other_left))
         }
         (Reply::Queued { left, rank }, Reply::Queued { left: other, rank: other_rank }) => {
             are_close(*left, *other) && rank == other_rank

@@ -213,8 +213,9 @@ pub(crate) enum Reply {
     Granted { smaller: bool, number: Option<Number> },
     /// `SetNx`: somebody has it. `Enter`: somebody has it alone, or waits for that.
     Taken,
-    /// `Enter`: the token has a permit, and so have others, of which the first loses it after so much time.
-    Entered { others: Arc<[OwnerToken]>, left: Option<Duration> },
+    /// `Enter`: the token has a permit, and so have others, of which the first loses it after so much time. `strangers` have shares
+    /// under names that are no tokens: other programs, of which nobody can tell whether they are the same elsewhere.
+    Entered { others: Arc<[OwnerToken]>, strangers: u32, left: Option<Duration> },
     /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
     Queued { left: Option<Duration>, rank: u32 },
     /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.

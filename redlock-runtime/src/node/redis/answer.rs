@@ -72,7 +72,8 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         }
         (Verb::Enter { .. }, [Value::Int(-1)]) => Reply::NotOwner,
         (Verb::Enter { .. }, [Value::Int(1), Value::Int(left), Value::Array(others)]) => {
-            Reply::Entered { others: tokens(others)?, left: pttl(*left) }
+            let (others, strangers) = those_with_permits(others)?;
+            Reply::Entered { others, strangers, left: pttl(*left) }
         }
         (verb, [Value::Int(-1)])
             if verb.is_extension() || matches!(verb, Verb::Yield { .. } | Verb::Release { .. }) =>
@@ -94,13 +95,18 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     Some(reply)
 }
 
-/// Those that have permits; `None` when something else stands among them.
-fn tokens(names: &[Value]) -> Option<Arc<[OwnerToken]>> {
-    let token = |name: &Value| match name {
-        Value::BulkString(name) => OwnerToken::parse(str::from_utf8(name).ok()?),
-        _ => None,
-    };
-    names.iter().map(token).collect()
+/// Those that have permits, and how many others there are whose names are no tokens; `None` for what is no list of names.
+fn those_with_permits(names: &[Value]) -> Option<(Arc<[OwnerToken]>, u32)> {
+    let token = |name: &[u8]| OwnerToken::parse(str::from_utf8(name).ok()?);
+    let (mut tokens, mut strangers) = (Vec::new(), 0);
+    for name in names {
+        let Value::BulkString(name) = name else { return None };
+        match token(name) {
+            Some(token) => tokens.push(token),
+            None => strangers += 1,
+        }
+    }
+    Some((tokens.into(), strangers))
 }
 
 /// What a node says to a ballot, at the end of an answer; `None` when there was none, or its register cannot be used.

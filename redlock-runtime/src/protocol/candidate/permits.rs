@@ -146,7 +146,7 @@ impl Candidate {
     /// How many others may be able to prove a permit, by these rolls.
     pub(super) fn counted(&self, rolls: &[Roll]) -> usize {
         if !self.terms.applies(Rule::ListsAreUnited) {
-            return rolls.iter().map(|roll| roll.others.len()).max().unwrap_or(0);
+            return rolls.iter().map(|roll| roll.others.len() + roll.strangers as usize).max().unwrap_or(0);
         }
         let mut times: HashMap<OwnerToken, usize> = HashMap::new();
         for other in rolls.iter().flat_map(|roll| roll.others.iter()) {
@@ -154,7 +154,9 @@ impl Candidate {
         }
         // Whoever is at enough nodes is missing in fewer of these rolls than make a quorum, also when some have forgotten it.
         let least = (rolls.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
-        times.values().filter(|times| **times >= least).count()
+        // As many as could stand in so many rolls, whoever they are.
+        let strangers = rolls.iter().map(|roll| roll.strangers as usize).sum::<usize>() / least;
+        times.values().filter(|times| **times >= least).count() + strangers
     }
 
     /// Takes note of what the oldest answer of node number `index` says of the others, before it is taken in.
@@ -164,8 +166,9 @@ impl Candidate {
         let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
         let Some(told) = permit.told.get_mut(index) else { return };
         *told = match answer {
-            Ok(Reply::Entered { others, left }) => Told::Given(Roll {
+            Ok(Reply::Entered { others, strangers, left }) => Told::Given(Roll {
                 others: Arc::clone(others),
+                strangers: *strangers,
                 counts_until: begun.after(proven),
                 first_end: left.map(|left| begun.after(left)),
             }),

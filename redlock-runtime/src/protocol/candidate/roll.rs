@@ -28,6 +28,8 @@ pub(super) enum Told {
 #[derive(Clone, Debug)]
 pub(super) struct Roll {
     pub(super) others: Arc<[OwnerToken]>,
+    /// So many more have one there, whose names are no tokens.
+    pub(super) strangers: u32,
     /// Until when nobody else gets a permit at the node.
     pub(super) counts_until: Instant,
     /// When the first of the others loses its permit, unless it extends it.

@@ -38,7 +38,7 @@ impl Execution<'_> {
         let live = self.readers().map_or(Vec::new(), |readers| readers.live_as(Class::Shared, self.now));
         let others: Vec<_> = live.into_iter().filter(|other| *other != self.token).collect();
         let end = others.first().and_then(|first| self.readers()?.end_of(*first, self.now));
-        Reply::Entered { left: end.map(|end| end.since(self.now)), others: others.into() }
+        Reply::Entered { strangers: 0, left: end.map(|end| end.since(self.now)), others: others.into() }
     }
 
     /// Tells whoever stands in the turnstile that the token has a permit no more.

@@ -21,7 +21,7 @@ fn wanting(nodes: usize, forgetful: usize) -> Scene {
 
 fn roll(others: &[OwnerToken]) -> Roll {
     let end = Instant::from_origin(TTL);
-    Roll { others: others.into(), counts_until: end, first_end: None }
+    Roll { others: others.into(), strangers: 0, counts_until: end, first_end: None }
 }
 
 /// Each choice of some of so many nodes, as bits.
@@ -101,7 +101,7 @@ fn enter(scene: &mut Scene, answering: impl IntoIterator<Item = usize>, others: 
     let now = scene.now;
     scene.candidate.enter(numbered(0), now, |_| true, |_| ());
     for node in answering {
-        scene.answer(node, Ok(Reply::Entered { others: others.into(), left: None }));
+        scene.answer(node, Ok(Reply::Entered { others: others.into(), strangers: 0, left: None }));
     }
 }
 
@@ -150,4 +150,13 @@ fn one_silent_node_is_not_waited_for_longer_than_a_part_of_the_turn() {
     assert_eq!(scene.candidate.entering(1, scene.now), Entering::Open);
     scene.advance(turn(TTL) / QUESTIONS_PER_TURN);
     assert_eq!(scene.candidate.entering(1, scene.now), Entering::Full { first_end: None });
+}
+
+#[test]
+fn strangers_are_counted_as_often_as_they_may_be_the_same() {
+    let table = [(3, [1, 1, 1], 1), (3, [2, 1, 1], 2), (3, [1, 0, 0], 0), (3, [0, 1, 1], 1), (5, [3, 0, 0], 3)];
+    for (nodes, strangers, expected) in table {
+        let rolls = strangers.map(|strangers| Roll { strangers, ..roll(&[]) });
+        assert_eq!(wanting(nodes, 0).candidate.counted(&rolls), expected, "{nodes} {strangers:?}");
+    }
 }
