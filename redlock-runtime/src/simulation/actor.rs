@@ -151,6 +151,7 @@ impl Actor {
         };
         let mut request = request.mode(call.mode).ttl(call.ttl).wait(call.wait);
         request.hold = call.hold;
+        request.permits = call.permits;
         request.joins = !matches!(call.end, End::Detach { .. });
         if call.hold.min_hold.is_none() && !call.mode.is_shared() && call.also.is_none() {
             request = request.linger(call.linger);
@@ -233,6 +234,7 @@ impl<F: Future> Future for Process<F> {
 pub(super) fn words(client: usize, call: &Call, now: Instant) -> String {
     let Call { key: index, ttl, wait, mode, .. } = call;
     let wants = if mode.is_shared() { "wants to share" } else { "wants" };
-    let wants = if call.also.is_some() { format!("{wants} both, and") } else { wants.to_owned() };
+    let wants = call.permits.map_or(wants.to_owned(), |permits| format!("wants one of {permits} permits of"));
+    let wants = if call.also.is_some() { format!("{wants} both, and") } else { wants };
     format!("{} {wants} {} for {ttl:?}, waits {wait:?} ({} ms)", client_name(client), key(*index), now.millis())
 }

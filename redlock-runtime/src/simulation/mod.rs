@@ -16,6 +16,7 @@ mod link;
 mod mutations;
 mod network;
 mod observer;
+mod permits;
 mod plan;
 mod profile;
 mod records;
@@ -70,6 +71,40 @@ fn the_promises_hold_for_several_keys() {
         let failed = search(0..schedules, |seed| run(&profile, seed, false));
         assert!(failed.is_none(), "{failed:?}: {profile:?}");
     }
+}
+
+/// Permits, in circumstances in which nothing goes wrong by itself or with what goes wrong most.
+#[test]
+fn the_promises_hold_for_permits() {
+    use permits::{
+        pool, pool_and_alone, pool_crowd, pool_with_amnesia, pool_with_crashes, pool_with_cut_yields, pool_with_cuts,
+        pool_with_pauses,
+    };
+    let profiles = [
+        pool,
+        pool_crowd,
+        pool_and_alone,
+        pool_with_cuts,
+        pool_with_cut_yields,
+        pool_with_pauses,
+        pool_with_crashes,
+        pool_with_amnesia,
+    ];
+    let failed: Vec<_> = profiles
+        .into_iter()
+        .enumerate()
+        .filter_map(|(number_of_profile, profile)| {
+            let profile = profile();
+            if let Some(seed) = number(SEED) {
+                let outcome = run(&profile, seed, true);
+                println!("{number_of_profile}: {:?}\n{}", outcome.violation, outcome.trace);
+                return None;
+            }
+            let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
+            Some((number_of_profile, search(0..schedules, |seed| run(&profile, seed, false))?))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 /// A run that broke a promise.

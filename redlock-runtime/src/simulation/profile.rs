@@ -43,6 +43,9 @@ pub(super) struct Profile {
     pub(super) sharing: u8,
     /// How many calls want both keys, in either order.
     pub(super) sets: u8,
+    /// How many may have permits at a time, as each call draws one of these; 0 for one that wants the lock alone. Empty where nobody
+    /// wants a permit.
+    pub(super) permits: Vec<u32>,
     /// How many people break locks, each one at the most.
     pub(super) operators: usize,
     /// How much of what is said about broken locks is lost.
@@ -138,6 +141,7 @@ impl Profile {
             detaches: 0,
             sharing: 0,
             sets: 0,
+            permits: Vec::new(),
             operators: 0,
             losses: 0,
             lingers: Vec::new(),

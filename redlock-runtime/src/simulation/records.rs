@@ -21,6 +21,8 @@ pub(super) struct Violation {
 pub(super) enum Promise {
     /// No two valid holders.
     Exclusion,
+    /// No more valid holders of permits than there are.
+    Pool,
     /// Who is given a lock holds it; and where locks linger, who does not wait is given one that nobody uses.
     Given,
     /// Who counts on a lock has it at so many servers that nobody else can.
@@ -113,6 +115,8 @@ pub(super) struct Holder {
     pub(super) ends_by: Option<Instant>,
     /// The key stays taken until then, should the body end before.
     pub(super) keeps_until: Option<Instant>,
+    /// How many may have a permit at a time, if it has one.
+    pub(super) permits: Option<u32>,
 }
 
 pub(super) enum Proof {
@@ -131,6 +135,8 @@ pub(super) struct Waiter {
     /// The other key, if it waits for both.
     pub(super) also: Option<usize>,
     pub(super) is_shared: bool,
+    /// How many may have a permit at a time, if it wants one.
+    pub(super) permits: Option<u32>,
     pub(super) since: Instant,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Instant>,
@@ -183,6 +189,7 @@ impl Holder {
             renews: false,
             ends_by: None,
             keeps_until: None,
+            permits: None,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::{Command, Reply, Subject, Verb};
 use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,24 @@ impl Network {
         let serving =
             (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, (kept, share), now)).count();
         serving >= world.quorum.needed
+    }
+
+    /// Whether fewer than so many have shares of `key` at any of the servers that they do not give back by themselves. `kept` are the
+    /// tokens that somebody still has in use.
+    pub(super) fn has_room(&self, key: &LockKey, kept: &[OwnerToken], room: u32) -> bool {
+        let (world, now) = (self.world(), self.now());
+        let of = |(index, server): (usize, &Server)| {
+            let readers = server.readers(key.name(), now).into_iter();
+            readers.filter(|reader| !world.is_free_to_go(*reader, index, kept, now)).collect::<Vec<_>>()
+        };
+        let stay: HashSet<_> = world.servers.iter().enumerate().flat_map(of).collect();
+        // Whoever stands in the turnstile enters soon, or leaves it. Of one that is gone or stands still, only time gets rid.
+        let turnstile = key.turnstile();
+        let is_in_the_way = |(index, server): (usize, &Server)| {
+            let owner = server.owner(turnstile.name(), now);
+            owner.is_some_and(|owner| !world.is_free_to_go(owner, index, &[], now))
+        };
+        stay.len() < room as usize && !world.servers.iter().enumerate().any(is_in_the_way)
     }
 
     /// Since when so many servers have lost `key` of `token` that somebody else can have it; if that is so.
@@ -152,15 +171,18 @@ impl World {
         (kept, share): (&[OwnerToken], bool),
         now: Instant,
     ) -> bool {
-        let is_free_to_go = |owner: OwnerToken| {
-            // Another program, or a process that is gone: only time helps. Whoever still works with it will give it back.
-            let client = self.client_of(owner).filter(|client| self.clients[*client].is_well(now));
-            client.is_some_and(|client| !kept.contains(&owner) && self.is_connected(client, server))
-        };
+        let is_free_to_go = |owner: OwnerToken| self.is_free_to_go(owner, server, kept, now);
         self.servers[server].is_well(now)
             && clients.iter().all(|client| self.is_connected(*client, server))
             && self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
             && (share || self.servers[server].readers(key.name(), now).into_iter().all(is_free_to_go))
+    }
+
+    /// Whether what `owner` has at `server` will be given back. Another program, or a process that is gone: only time helps. Whoever
+    /// still works with it, which `kept` says, will give it back later.
+    fn is_free_to_go(&self, owner: OwnerToken, server: usize, kept: &[OwnerToken], now: Instant) -> bool {
+        let client = self.client_of(owner).filter(|client| self.clients[*client].is_well(now));
+        client.is_some_and(|client| !kept.contains(&owner) && self.is_connected(client, server))
     }
 
     fn has_wire(&self, client: usize, server: usize) -> bool {

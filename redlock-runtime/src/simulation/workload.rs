@@ -28,6 +28,8 @@ pub(super) struct Call {
     pub(super) extends: bool,
     pub(super) is_fenced: bool,
     pub(super) mode: Mode,
+    /// How many may have a permit at a time, if it wants one.
+    pub(super) permits: Option<u32>,
     /// From the middle of the body on, others may share the lock.
     pub(super) is_lowered: bool,
     pub(super) hold: HoldOptions,
@@ -94,6 +96,7 @@ impl Call {
             extends: sometimes.extends,
             is_fenced: random.u8(0..100) < profile.fenced,
             mode: Mode::Exclusive,
+            permits: None,
             is_lowered: false,
             hold: terms(random, profile, ttl, sometimes.end),
             linger: millis(linger),
@@ -101,12 +104,22 @@ impl Call {
         }
         .shared_sometimes(random, profile.sharing)
         .both_sometimes(random, profile.sets)
+        .permitted_sometimes(random, &profile.permits)
     }
 
     /// Both keys, for so many percent of all.
     fn both_sometimes(self, random: &mut Rng, percent: u8) -> Self {
         let wants_both = percent > 0 && random.u8(0..100) < percent;
         Self { also: wants_both.then_some(1 - self.key), is_fenced: self.is_fenced && !wants_both, ..self }
+    }
+
+    /// One of so many permits.
+    fn permitted_sometimes(self, random: &mut Rng, permits: &[u32]) -> Self {
+        let drawn = if permits.is_empty() { 0 } else { permits[random.usize(0..permits.len())] };
+        if drawn == 0 {
+            return self;
+        }
+        Self { mode: Mode::Permit, permits: Some(drawn), is_fenced: false, is_lowered: false, ..self }
     }
 
     /// The keys that it wants.

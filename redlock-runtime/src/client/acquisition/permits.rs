@@ -3,6 +3,7 @@
 use super::Acquisition;
 use super::state::Sleeper;
 use crate::protocol::candidate::Entering;
+use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -49,7 +50,7 @@ impl Acquisition {
     /// How far the token has come, which begins to hold when it is admitted.
     fn entered(&self, turnstile: &Self, permits: u32) -> Entering {
         // Read first: what the nodes say counts only while the turnstile is ours.
-        let is_ours = turnstile.stands_there();
+        let is_ours = turnstile.stands_there() || !self.shared.rules.apply(Rule::RollsEndWithTheTurnstile);
         let (mut state, now) = (self.state(), self.now());
         match state.candidate.entering(permits, now) {
             Entering::Admitted if !is_ours => Entering::Unanswered,

@@ -187,7 +187,8 @@ impl Candidate {
     /// Whether the oldest answer of node number `index`, should it be a grant, counts for a permit.
     pub(super) fn counts_for_permit(&self, index: usize, now: Instant) -> bool {
         let Some(voter) = self.voters.get(index) else { return false };
-        let is_lost = self.phase == Phase::Holding && !self.is_proven(now);
+        let is_lost =
+            self.phase == Phase::Holding && !self.is_proven(now) && self.terms.applies(Rule::LapsedLocksStayLost);
         let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
         // A lease that has run out is none: by then, whoever has counted may not have found the permit at the node.
         let is_given = voter.lease_end().is_some_and(|end| now < end) || !self.terms.applies(Rule::OnlyEntriesCount);

@@ -4,6 +4,7 @@ mod breaking;
 mod closing;
 mod holding;
 mod numbers;
+mod pool;
 mod remains;
 mod service;
 
@@ -81,12 +82,13 @@ impl Observer {
         let (id, number_before) = (records.number(), records.numbers[call.key].last().copied());
         let lately = records.used_at[call.key].is_some_and(|at| now.since(at) <= self.patient);
         let has_rivals = lately || records.rivals(call.key);
-        let (since, wait, is_shared) = (now, call.wait, call.mode.is_shared());
+        let (since, wait, is_shared, permits) = (now, call.wait, call.mode.is_shared(), call.permits);
         for key in call.keys() {
             let also = call.keys().find(|other| *other != key);
             // Whoever wants both has rivals at either of them, as far as anybody looks.
             let has_rivals = has_rivals || also.is_some();
-            let waiter = Waiter { id, client, key, also, is_shared, since, wait, deadline, has_rivals, number_before };
+            let waiter =
+                Waiter { id, client, key, also, is_shared, permits, since, wait, deadline, has_rivals, number_before };
             records.waiters.push(waiter);
         }
         Recorded { observer: self, id }
@@ -136,6 +138,7 @@ impl Observer {
             keeps_until: call.hold.min_hold.map(|least| now.after(least).before(slack(least))),
             ttl: call.ttl,
             renews: call.hold.renew,
+            permits: call.permits,
             ..Holder::new(key, token, Proof::Guard(Arc::downgrade(guard)), now)
         };
         let entered = self.entered_as(holder(call.key));
@@ -164,6 +167,7 @@ impl Observer {
     fn entered_with(&self, id: u64, holder: Holder) {
         self.windows(&holder);
         self.follows_nobody_at_work(&holder);
+        self.has_room(&holder);
         let now = self.network.now();
         {
             let mut records = self.records();
@@ -191,6 +195,7 @@ impl Observer {
     /// Looks at everything.
     pub(super) fn look(&self) {
         self.exclusion();
+        self.pool();
         self.owned();
         self.bodies_stop();
         self.deadlines();

@@ -1,17 +1,23 @@
 //! Nothing is left at the servers when all is over.
 
 use super::Observer;
+use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::Promise;
 
 impl Observer {
+    /// What stands under a key, and in its turnstile.
+    fn at_the_servers(&self, index: usize) -> Vec<(usize, OwnerToken, bool)> {
+        [key(index), key(index).turnstile()].iter().flat_map(|name| self.network.leftovers(name)).collect()
+    }
+
     /// Looks whether anything is left at the servers, when all is over. Returns the keys that are haunted: there a
     /// command was executed after the release of its token, because the connection that brought it had ended before.
     /// Nobody hears of that until the next one waits there.
     pub(in crate::simulation) fn leftovers(&self) -> Vec<usize> {
         let mut haunted = Vec::new();
         for index in 0..2 {
-            for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
+            for (server, token, is_ghost) in self.at_the_servers(index) {
                 let records = self.records();
                 if records.detached.contains(&token) || self.stand_ins(&records.holders).contains(&token) {
                     continue;
@@ -33,7 +39,7 @@ impl Observer {
     /// used may be kept for a next call.
     pub(in crate::simulation) fn unused(&self) {
         for index in 0..2 {
-            for (server, token, is_ghost) in self.network.leftovers(&key(index)) {
+            for (server, token, is_ghost) in self.at_the_servers(index) {
                 let records = self.records();
                 let is_known = records.entered_tokens.contains(&token) || records.detached.contains(&token);
                 let is_meant = is_ghost || is_known || self.stand_ins(&records.holders).contains(&token);
@@ -50,7 +56,8 @@ impl Observer {
     /// Looks whether anything is left by whomever, when even the queues have expired.
     pub(in crate::simulation) fn remains(&self) {
         for index in 0..2 {
-            if let Some((server, _)) = self.network.remains(&key(index)).first() {
+            let under = [key(index), key(index).turnstile()];
+            if let Some((server, _)) = under.iter().flat_map(|name| self.network.remains(name)).next() {
                 self.broken(
                     Promise::Clean,
                     format!("something still stands under {} at node {}", key(index), server + 1),

@@ -97,11 +97,14 @@ impl Observer {
         if clients.is_empty() || valid.any(|_| !share) {
             return false;
         }
+        // A call that is served before others may allow fewer than they do.
+        let room = records.waiters.iter().filter(waits).filter_map(|waiter| waiter.permits).min();
         let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
         let kept = holders.map(|holder| holder.token).chain(windows.map(|window| window.token));
         let kept = kept.chain(records.detached.iter().copied());
         let kept: Vec<_> = kept.chain(self.stand_ins(&records.holders)).collect();
-        self.network.can_serve(&key(index), &clients, &kept, share)
+        let has_room = room.is_none_or(|room| self.network.has_room(&key(index), &kept, room));
+        has_room && self.network.can_serve(&key(index), &clients, &kept, share)
     }
 
     /// Those who still wait.

@@ -1,0 +1,33 @@
+//! Of a lock with permits, no more are had than there are: counted by whoever sees all guards at once.
+
+use super::Observer;
+use crate::simulation::records::{Holder, Promise};
+
+impl Observer {
+    /// Whoever is about to enter finds so few others that it may.
+    pub(super) fn has_room(&self, next: &Holder) {
+        let Some(permits) = next.permits else { return };
+        let others = self.permitted(next.key).len();
+        if others >= permits as usize {
+            self.broken(Promise::Pool, format!("{next} has one of {permits} permits, beside {others} others"));
+        }
+    }
+
+    /// Nobody has a permit beside more others than the most generous of them allows.
+    pub(super) fn pool(&self) {
+        for key in 0..2 {
+            let permits = self.permitted(key);
+            let most = permits.iter().copied().max().unwrap_or_default() as usize;
+            if permits.len() > most {
+                self.broken(Promise::Pool, format!("{} have one of {most} permits", permits.len()));
+            }
+        }
+    }
+
+    /// For each that provably has a permit of `key`, how many there may be.
+    fn permitted(&self, key: usize) -> Vec<u32> {
+        let (records, now) = (self.records(), self.network.now());
+        let of_key = records.holders.iter().filter(|holder| holder.key == key && holder.is_valid(now));
+        of_key.filter_map(|holder| holder.permits).collect()
+    }
+}

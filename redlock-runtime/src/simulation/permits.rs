@@ -1,0 +1,62 @@
+//! Circumstances in which no more than so many may have a lock at a time.
+
+use super::circumstances::{crowd, slow_crowd};
+use super::faults::Faults;
+use super::profile::Profile;
+use crate::protocol::command::Verb;
+use crate::request::Wait;
+use std::time::Duration;
+
+/// Nothing goes wrong, and nobody who waits is left waiting.
+pub(super) fn pool() -> Profile {
+    let waits = vec![Wait::Forever, Wait::For(Duration::from_secs(30)), Wait::None];
+    let (clients, calls, ttls) = (3..=5, 2..=4, vec![10_000]);
+    Profile { clients, calls, ttls, waits, bodies: 0..=200, permits: vec![1, 2, 2, 3], bound: 700, ..Profile::calm() }
+}
+
+/// Everybody comes at once, to many nodes, and those who wait give up.
+pub(super) fn pool_crowd() -> Profile {
+    let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);
+    Profile { nodes, ttls, bodies: 0..=200, cancels: 20, permits: vec![2, 2, 3], ..slow_crowd() }
+}
+
+/// Some want the lock alone, at so few nodes that votes split between them and those that want permits.
+pub(super) fn pool_and_alone() -> Profile {
+    Profile { nodes: vec![2, 2, 3], ttls: vec![20_000], bodies: 0..=60, permits: vec![1, 2, 0], bound: 1800, ..crowd() }
+}
+
+/// Connections break while calls enter, and what was sent may arrive late.
+pub(super) fn pool_with_cuts() -> Profile {
+    let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::Enter { .. });
+    let faults = Faults { cuts: 12, targets: Some(enters), until: 900, ..Faults::NONE };
+    let (bodies, ttls) = (0..=900, vec![300, 1000, 20_000]);
+    Profile { nodes: vec![3], faults, bodies, ttls, renewals: 80, extends: 60, permits: vec![1, 2], ..slow_crowd() }
+}
+
+/// Connections break while the turnstile is given away.
+pub(super) fn pool_with_cut_yields() -> Profile {
+    let yields: fn(Verb) -> bool = |verb| matches!(verb, Verb::Yield { .. });
+    let faults = Faults { cuts: 8, targets: Some(yields), until: 500, ..Faults::NONE };
+    let nodes = vec![2, 3];
+    Profile { nodes, faults, skew: 1000, bodies: 100..=400, ttls: vec![20_000], permits: vec![1, 2], ..slow_crowd() }
+}
+
+/// Processes stand still in the turnstile until somebody else is in it.
+pub(super) fn pool_with_pauses() -> Profile {
+    let faults = Faults { pauses: 3, until: 900, longest: 9000, ..Faults::NONE };
+    let (bodies, ttls) = (500..=6000, vec![20_000, 30_000]);
+    Profile { faults, bodies, ttls, calls: 1..=3, permits: vec![1, 2], bound: 6000, ..pool_crowd() }
+}
+
+/// Processes die, and leave their permits and the turnstile behind.
+pub(super) fn pool_with_crashes() -> Profile {
+    let faults = Faults { crashes: 2, cuts: 3, until: 600, ..Faults::NONE };
+    Profile { faults, bodies: 0..=900, ttls: vec![1000, 4000], permits: vec![1, 2, 0], bound: 2500, ..pool_crowd() }
+}
+
+/// One node at a time forgets everything, and more nodes have to agree.
+pub(super) fn pool_with_amnesia() -> Profile {
+    let faults = Faults { forgets: 1, until: 900, longest: 100, ..Faults::NONE };
+    let (nodes, bodies) = (vec![3, 4, 5], 300..=3000);
+    Profile { nodes, amnesia: 1, faults, bodies, ttls: vec![20_000], permits: vec![1, 2], bound: 6000, ..slow_crowd() }
+}
