@@ -9,6 +9,7 @@
 
 mod bank_transfer;
 mod config_reload;
+mod export_pool;
 mod folder_service;
 mod http;
 mod order_service;

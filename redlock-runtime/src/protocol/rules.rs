@@ -170,19 +170,13 @@ pub(crate) enum Rule {
     HeldIsJoined,
     /// Of those who share one token, the last to leave gives it back: the others count on it.
     TheLastOneReleases,
-    /// A node gives a permit only to whoever stands in the turnstile there: who comes later finds it.
-    EntriesNeedTheTurnstile,
     /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
     RollsEndWithTheTurnstile,
-    /// Nobody is counted at a node at which the turnstile may be given away yet by a yield of its own.
-    YieldedTurnstilesAreLeft,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
     /// Who wants a permit gives back what some nodes have given, when somebody else has the lock alone at others: that one may need
     /// them.
     PermitsGiveWay,
-    /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
-    OnlyEntriesCount,
 }
 
 /// Which rules apply.

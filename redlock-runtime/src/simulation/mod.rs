@@ -78,13 +78,14 @@ fn the_promises_hold_for_several_keys() {
 fn the_promises_hold_for_permits() {
     use permits::{
         pool, pool_and_alone, pool_crowd, pool_with_amnesia, pool_with_crashes, pool_with_cut_yields, pool_with_cuts,
-        pool_with_pauses,
+        pool_with_lost_entries, pool_with_pauses,
     };
     let profiles = [
         pool,
         pool_crowd,
         pool_and_alone,
         pool_with_cuts,
+        pool_with_lost_entries,
         pool_with_cut_yields,
         pool_with_pauses,
         pool_with_crashes,

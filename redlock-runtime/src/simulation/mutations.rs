@@ -12,7 +12,7 @@ use super::circumstances::{
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
 use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering_tries, lingering_with_cancels};
-use super::permits::{pool, pool_and_alone, pool_crowd, pool_with_cut_yields, pool_with_cuts, pool_with_pauses};
+use super::permits::{pool_and_alone, pool_with_lost_entries, pool_with_pauses};
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
@@ -39,7 +39,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 81] = [
+const CASES: [Case; 78] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -116,11 +116,8 @@ const CASES: [Case; 81] = [
     (Rule::JoinsAreLimited, joined_readers, &[Promise::Fairness]),
     (Rule::HeldIsJoined, joined_with_thefts, &[Promise::Given]),
     (Rule::TheLastOneReleases, joined_with_thefts, &[Promise::Kept]),
-    (Rule::EntriesNeedTheTurnstile, pool, &[Promise::Pool]),
     (Rule::RollsEndWithTheTurnstile, pool_with_pauses, &[Promise::Pool]),
-    (Rule::YieldedTurnstilesAreLeft, pool_with_cut_yields, &[Promise::Pool]),
-    (Rule::ListsAreUnited, pool_crowd, &[Promise::Pool]),
-    (Rule::OnlyEntriesCount, pool_with_cuts, &[Promise::Pool]),
+    (Rule::ListsAreUnited, pool_with_lost_entries, &[Promise::Pool]),
     (Rule::PermitsGiveWay, pool_and_alone, &[Promise::Progress]),
 ];
 

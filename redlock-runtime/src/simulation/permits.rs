@@ -33,6 +33,14 @@ pub(super) fn pool_with_cuts() -> Profile {
     Profile { nodes: vec![3], faults, bodies, ttls, renewals: 80, extends: 60, permits: vec![1, 2], ..slow_crowd() }
 }
 
+/// Each has its permit at a majority, and often at another one than the others.
+pub(super) fn pool_with_lost_entries() -> Profile {
+    let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::Enter { .. });
+    let faults = Faults { cuts: 8, targets: Some(enters), until: 1500, away: 200, ..Faults::NONE };
+    let (nodes, clients, tasks, bodies) = (vec![3], 4..=6, 1..=2, 300..=900);
+    Profile { nodes, clients, tasks, bodies, faults, ttls: vec![20_000], permits: vec![2], ..slow_crowd() }
+}
+
 /// Connections break while the turnstile is given away.
 pub(super) fn pool_with_cut_yields() -> Profile {
     let yields: fn(Verb) -> bool = |verb| matches!(verb, Verb::Yield { .. });

@@ -8,7 +8,9 @@
 //! Calls of one process may pass the turnstile on among themselves: then it has the same owner for the nodes, and the commands of
 //! these calls share one connection.
 //!
-//! A client here asks earlier than the code does: for a permit at any node as soon as it has the turnstile there.
+//! A client here asks earlier than the code does: for a permit at any node as soon as it has the turnstile there. Who has the
+//! turnstile may yield it at a node, and take it again; a call may be dropped at any time, and its process passes the turnstile on all
+//! the same; and a node may forget everything, where the quorum is one that tolerates it.
 
 use std::fmt;
 
@@ -17,10 +19,9 @@ use crate::rule::Rule;
 use crate::search::Model;
 
 const NODES: usize = 3;
-const QUORUM: usize = 2;
 const TOKENS: usize = 4;
-/// So many commands may wait on one connection.
-const MOST_ON_THE_WAY: usize = 4;
+/// So many commands may wait on one connection. No scenario has more on the way: a search that meets one ends with a panic.
+const MOST_ON_THE_WAY: usize = 6;
 
 /// What is done in another way than the protocol says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,12 +31,20 @@ pub enum Variant {
     Protocol,
     /// A rule is left out.
     Without(Rule),
+    /// A node gives a permit to whoever asks, and nobody takes the turnstile before.
+    NoTurnstile,
+    /// An extension counts wherever there is a permit, also where nobody has heard that it was given.
+    ExtensionsCount,
     /// The turnstile is left before the token is admitted.
     OpensEarly,
     /// A question for a permit that was sent again, behind others, makes one all the same.
     LateEntersCreate,
     /// An extension makes a permit where there is none.
     ExtensionsCreate,
+    /// An extension counts wherever a permit was given once, also when its lease has run out since.
+    LapsedExtensionsCount,
+    /// Whoever may be missing in rolls because a node has forgotten it is not counted.
+    NobodyForgets,
 }
 
 /// Three nodes, and tokens that each want a permit.
@@ -51,6 +60,14 @@ pub struct Permits {
     pub expiries: u8,
     /// How often a connection is cut, or a script is lost.
     pub cuts: u8,
+    /// How often a turnstile is yielded at a node.
+    pub yields: u8,
+    /// How often a node forgets everything.
+    pub wipes: u8,
+    /// How many nodes must agree.
+    pub quorum: usize,
+    /// Whether calls are dropped before they are admitted.
+    pub drops: bool,
     /// What is done differently.
     pub variant: Variant,
 }
@@ -64,6 +81,8 @@ pub struct State {
     opened: u8,
     expiries: u8,
     cuts: u8,
+    yields: u8,
+    wipes: u8,
 }
 
 /// A node, with what travels between it and the processes, and what each token knows of it. Sorting these removes the symmetry of
@@ -90,6 +109,10 @@ struct Connection {
 struct Link {
     has_turn: bool,
     has_entry: bool,
+    /// A permit was given there, which may have lapsed since.
+    was_given: bool,
+    /// A yield was cut off that may still be executed.
+    is_tainted: bool,
     /// What the node has said of the others, with the highest bit, as long as it counts.
     roll: u8,
 }
@@ -114,9 +137,10 @@ enum Sent {
     Open,
     Extend,
     Leave,
+    Yield,
 }
 
-const ALL: [Sent; 6] = [Sent::Take, Sent::Enter, Sent::LateEnter, Sent::Open, Sent::Extend, Sent::Leave];
+const ALL: [Sent; 7] = [Sent::Take, Sent::Enter, Sent::LateEnter, Sent::Open, Sent::Extend, Sent::Leave, Sent::Yield];
 
 const fn code(sent: Sent, token: usize) -> u8 {
     (sent as u8) << 2 | token as u8 | 0x20
@@ -156,6 +180,12 @@ pub enum Action {
     Begin { token: usize },
     /// A token has the turnstile of another one of its process.
     Pass { from: usize, to: usize },
+    /// A token yields the turnstile at a node.
+    Yield { token: usize, node: usize },
+    /// A token asks a node for the turnstile once more.
+    TakeAgain { token: usize, node: usize },
+    /// A node forgets everything.
+    Wipe { node: usize },
     /// A token asks a node for a permit.
     Enter { token: usize, node: usize },
     /// A token is admitted.
@@ -202,20 +232,20 @@ impl Model for Permits {
         match action {
             Action::Begin { token } => {
                 state.phases[token] = Phase::Entering;
-                let sent = if self.lacks(Rule::EntriesNeedTheTurnstile) { Sent::Enter } else { Sent::Take };
+                let sent = if self.variant == Variant::NoTurnstile { Sent::Enter } else { Sent::Take };
                 (0..NODES).for_each(|node| self.send(&mut state, sent, token, node));
             }
-            Action::Pass { from, to } => {
-                state.phases[to] = Phase::Entering;
-                state.opened |= 1 << from;
-                for node in 0..NODES {
-                    let links = &mut state.columns[node].links;
-                    links[to].has_turn = links[from].has_turn;
-                    self.leaves_turnstile(&mut links[from]);
-                    if links[to].has_turn {
-                        self.send(&mut state, Sent::Enter, to, node);
-                    }
-                }
+            Action::Pass { from, to } => self.pass(&mut state, from, to),
+            Action::Yield { token, node } => {
+                state.yields += 1;
+                let link = &mut state.columns[node].links[token];
+                (link.has_turn, link.roll) = (false, 0);
+                self.send(&mut state, Sent::Yield, token, node);
+            }
+            Action::TakeAgain { token, node } => self.send(&mut state, Sent::Take, token, node),
+            Action::Wipe { node } => {
+                state.wipes += 1;
+                (state.columns[node].turn, state.columns[node].entries) = (0, 0);
             }
             Action::Enter { token, node } => self.send(&mut state, Sent::Enter, token, node),
             Action::Admit { token } => {
@@ -237,6 +267,9 @@ impl Model for Permits {
                 let connection = &mut state.columns[node].connections[process];
                 let first = connection.commands[0];
                 *connection = Connection { stale: first, ..Connection::default() };
+                if let (Sent::Yield, token) = decoded(first) {
+                    state.columns[node].links[token].is_tainted = true;
+                }
                 self.lose_releases(&mut state, process, node);
             }
             Action::SendAgain { process, node } => {
@@ -268,20 +301,29 @@ impl Model for Permits {
 
     fn encode(&self, state: &State, bytes: &mut Vec<u8>) {
         let phases: u8 = (0..TOKENS).map(|token| (state.phases[token] as u8) << (2 * token)).sum();
-        bytes.extend([phases, state.opened, state.expiries, state.cuts]);
+        bytes.extend([phases, state.opened, state.expiries << 4 | state.wipes, state.cuts << 4 | state.yields]);
         for column in &state.columns {
             bytes.extend([column.turn, column.entries]);
             for (token, link) in column.links.iter().enumerate().take(self.tokens) {
-                bytes.push(u8::from(link.has_turn) | u8::from(link.has_entry) << 1);
-                let Connection { commands: [a, b, c, d], stale } = column.connections[token];
-                push_packed(u64::from_le_bytes([a, b, c, d, stale, link.roll, 0, 0]), bytes);
+                let flags = [link.has_turn, link.has_entry, link.was_given, link.is_tainted];
+                bytes.push(flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
+                let Connection { commands: [a, b, c, d, e, f], stale } = column.connections[token];
+                push_packed(u64::from_le_bytes([a, b, c, d, e, f, stale, link.roll]), bytes);
             }
         }
     }
 
     fn decode(&self, bytes: &mut &[u8]) -> State {
         let phases = take(bytes);
-        let mut state = State { opened: take(bytes), expiries: take(bytes), cuts: take(bytes), ..State::default() };
+        let (opened, expired, cut) = (take(bytes), take(bytes), take(bytes));
+        let mut state = State {
+            opened,
+            expiries: expired >> 4,
+            wipes: expired & 15,
+            cuts: cut >> 4,
+            yields: cut & 15,
+            ..State::default()
+        };
         for (token, phase) in state.phases.iter_mut().enumerate() {
             let all = [Phase::Idle, Phase::Entering, Phase::Holding, Phase::Ended];
             *phase = all[usize::from(phases >> (2 * token) & 3)];
@@ -290,23 +332,24 @@ impl Model for Permits {
             (column.turn, column.entries) = (take(bytes), take(bytes));
             for token in 0..self.tokens {
                 let flags = take(bytes);
-                let [a, b, c, d, stale, roll, ..] = take_packed(bytes).to_le_bytes();
-                column.connections[token] = Connection { commands: [a, b, c, d], stale };
-                column.links[token] = Link { has_turn: flags & 1 != 0, has_entry: flags & 2 != 0, roll };
+                let [a, b, c, d, e, f, stale, roll] = take_packed(bytes).to_le_bytes();
+                column.connections[token] = Connection { commands: [a, b, c, d, e, f], stale };
+                let [has_turn, has_entry, was_given, is_tainted] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
+                column.links[token] = Link { has_turn, has_entry, was_given, is_tainted, roll };
             }
         }
         state
     }
 
     fn violation(&self, state: &State, _stuck: bool) -> Option<String> {
-        let holders = (0..self.tokens).filter(|token| state.holds(*token)).count();
+        let holders = (0..self.tokens).filter(|token| self.holds(state, *token)).count();
         (holders > self.permits).then(|| format!("{holders} have one of {} permits", self.permits))
     }
 
     fn show(&self, state: &State) -> String {
         let tokens = (0..self.tokens).map(|token| {
             let of = |column: &Column| {
-                let Link { has_turn, has_entry, roll } = column.links[token];
+                let Link { has_turn, has_entry, roll, .. } = column.links[token];
                 let words = [(has_turn, "t"), (has_entry, "e"), (roll != 0, "r")];
                 words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<String>()
             };
@@ -322,10 +365,6 @@ impl State {
         self.columns.iter().filter(|column| column.links[token].has_entry).count()
     }
 
-    fn holds(&self, token: usize) -> bool {
-        self.phases[token] == Phase::Holding && self.has_entries(token) >= QUORUM
-    }
-
     fn has_opened(&self, token: usize) -> bool {
         self.opened >> token & 1 == 1
     }
@@ -334,6 +373,31 @@ impl State {
 impl Permits {
     fn lacks(&self, rule: Rule) -> bool {
         self.variant == Variant::Without(rule)
+    }
+
+    fn holds(&self, state: &State, token: usize) -> bool {
+        state.phases[token] == Phase::Holding && state.has_entries(token) >= self.quorum
+    }
+
+    /// The next call of its process has the turnstile of a token, which has a permit or is dropped.
+    fn pass(&self, state: &mut State, from: usize, to: usize) {
+        let has_turn = state.columns.map(|column| column.links[from].has_turn);
+        let is_dropped = state.phases[from] == Phase::Entering;
+        state.phases[to] = Phase::Entering;
+        state.opened |= 1 << from;
+        if is_dropped {
+            // Its permit is given back before anybody else of its process asks.
+            self.end(state, from);
+        }
+        for (node, has_turn) in has_turn.into_iter().enumerate() {
+            let links = &mut state.columns[node].links;
+            links[to].has_turn = has_turn;
+            links[to].is_tainted = links[from].is_tainted;
+            self.leaves_turnstile(&mut links[from]);
+            if has_turn {
+                self.send(state, Sent::Enter, to, node);
+            }
+        }
     }
 
     fn process(&self, token: usize) -> usize {
@@ -348,7 +412,7 @@ impl Permits {
                 let before = token.checked_sub(1).filter(|before| self.process(*before) == self.process(token));
                 match before {
                     None => actions.push(Action::Begin { token }),
-                    Some(from) if !state.has_opened(from) && state.phases[from] == Phase::Holding => {
+                    Some(from) if !state.has_opened(from) && self.may_pass(state.phases[from]) => {
                         actions.push(Action::Pass { from, to: token });
                     }
                     Some(_) => {}
@@ -362,6 +426,17 @@ impl Permits {
                     if link.has_turn && link.roll != SAID && !connection.has_any_of(token) {
                         actions.push(Action::Enter { token, node });
                     }
+                    let is_idle = !opened && !connection.has_any_of(token);
+                    if link.has_turn && is_idle && state.yields < self.yields {
+                        actions.push(Action::Yield { token, node });
+                    }
+                    // Who has yielded waits there, and is handed the turnstile again.
+                    if !link.has_turn && is_idle && state.yields > 0 && !link.is_tainted {
+                        actions.push(Action::TakeAgain { token, node });
+                    }
+                }
+                if self.drops {
+                    actions.push(Action::End { token });
                 }
                 if self.is_admitted(state, token) {
                     actions.push(Action::Admit { token });
@@ -407,6 +482,9 @@ impl Permits {
                 actions.push(Action::ExecuteStale { process, node });
             }
         }
+        if state.wipes < self.wipes && (column.turn != 0 || column.entries != 0) {
+            actions.push(Action::Wipe { node });
+        }
         if state.expiries < self.expiries {
             if column.turn != 0 {
                 actions.push(Action::ExpireTurn { node });
@@ -418,10 +496,11 @@ impl Permits {
     }
 
     fn send(&self, state: &mut State, sent: Sent, token: usize, node: usize) {
-        let connection = &mut state.columns[node].connections[self.process(token)];
-        if connection.len() < MOST_ON_THE_WAY {
-            connection.push(code(sent, token));
-        }
+        state.columns[node].connections[self.process(token)].push(code(sent, token));
+    }
+
+    fn may_pass(&self, phase: Phase) -> bool {
+        phase == Phase::Holding || self.drops && phase == Phase::Entering
     }
 
     /// The client does not count on the turnstile at a node any more.
@@ -472,7 +551,7 @@ impl Permits {
     fn execute(&self, state: &mut State, code: u8, node: usize, heard: bool) {
         let (sent, token) = decoded(code);
         let owner = self.process(token) as u8 + 1;
-        let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < QUORUM;
+        let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < self.quorum;
         let phase = state.phases[token];
         let column = &mut state.columns[node];
         let link = &mut column.links[token];
@@ -490,20 +569,20 @@ impl Permits {
             Sent::Enter | Sent::LateEnter => {
                 let is_late = sent == Sent::LateEnter && self.variant != Variant::LateEntersCreate;
                 let is_there = column.entries & bit != 0;
-                let in_turn = column.turn == owner || self.lacks(Rule::EntriesNeedTheTurnstile);
+                let in_turn = column.turn == owner || self.variant == Variant::NoTurnstile;
                 if !in_turn || is_late && !is_there {
                     return;
                 }
                 column.entries |= bit;
                 if heard && phase != Phase::Ended && !is_lost {
-                    link.has_entry = true;
-                    let counts = link.has_turn || self.lacks(Rule::EntriesNeedTheTurnstile);
+                    (link.has_entry, link.was_given) = (true, true);
+                    let counts = link.has_turn || self.variant == Variant::NoTurnstile;
                     if phase == Phase::Entering && counts {
                         link.roll = SAID | column.entries & !bit;
                     }
                 }
             }
-            Sent::Open => {
+            Sent::Open | Sent::Yield => {
                 if column.turn == owner {
                     column.turn = 0;
                 }
@@ -512,7 +591,9 @@ impl Permits {
                 if self.variant == Variant::ExtensionsCreate {
                     column.entries |= bit;
                 }
-                let counts = self.lacks(Rule::OnlyEntriesCount) || self.variant == Variant::ExtensionsCreate;
+                let counts = self.variant == Variant::ExtensionsCount
+                    || self.variant == Variant::ExtensionsCreate
+                    || self.variant == Variant::LapsedExtensionsCount && link.was_given;
                 link.has_entry |= heard && counts && !is_lost && phase == Phase::Holding && column.entries & bit != 0;
             }
             Sent::Leave => {
@@ -538,7 +619,7 @@ impl Permits {
     /// A permit that was not proven for a moment is lost.
     fn note_losses(&self, state: &mut State) {
         for token in 0..self.tokens {
-            let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < QUORUM;
+            let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < self.quorum;
             if is_lost {
                 self.end(state, token);
             }
@@ -549,13 +630,14 @@ impl Permits {
         let links = state.columns.map(|column| column.links[token]);
         let rolls: Vec<u8> =
             links.iter().filter(|link| link.has_entry && link.roll != 0).map(|link| link.roll & !SAID).collect();
-        if rolls.len() < QUORUM {
+        if rolls.len() < self.quorum {
             return false;
         }
         let counted = if self.lacks(Rule::ListsAreUnited) {
             rolls.iter().map(|roll| roll.count_ones() as usize).max().unwrap_or(0)
         } else {
-            let least = QUORUM + rolls.len() - NODES;
+            let forgets = self.variant != Variant::NobodyForgets;
+            let least = if forgets { rolls.len() + 1 - self.quorum } else { self.quorum + rolls.len() - NODES };
             let times = |other: usize| rolls.iter().filter(|roll| **roll >> other & 1 == 1).count();
             (0..self.tokens).filter(|other| times(*other) >= least).count()
         };
@@ -568,6 +650,9 @@ impl fmt::Display for Action {
         match *self {
             Self::Begin { token } => write!(f, "t{token} asks for the turnstile"),
             Self::Pass { from, to } => write!(f, "t{to} has the turnstile of t{from}"),
+            Self::Yield { token, node } => write!(f, "t{token} yields the turnstile at node {node}"),
+            Self::TakeAgain { token, node } => write!(f, "t{token} asks node {node} for the turnstile again"),
+            Self::Wipe { node } => write!(f, "node {node} forgets everything"),
             Self::Enter { token, node } => write!(f, "t{token} asks node {node} for a permit"),
             Self::Admit { token } => write!(f, "t{token} is admitted"),
             Self::Open { token } => write!(f, "t{token} leaves the turnstile"),

@@ -64,12 +64,8 @@ pub enum Rule {
     AcceptsEndWithTheVote,
     /// A vote that is won back comes with the number of the token: the node may have lost its register.
     WonVotesCarryTheNumber,
-    /// A node gives a permit only to whoever stands in the turnstile there: who comes later finds it.
-    EntriesNeedTheTurnstile,
     /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
     RollsEndWithTheTurnstile,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
-    /// An extension of a permit counts at the nodes only that have given it in the turnstile, as far as their answers tell.
-    OnlyEntriesCount,
 }

@@ -159,6 +159,11 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
         ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),
         ("two tokens of a process", Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..pair }),
         ("two tokens of a process and one more", Permits { tokens: 3, processes: [0, 0, 1, 2], ..pair }),
+        ("two tokens, of which some are dropped", Permits { drops: true, expiries: 1, cuts: 1, ..pair }),
+        ("two of a process, dropped and passed on", Permits { drops: true, ..in_one_process(pair) }),
+        ("two tokens, a turnstile that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
+        ("three tokens, one permit, an expiry", Permits { tokens: 3, expiries: 1, ..pair }),
+        ("two tokens, a node that forgets", Permits { quorum: 3, wipes: 1, cuts: 1, ..pair }),
     ]
 }
 
@@ -170,21 +175,35 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
     let without = |rule, model| Permits { variant: PermitsVariant::Without(rule), ..model };
     let varied = |variant, model| Permits { variant, ..model };
     vec![
-        ("no turnstile", without(Rule::EntriesNeedTheTurnstile, three)),
+        ("no turnstile", varied(PermitsVariant::NoTurnstile, three)),
         (
             "a turnstile that has expired",
             without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair }),
         ),
         ("each node for itself", without(Rule::ListsAreUnited, three)),
-        ("an extension finds one", without(Rule::OnlyEntriesCount, in_one_process(pair))),
+        ("an extension finds one", varied(PermitsVariant::ExtensionsCount, in_one_process(pair))),
         ("a late question", varied(PermitsVariant::LateEntersCreate, in_one_process(pair))),
+        ("an extension after the lease", varied(PermitsVariant::LapsedExtensionsCount, in_one_process(pair))),
+        ("a node that forgets", varied(PermitsVariant::NobodyForgets, Permits { quorum: 3, wipes: 1, ..pair })),
         ("an extension makes one", varied(PermitsVariant::ExtensionsCreate, Permits { expiries: 3, cuts: 1, ..pair })),
     ]
 }
 
 const fn permits_of_two() -> Permits {
     let variant = PermitsVariant::Protocol;
-    Permits { tokens: 2, permits: 1, processes: [0, 1, 2, 3], expiries: 0, cuts: 0, variant }
+    let (yields, wipes, quorum, drops) = (0, 0, 2, false);
+    Permits {
+        tokens: 2,
+        permits: 1,
+        processes: [0, 1, 2, 3],
+        expiries: 0,
+        cuts: 0,
+        yields,
+        wipes,
+        quorum,
+        drops,
+        variant,
+    }
 }
 
 /// The calls of one process, which pass the turnstile on.

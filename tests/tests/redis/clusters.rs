@@ -5,6 +5,7 @@ mod leaving;
 mod listing;
 mod load;
 mod moving;
+mod permits;
 mod sharing;
 mod tls;
 

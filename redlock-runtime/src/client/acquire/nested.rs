@@ -11,6 +11,7 @@
 //! | of a place below the one that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
 //! | and the call does not wait | as of any other call: the lock is taken |
+//! | a share of it, and the call wants a permit | the call has a permit of its own; it does not wait for a writer, as above |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
 //! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
@@ -136,7 +137,10 @@ impl Call<'_> {
         let mut outlived = None;
         for Frame { tenure, is_inherited, .. } in frames_of(&self.parts) {
             // Who shares a lock has nothing to give to who wants it alone, and who has one key nothing to who wants two.
-            if tenure.shared().id != self.shared().id || !tenure.parts().cover(&self.parts) {
+            if tenure.shared().id != self.shared().id
+                || !tenure.parts().cover(&self.parts)
+                || !self.is_counted_by(&tenure)
+            {
                 continue;
             }
             if tenure.is_held() {
@@ -150,6 +154,13 @@ impl Call<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether the lock of a caller is one that was counted, if the call wants a permit: any number of readers share a lock without
+    /// being counted.
+    fn is_counted_by(&self, tenure: &Tenure) -> bool {
+        let is_alone = || tenure.parts().class_of(self.key.name()) == Some(Class::Exclusive);
+        !self.mode.is_permit() || tenure.acquisition().mode().is_permit() || is_alone()
     }
 
     /// The fencing token of a nested call, which is that of the call that encloses it.

@@ -76,6 +76,17 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
+    /// # Errors
+    /// [`LockError::WouldDeadlock`] when somebody has come in between who waits for a caller of this call, and this one waits for that.
+    fn does_not_wait_behind_its_callers(&self) -> Result<(), Left> {
+        let mut beside =
+            frames_of(&self.parts).filter(|frame| !frame.shows_guard).filter_map(|frame| self.beside(&frame));
+        let held = beside.next().filter(|_| self.waits());
+        held.map_or(Ok(()), |held| {
+            Err(Left::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }))
+        })
+    }
+
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
     /// longer than their questions: whoever stays in the turnstile waits for a permit.
     fn of_turnstile(&self) -> Call<'c> {
@@ -152,6 +163,9 @@ impl<'c> Call<'c> {
             } else {
                 silent_since = None;
                 self.may_stay(first_end, now)?;
+            }
+            if entering == Entering::Behind {
+                self.does_not_wait_behind_its_callers()?;
             }
             if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
                 // Nobody else has the line of its token.

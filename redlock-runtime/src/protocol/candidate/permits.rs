@@ -97,7 +97,6 @@ impl Candidate {
     /// may still be executed gives it away, whatever the node says before.
     pub(crate) fn may_stand_at(&self, index: usize) -> bool {
         self.voters.get(index).is_some_and(|voter| !voter.is_tainted && !voter.is_yielding())
-            || !self.terms.applies(Rule::YieldedTurnstilesAreLeft)
     }
 
     /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.
@@ -191,7 +190,7 @@ impl Candidate {
             self.phase == Phase::Holding && !self.is_proven(now) && self.terms.applies(Rule::LapsedLocksStayLost);
         let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
         // A lease that has run out is none: by then, whoever has counted may not have found the permit at the node.
-        let is_given = voter.lease_end().is_some_and(|end| now < end) || !self.terms.applies(Rule::OnlyEntriesCount);
+        let is_given = voter.lease_end().is_some_and(|end| now < end);
         !is_lost && (is_given || !is_extension)
     }
 }

@@ -40,7 +40,7 @@ same_names! {
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
-    EntriesNeedTheTurnstile RollsEndWithTheTurnstile ListsAreUnited OnlyEntriesCount
+    RollsEndWithTheTurnstile ListsAreUnited
 }
 
 /// Those that a node keeps within one command.

@@ -2,7 +2,7 @@
 //!
 //! 1. A permit is a share of the lock, of which the nodes tell who has one. How many there may be is up to whoever asks.
 //! 2. It is made for a token that stands in the *turnstile*, and for no other: an ordinary lock beside it, whose owner the command
-//!    names. So those that come later find all that have come before ([`EntriesNeedTheTurnstile`](Rule)).
+//!    names. So those that come later find all that have come before.
 //! 3. It is extended, lost and broken like any share. Who gives it back tells whoever stands in the turnstile.
 //! 4. Who wants the lock alone waits for those that have permits, and is not overtaken by later ones.
 
@@ -11,7 +11,6 @@ use crate::lock::OwnerToken;
 use crate::lock::beside::turnstile_name;
 use crate::lock::class::Class;
 use crate::protocol::command::{Notice, Reply, Subject, Wakeup};
-use crate::protocol::rules::Rule;
 use crate::protocol::wakeup::channel;
 use std::time::Duration;
 
@@ -20,11 +19,10 @@ impl Execution<'_> {
     pub(super) fn enter(&mut self, ttl: Duration, turn: Duration, by: OwnerToken) -> Reply {
         let (name, end) = (turnstile_name(self.key.name()), self.now.after(turn));
         self.state.expire(&name, self.now);
-        if let Some(holder) = self.state.locks.get_mut(&*name).filter(|holder| holder.token == by) {
-            holder.expires = end;
-        } else if self.applies(Rule::EntriesNeedTheTurnstile) {
+        let Some(holder) = self.state.locks.get_mut(&*name).filter(|holder| holder.token == by) else {
             return Reply::NotOwner;
-        }
+        };
+        holder.expires = end;
         if self.has_share(self.token) {
             self.take(self.token, Class::Shared, ttl);
         } else if self.try_at_once(ttl) == Reply::Taken {

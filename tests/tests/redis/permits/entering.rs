@@ -2,10 +2,12 @@
 
 use super::{KEY, permit};
 use crate::support::{SIZES, assert_nothing_left, manager, wait_until_queued};
-use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
+use crate::waiters::{assert_all_gone, managers, obtained, patient, queue, waiting};
+use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockRequest, Mode, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Waits until so many wait at every node for the turnstile, an ordinary lock of that name.
 async fn wait_until_in_line(nodes: &Nodes, many: usize) {
@@ -167,4 +169,68 @@ async fn permits_are_those_of_one_key() {
     let manager = manager(&nodes).await;
     let _one = manager.acquire(permit(1)).await.unwrap();
     drop(manager.acquire(LockRequest::new("import").permits(1)).await.unwrap());
+}
+
+#[tokio::test]
+async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_other_for_ever() {
+    let nodes = Nodes::start(2).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    // Meanwhile, each of the two can have the other node only.
+    nodes[1].inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "1500"]).await;
+    let few = waiting(&ours, permit(2));
+    eventually_eq(PATIENCE, "it stands in the turnstile", 1, || async {
+        nodes[1].inspect().command::<usize>(&["EXISTS", "{export}:t"]).await
+    })
+    .await;
+    let alone = waiting(&theirs, patient(KEY));
+    eventually_eq(PATIENCE, "it waits", 1, || async { queue(nodes[1].inspect(), KEY).await.len() }).await;
+    drop(obtained(alone).await);
+    drop(obtained(few).await);
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn what_another_program_puts_among_the_permits_counts_as_one() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let _held = manager.acquire(permit(1)).await.unwrap();
+    for node in nodes.iter() {
+        let [_, score]: [String; 2] = node.inspect().command(&["ZRANGE", KEY, "0", "0", "WITHSCORES"]).await;
+        node.inspect().command::<()>(&["ZADD", KEY, &score, "another"]).await;
+    }
+    assert!(manager.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended());
+    manager.acquire(permit(3)).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_nested_call_does_not_wait_behind_who_waits_for_its_caller() {
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let outer = ours.acquire(permit(2)).await.unwrap();
+    let nested = async || timeout(PATIENCE, hold(&outer, ours.acquire(permit(2)))).await.unwrap().unwrap();
+    drop(nested().await.unwrap());
+    let alone = waiting(&theirs, patient(KEY));
+    wait_until_queued(&nodes, KEY, 1).await;
+    let error = nested().await.unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+    drop(outer);
+    drop(obtained(alone).await);
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_reader_is_no_permit_for_the_calls_in_its_body() {
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let nested = || permit(1).reentrant(true).wait(Wait::None);
+    let other = theirs.acquire(permit(2)).await.unwrap();
+    let outer = ours.acquire(LockRequest::shared(KEY)).await.unwrap();
+    let error = hold(&outer, ours.acquire(nested())).await.unwrap().unwrap_err();
+    assert!(error.is_contended(), "{error}");
+    drop((outer, other));
+    let outer = ours.acquire(permit(2)).await.unwrap();
+    let view = hold(&outer, ours.acquire(nested())).await.unwrap().unwrap();
+    assert_eq!(view.token(), outer.token());
 }
