@@ -101,7 +101,7 @@ fn the_promises_hold_for_permits() {
                 println!("{number_of_profile}: {:?}\n{}", outcome.violation, outcome.trace);
                 return None;
             }
-            let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
+            let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 200);
             Some((number_of_profile, search(0..schedules, |seed| run(&profile, seed, false))?))
         })
         .collect();
