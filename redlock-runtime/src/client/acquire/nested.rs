@@ -181,6 +181,8 @@ impl Call<'_> {
         self.way.goes(Path::Nested);
         let since = view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), fencing_token));
         self.count_as_acquired(since.unwrap_or(self.begun));
+        #[cfg(feature = "testing")]
+        self.note_view(&view);
         Obtained { share: Share::View(view), fencing_token, place: self.place }
     }
 

@@ -4,6 +4,8 @@ use super::asked::{Asked, failure};
 use super::way::{named, tell_no_quorum};
 use super::{Call, Obtained};
 use crate::client::acquisition::Acquisition;
+#[cfg(feature = "testing")]
+use crate::client::enclosing::View;
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
@@ -49,6 +51,15 @@ impl Call<'_> {
         let page = self.page()?;
         page.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token });
         Some(crate::stats::Stay(page))
+    }
+
+    /// Notes that the call has its lock together with others of the process, or by its caller, and from then on what becomes of it.
+    #[cfg(feature = "testing")]
+    pub(super) fn note_view(&self, view: &View) {
+        let Some(page) = self.page() else { return };
+        let acquired = crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token: None };
+        page.note(if view.tenure().is_view() { crate::stats::LogEvent::Entered {} } else { acquired });
+        view.tenure().note_in(page);
     }
 
     /// Runs in a span, and tells when that takes a while and when it is over.

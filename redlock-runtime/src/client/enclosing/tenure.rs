@@ -42,6 +42,9 @@ pub(crate) struct ViewTenure {
     observed: OnceLock<(SiteId, Mutex<Option<Arc<Span>>>)>,
     /// Whether it was told that it is lost.
     is_lost: AtomicBool,
+    /// Where a test reads what becomes of the call.
+    #[cfg(feature = "testing")]
+    page: OnceLock<Box<crate::stats::Page>>,
 }
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
@@ -80,6 +83,8 @@ impl Tenure {
             views: Entrance::new(),
             observed: OnceLock::new(),
             is_lost: AtomicBool::new(false),
+            #[cfg(feature = "testing")]
+            page: OnceLock::new(),
         }))
     }
 
@@ -217,6 +222,9 @@ impl Tenure {
         if view.ended.set(now).is_err() {
             return false;
         }
+        // Before the next call has the lock.
+        #[cfg(feature = "testing")]
+        view.note(if self.is_view() { crate::stats::LogEvent::Left {} } else { crate::stats::LogEvent::Ended {} });
         // Otherwise nobody has a view of it or waits for one, and nobody will.
         if view.views.close() {
             self.acquisition().call_watchers();
@@ -262,6 +270,15 @@ impl Tenure {
         Some(view.since)
     }
 
+    /// What becomes of the call with this view is noted there from now on.
+    #[cfg(feature = "testing")]
+    pub(crate) fn note_in(&self, page: crate::stats::Page) {
+        if let Some(view) = self.view() {
+            // Only the call that has made the view does this, once.
+            let _ = view.page.set(Box::new(page));
+        }
+    }
+
     /// The span of the call while it has the lock, if anybody wants to see it.
     pub(crate) fn span(&self) -> Option<Arc<Span>> {
         match self {
@@ -277,12 +294,22 @@ impl Tenure {
         let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
         if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
             known.counters.lost();
+            #[cfg(feature = "testing")]
+            self.view().into_iter().for_each(|view| view.note(crate::stats::LogEvent::Lost { cause: cause.clone() }));
             events::lost(self.named(known), cause, *held_for);
         }
     }
 }
 
 impl ViewTenure {
+    /// Notes what has become of the call, where a test reads it.
+    #[cfg(feature = "testing")]
+    fn note(&self, event: crate::stats::LogEvent) {
+        if let Some(page) = self.page.get() {
+            page.note(event);
+        }
+    }
+
     /// Its span, until it ends.
     fn span(&self) -> Option<MutexGuard<'_, Option<Arc<Span>>>> {
         let (_, span) = self.observed.get()?;
