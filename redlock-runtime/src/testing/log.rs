@@ -161,9 +161,12 @@ impl AtWork {
             LogEvent::Downgraded {} => {
                 (self.writers, self.readers) = (self.writers.saturating_sub(1), self.readers + 1);
             }
-            // The caller of a nested call has the lock, and is counted.
-            LogEvent::Entered {} | LogEvent::Left {} => {}
-            LogEvent::Lost { .. } | LogEvent::Failed { .. } | LogEvent::Cancelled {} => {}
+            LogEvent::Lost { .. }
+            | LogEvent::Failed { .. }
+            | LogEvent::Cancelled {}
+            // It is the caller of a nested call that has the lock, and is counted.
+            | LogEvent::Entered {}
+            | LogEvent::Left {} => {}
         }
     }
 }
