@@ -122,7 +122,6 @@ const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// # #[cfg(feature = "macros")] fn main() { bank::no_deposit_is_lost() }
 /// # #[cfg(not(feature = "macros"))] fn main() { panic!() }
 /// ```
-#[track_caller]
 pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServers, u64)) {
     Explore::new(seeds).run(test);
 }
@@ -135,16 +134,15 @@ pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServ
 /// Without trouble, no call of a right program fails, and still its calls meet in another way in each run:
 ///
 /// ```
-/// use redlock_runtime::LockRequest;
 /// use redlock_runtime::testing::Explore;
+/// use redlock_runtime::{LockManager, LockRequest};
 /// use std::time::Duration;
 ///
 /// // #[test]
-/// # pub
 /// fn two_processes_take_turns() {
 ///     Explore::new(0..50).servers(5).faults(false).run(async |servers, _seed| {
 ///         let (ours, theirs) = (servers.manager(), servers.manager());
-///         let capture = async |manager: &redlock_runtime::LockManager| {
+///         let capture = async |manager: &LockManager| {
 ///             servers.random_pause(Duration::from_secs(1)).await;
 ///             let guard = manager.acquire(LockRequest::new("order:7").wait(Duration::from_secs(5))).await.unwrap();
 ///             servers.random_pause(Duration::from_secs(2)).await;
@@ -226,7 +224,6 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
     ///
     /// # Panics
     /// As [`explore`].
-    #[track_caller]
     pub fn run(self, test: impl AsyncFn(TestServers, u64)) {
         // What follows on this thread is by chance again, also when a seed fails.
         let _by_chance = ByChance(fastrand::u64(..));
