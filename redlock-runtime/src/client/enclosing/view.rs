@@ -15,8 +15,8 @@ use std::time::Duration;
 /// That of one of several calls with one token is the same, except that the last one of them gives the lock back.
 pub(crate) struct View {
     tenure: Tenure,
-    // Dropped when the view has ended.
-    member: Option<Member>,
+    // Dropped when the view has ended. Boxed: it would lie in the future of every call that has a lock, and few have one.
+    member: Option<Box<Member>>,
 }
 
 impl View {
@@ -62,7 +62,7 @@ impl View {
         let must_end = longest.map(|longest| now.after(longest));
         member.begin(site, must_end, now);
         let tenure = Tenure::of_view(member.tenure(place), None, place, now, must_end);
-        Self { tenure, member: Some(member) }
+        Self { tenure, member: Some(Box::new(member)) }
     }
 
     pub(crate) const fn tenure(&self) -> &Tenure {

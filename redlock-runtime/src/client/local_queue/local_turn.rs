@@ -10,7 +10,7 @@
 //! 4. *With nobody in line* the entry goes; or the lock stays held without a call ([`idle`](super::idle)), if the turn has
 //!    just been dropped and its call wanted that.
 //!
-//! Calls that share a lock may wait for what one of them gets ([`readers`](super::readers)): it *founds* a token for all of
+//! Calls that share a lock may wait for what one of them gets ([`together`](super::together)): it *founds* a token for all of
 //! them, and should it go before it has the lock, the next one goes on in its place.
 //!
 //! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
@@ -63,6 +63,13 @@ impl LocalTurn {
             stay: None,
             role: Role::Own,
         }
+    }
+
+    /// The same for a call that others wait for.
+    pub(super) fn founding(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>, turn: u32) -> Self {
+        let mut turn = Self::numbered(local, acquisition, turn);
+        turn.role = Role::Founds;
+        turn
     }
 
     /// A call goes on from now until it ends, whatever becomes of the lock.
