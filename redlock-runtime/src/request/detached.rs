@@ -3,7 +3,7 @@
 use crate::error::LockError;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode, OwnerToken};
-use crate::request::of_parts::What;
+use crate::request::what::What;
 use crate::request::{LockPart, LockRequest, detached_parts};
 use std::fmt;
 use std::str::FromStr;

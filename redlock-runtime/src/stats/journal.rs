@@ -1,9 +1,10 @@
 //! What becomes of each call, one after the other: for tests, which want to know more than numbers.
 
 use crate::error::{LockError, LossCause};
-use crate::lock::{LockKey, Mode};
+use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::clock::Clock;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -143,21 +144,33 @@ impl Page {
     }
 }
 
-/// A call that has its lock: that it is over is noted when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Stay(pub(crate) Page);
+/// The calls of one manager that have their locks, by the tokens and the turns in which they have them.
+#[derive(Debug, Default)]
+pub(crate) struct Stays(Mutex<HashMap<(OwnerToken, u32), Page>>);
 
-impl Stay {
-    /// The call shares its lock from now on.
-    pub(crate) fn lower(&mut self) {
-        let Self(page) = self;
-        page.mode = Mode::Shared;
-        page.note(LogEvent::Downgraded {});
+impl Stays {
+    /// A call has the lock in that `turn` of `token`.
+    pub(crate) fn begin(&self, token: OwnerToken, turn: u32, page: Page) {
+        self.all().insert((token, turn), page);
     }
-}
 
-impl Drop for Stay {
-    fn drop(&mut self) {
-        self.0.note(LogEvent::Ended {});
+    /// The call shares its lock from now on.
+    pub(crate) fn lower(&self, token: OwnerToken, turn: u32) {
+        if let Some(page) = self.all().get_mut(&(token, turn)) {
+            page.mode = Mode::Shared;
+            page.note(LogEvent::Downgraded {});
+        }
+    }
+
+    /// The call is over, whatever has become of the lock.
+    pub(crate) fn end(&self, token: OwnerToken, turn: u32) {
+        if let Some(page) = self.all().remove(&(token, turn)) {
+            page.note(LogEvent::Ended {});
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<(OwnerToken, u32), Page>> {
+        // No code that can panic runs under this mutex.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

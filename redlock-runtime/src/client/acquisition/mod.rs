@@ -16,6 +16,7 @@ mod members;
 mod noting;
 mod present;
 mod releasing;
+mod sharing;
 mod state;
 mod state_guard;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What one call has of a lock, as the calls in its body see it.
 
 use crate::client::acquisition::{Acquisition, Entrance};
+use crate::client::local_queue::Member;
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
@@ -30,8 +31,7 @@ pub(crate) enum Tenure {
 /// That of a nested call; or of one that shares its token with other calls of the process, and then it is in that of all of them.
 pub(crate) struct ViewTenure {
     enclosing: Tenure,
-    /// Where a nested call was admitted, and gives its place back.
-    admission: Option<Views>,
+    admission: Admission,
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
@@ -45,6 +45,14 @@ pub(crate) struct ViewTenure {
     /// Where a test reads what becomes of the call.
     #[cfg(feature = "testing")]
     page: OnceLock<Box<crate::stats::Page>>,
+}
+
+/// As what a call has its view of a lock.
+pub(super) enum Admission {
+    /// It is a nested one, was admitted there and gives its place back.
+    Nested(Views),
+    /// It is one of several calls that have the lock by one token, and leaves when its guard is dropped.
+    Member(Member),
 }
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
@@ -68,7 +76,7 @@ impl Tenure {
     /// That of a call which was admitted at `since`, nested or beside others.
     pub(super) fn of_view(
         enclosing: Self,
-        admission: Option<Views>,
+        admission: Admission,
         place: Place,
         since: Instant,
         must_end: Option<Instant>,
@@ -149,7 +157,15 @@ impl Tenure {
 
     /// Whether it is part of the lock of a call that encloses it.
     pub(crate) fn is_view(&self) -> bool {
-        matches!(self, Self::View(view) if view.admission.is_some())
+        matches!(self, Self::View(view) if matches!(view.admission, Admission::Nested(_)))
+    }
+
+    /// The part of the call in a lock that several have by one token, if that is what it has.
+    pub(super) fn member(&self) -> Option<&Member> {
+        match &self.view()?.admission {
+            Admission::Nested(_) => None,
+            Admission::Member(member) => Some(member),
+        }
     }
 
     /// Whether the call has given the lock back by itself.
@@ -230,8 +246,8 @@ impl Tenure {
             self.acquisition().call_watchers();
         }
         match &view.admission {
-            Some(admission) => admission.leave(),
-            None => self.tell_if_slow(view, now),
+            Admission::Nested(views) => views.leave(),
+            Admission::Member(_) => self.tell_if_slow(view, now),
         }
         if let Some(known) = view.known() {
             known.counters.ended(now.nanos_since(view.since));
