@@ -62,15 +62,11 @@ impl Members {
 
     /// Until when the token is to be kept for them, if that is another time than the last time this was asked.
     pub(super) fn new_end(&mut self) -> Option<TokenEnd> {
-        let end = self.all.values().map(|member| member.must_end).try_fold(None, later).flatten();
+        let mut all = self.all.values().map(|member| member.must_end);
+        let end = all.try_fold(None, |latest, end| Some(latest.max(Some(end?)))).flatten();
         (std::mem::replace(&mut self.end, end) != end).then_some(TokenEnd(end))
     }
 }
 
 /// Until when the token of several calls is needed; `None` for as long as they run.
 pub(super) struct TokenEnd(pub(super) Option<Instant>);
-
-/// The later one of two ends; there is none if one of them is none.
-fn later(latest: Option<Instant>, end: Option<Instant>) -> Option<Option<Instant>> {
-    Some(latest.max(Some(end?)))
-}
