@@ -42,8 +42,9 @@ impl Members {
 
     /// Admits a call that goes on by `must_end`: nothing is renewed for one that nobody polls.
     pub(super) fn admit(&mut self, must_end: Instant) -> u32 {
-        let number = self.next;
+        // The first one is 1: see `NO_MEMBER`.
         self.next = self.next.wrapping_add(1);
+        let number = self.next;
         self.all.insert(number, Member { begun: None, must_end: Some(must_end) });
         number
     }

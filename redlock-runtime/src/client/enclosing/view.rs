@@ -78,7 +78,7 @@ impl View {
     pub(crate) fn give_back(&self) -> Option<ConfirmedRelease> {
         if self.tenure.end_view() {
             // Those who wait for the loss of the view are watchers of the lock. None is left when the guard is dropped.
-            self.acquisition().call_watchers();
+            self.tenure.call_watchers();
         }
         self.tenure.member()?.leave_confirmed()
     }

@@ -30,6 +30,11 @@ impl Member {
         (Arc::clone(&self.acquisition), self.turn)
     }
 
+    /// Its number among the members.
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Whether there is anything to go on with.
     pub(crate) fn is_held(&self) -> bool {
         !self.acquisition.validity().is_zero()
