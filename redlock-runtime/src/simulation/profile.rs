@@ -2,11 +2,12 @@
 
 use super::faults::Faults;
 use super::network::Delays;
+use super::tree::NAMES;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
 use crate::request::Wait;
 use fastrand::Rng;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 /// All times are in milliseconds, all chances in percent.
@@ -41,8 +42,10 @@ pub(super) struct Profile {
     pub(super) detaches: u8,
     /// How many calls share their locks; of the others, as many share theirs from the middle of their bodies on as half of these.
     pub(super) sharing: u8,
-    /// How many calls want both keys, in either order.
+    /// How many calls want both keys, in either order, or two places.
     pub(super) sets: u8,
+    /// How many want places in a tree, and no keys.
+    pub(super) tree: u8,
     /// How many people break locks, each one at the most.
     pub(super) operators: usize,
     /// How much of what is said about broken locks is lost.
@@ -96,6 +99,11 @@ impl Profile {
             && is_in_time
     }
 
+    /// Those that anybody wants.
+    pub(super) const fn names(&self) -> Range<usize> {
+        if self.tree > 0 { 0..NAMES.len() } else { 0..2 }
+    }
+
     pub(super) fn longest_ttl(&self) -> Duration {
         Duration::from_millis(self.ttls.iter().copied().max().unwrap_or_default())
     }
@@ -138,6 +146,7 @@ impl Profile {
             detaches: 0,
             sharing: 0,
             sets: 0,
+            tree: 0,
             operators: 0,
             losses: 0,
             lingers: Vec::new(),
